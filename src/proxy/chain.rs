@@ -1,15 +1,13 @@
 //! How a thread is recognised: a hash of each message and of all before it.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
-use serde::Serialize;
-use serde_json::Value;
+use crate::message::{ContentBlock, Extra, InvalidValue, Message, Text};
 
-use crate::message::{InvalidValue, Message};
-
-/// A field by which a client marks where the provider should cache. Clients move it from request to
-/// request, so it is no part of what a message is.
-const CACHE_MARK: &str = "cache_control";
+/// Fields that are no part of what a message is: where a client wants the provider to cache, and
+/// whether a text came as a string or as a list with one text. Clients move the first from request
+/// to request, and have to change the second to do so.
+const FORM: [&str; 2] = ["cache_control", "~content"];
 
 /// The hash of a message and of all before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,35 +124,84 @@ impl FromStr for Link {
     }
 }
 
-/// The message as JSON, without marks for a cache.
-fn canonical(message: &impl Serialize) -> Vec<u8> {
+/// The message as JSON, without the fields of its form.
+fn canonical(message: &Message) -> Vec<u8> {
+    let mut message = Cow::Borrowed(message);
+    if has_form(&message.extra) || message.content.iter().any(is_marked) {
+        let parts = message.to_mut().make_mut();
+        parts.extra = without_form(&parts.extra);
+        parts.content.iter_mut().for_each(strip);
+    }
     // Values of this crate are written without an error; if one were not, its error is hashed, so
     // that it is equal to no message.
-    let mut value = serde_json::to_value(message).unwrap_or_else(|error| error.to_string().into());
-    strip(&mut value);
-    value.to_string().into_bytes()
+    serde_json::to_vec(&*message).unwrap_or_else(|error| error.to_string().into_bytes())
 }
 
-/// Removes the marks wherever a codec keeps fields that it does not know.
-fn strip(value: &mut Value) {
-    if let Value::Array(values) = value {
-        values.iter_mut().for_each(strip);
+fn is_marked(block: &ContentBlock) -> bool {
+    extra(block).is_some_and(has_form) || parts(block).iter().any(is_marked)
+}
+
+fn has_form(extra: &Extra) -> bool {
+    extra.fields().any(|(key, _)| FORM.contains(&key))
+}
+
+fn without_form(extra: &Extra) -> Extra {
+    let fields = extra.fields().filter(|(key, _)| !FORM.contains(key));
+    let fields = fields.map(|(key, json)| (Text::from(key), json.clone()));
+    Extra::new(extra.codec().unwrap_or_default(), fields.collect::<Vec<_>>())
+}
+
+fn strip(block: &mut ContentBlock) {
+    if let Some(extra) = extra_mut(block) {
+        *extra = without_form(extra);
     }
-    let Value::Object(fields) = value else { return };
-    // What a model wrote as the input of a call is its own.
-    for (_, field) in fields.iter_mut().filter(|(key, _)| *key != "input") {
-        strip(field);
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter_mut().for_each(strip);
     }
-    if let Some(Value::Object(extra)) = fields.get_mut("extra") {
-        let is_empty = extra.values_mut().all(|field| {
-            let Value::Object(known) = field else { return false };
-            known.remove(CACHE_MARK);
-            known.is_empty()
-        });
-        if is_empty {
-            fields.remove("extra");
-        }
-    }
+}
+
+/// The blocks within a block.
+fn parts(block: &ContentBlock) -> &[ContentBlock] {
+    if let ContentBlock::ToolResult(result) = block { &result.content } else { &[] }
+}
+
+/// The fields of a block that its codec does not know. An opaque block is what its codec read.
+fn extra(block: &ContentBlock) -> Option<&Extra> {
+    Some(match block {
+        ContentBlock::Text(block) => &block.extra,
+        ContentBlock::Image(block) => &block.extra,
+        ContentBlock::Document(block) => &block.extra,
+        ContentBlock::Thinking(block) => &block.extra,
+        ContentBlock::RedactedThinking(block) => &block.extra,
+        ContentBlock::ToolUse(block) => &block.extra,
+        ContentBlock::ToolResult(block) => &block.extra,
+        ContentBlock::ServerToolUse(block) => &block.extra,
+        ContentBlock::ServerToolResult(block) => &block.extra,
+        ContentBlock::SystemReminder(block) => &block.extra,
+        ContentBlock::ContextUpdate(block) => &block.extra,
+        ContentBlock::Checkpoint(block) => &block.extra,
+        ContentBlock::Summary(block) => &block.extra,
+        ContentBlock::Opaque(_) => return None,
+    })
+}
+
+fn extra_mut(block: &mut ContentBlock) -> Option<&mut Extra> {
+    Some(match block {
+        ContentBlock::Text(block) => &mut block.extra,
+        ContentBlock::Image(block) => &mut block.extra,
+        ContentBlock::Document(block) => &mut block.extra,
+        ContentBlock::Thinking(block) => &mut block.extra,
+        ContentBlock::RedactedThinking(block) => &mut block.extra,
+        ContentBlock::ToolUse(block) => &mut block.extra,
+        ContentBlock::ToolResult(block) => &mut block.extra,
+        ContentBlock::ServerToolUse(block) => &mut block.extra,
+        ContentBlock::ServerToolResult(block) => &mut block.extra,
+        ContentBlock::SystemReminder(block) => &mut block.extra,
+        ContentBlock::ContextUpdate(block) => &mut block.extra,
+        ContentBlock::Checkpoint(block) => &mut block.extra,
+        ContentBlock::Summary(block) => &mut block.extra,
+        ContentBlock::Opaque(_) => return None,
+    })
 }
 
 #[cfg(test)]

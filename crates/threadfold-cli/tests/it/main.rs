@@ -6,5 +6,6 @@ mod commands;
 mod edl;
 #[path = "../../../../tests/it/support/folder.rs"]
 mod folder;
+mod proxy;
 #[path = "../../src/edl/write.rs"]
 mod write;
