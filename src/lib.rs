@@ -52,6 +52,7 @@
 //! | the user's standing rules | [`ledger`] |
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
+//! | compaction between an agent and its provider | [`proxy`] |
 //! | a thread as text | [`render`](mod@render) |
 //! | edit scripts for models | [`edl`] |
 //! | tests of what you built | `testing`, with the feature of that name |
@@ -89,6 +90,7 @@ pub mod compactor;
 pub mod drive;
 pub mod log;
 pub mod model;
+pub mod proxy;
 pub mod recall;
 pub mod session;
 pub mod store;

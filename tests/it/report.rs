@@ -1,4 +1,4 @@
-//! The page of the example `report`: whatever is in a log is text in it, it stays small and whole,
+//! The page of `threadfold report`: whatever is in a log is text in it, it stays small and whole,
 //! and it tells what the log says.
 
 use std::sync::LazyLock;

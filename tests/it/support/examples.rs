@@ -15,8 +15,6 @@ pub(crate) mod threads;
 #[path = "../../../examples/retention/trial.rs"]
 #[expect(dead_code, reason = "the example shows more than tests ask")]
 pub(crate) mod trial;
-#[path = "../../../examples/edl/write.rs"]
-pub(crate) mod write;
 #[path = "../../../examples/retention/writers.rs"]
 #[expect(dead_code, reason = "the example shows more than tests ask")]
 pub(crate) mod writers;

@@ -1,80 +1,60 @@
-//! One transcript, every strategy side by side: what each leaves, keeps, costs and loses.
-//!
-//! ```text
-//! cargo run -q --example strategies -- [--target TOKENS] [FILE]
-//! ```
-//!
-//! FILE is a request body in the Anthropic or the Chat Completions dialect; without one it is a
-//! thread of a coding agent that comes with the crate. The target is half of the thread unless it
-//! is said. Summaries are written by the offline extractive model, which picks telling sentences:
-//! a real model writes better ones.
+//! `strategies`: one thread, every strategy side by side: what each leaves, keeps, costs and loses.
 
 use std::{
     collections::{HashMap, HashSet},
-    fs, io,
-    path::PathBuf,
-    process::ExitCode,
+    io,
 };
 
-use futures::executor::block_on;
-use input::Dialect;
-use lexopt::{Arg, Parser, ValueExt};
-use terminal::{Style, first_line, thousands};
+use serde_json::{Value, json};
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Request, StrategyRegistry,
+    CompactionStrategy, ContentBlock, Message, Model, Request, StrategyRegistry,
     compact::Size,
     drive::{DriveError, Driven, Models, propose},
     legality,
     render::{RenderOptions, render},
     strategy::{Brief, Snapshot},
-    testing::ExtractiveModel,
     tokens::{self, ByteEstimate},
-    wire::DecodeOptions,
 };
 
-#[path = "transcript/input.rs"]
-mod input;
-mod terminal;
+use crate::{
+    args::StrategiesOptions,
+    error::{Ended, Failure},
+    input::Body,
+    models::block_on,
+    terminal::{Style, first_line, thousands},
+};
 
-const THREAD: &[u8] = include_bytes!("data/coding-thread.json");
-
-fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("strategies: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn run(options: &StrategiesOptions) -> Result<Ended, Failure> {
+    block_on(async {
+        let model = options.model.open().await?;
+        compare(options, model.as_ref()).await
+    })
 }
 
-fn run() -> Result<(), String> {
-    let (file, target) = arguments()?;
-    let bytes = match &file {
-        Some(file) => fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?,
-        None => THREAD.to_vec(),
-    };
-    let input = input::read(&bytes, None)?;
-    let request = Dialect::format(input.dialect)
-        .decode_slice(input.body.as_bytes(), &DecodeOptions::default())
-        .map_err(|error| error.to_string())?;
+async fn compare(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended, Failure> {
+    let request = Body::read(&options.file, None)?.request;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let before = Size::of(&messages, &ByteEstimate::TRIGGER);
-    let target = target.unwrap_or(before.tokens / 2);
-    let table = Table { style: Style::of(&io::stdout()), facts: Facts::of(&messages), before };
-    let name = file.map_or("a coding agent's thread".into(), |file| file.display().to_string());
-    table.head(&name, target);
-
+    let target = options.target.unwrap_or(before.tokens / 2);
+    let facts = Facts::of(&messages);
+    let table = Table { style: Style::of(&io::stdout()), facts, before };
+    if !options.json {
+        table.head(&options.file.display().to_string(), target);
+    }
     let thread = Snapshot::of_request(&Request { messages: messages.into(), ..request });
     let brief = Brief { target: Some(target), ..Brief::default() };
     let registry = StrategyRegistry::default();
-    let mut reasons = Vec::new();
+    let (mut reasons, mut rows) = (Vec::new(), Vec::new());
     for name in registry.names() {
-        let strategy = registry.get(name).map_err(|error| error.to_string())?;
-        match tried(strategy.as_ref(), &thread, &brief) {
+        let strategy = registry.get(name)?;
+        match tried(strategy.as_ref(), &thread, &brief, model).await {
+            Ok((driven, after)) if options.json => rows.push(table.json(name, &driven, &after)),
             Ok((driven, after)) => {
                 table.row(name, &driven, &after);
                 reasons.extend(rungs(name, &driven));
+            }
+            Err(failed) if options.json => {
+                rows.push(json!({"strategy": name, "failure": failed.to_string()}));
             }
             Err(failed) => {
                 table.blank(name, failed.calls);
@@ -82,34 +62,20 @@ fn run() -> Result<(), String> {
             }
         }
     }
-    table.foot(&reasons);
-    Ok(())
-}
-
-fn arguments() -> Result<(Option<PathBuf>, Option<u64>), String> {
-    const USAGE: &str = "usage: strategies [--target TOKENS] [FILE]";
-    let (mut file, mut target) = (None, None);
-    let mut parser = Parser::from_env();
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        match argument {
-            Arg::Long("target") => {
-                let tokens = parser.value().and_then(|value| value.parse());
-                target = Some(tokens.map_err(|error| error.to_string())?);
-            }
-            Arg::Value(path) if file.is_none() => file = Some(path.into()),
-            Arg::Value(_) | Arg::Long(_) | Arg::Short(_) => return Err(USAGE.to_owned()),
-        }
+    match options.json {
+        true => println!("{}", json!({"before": before, "target": target, "strategies": rows})),
+        false => table.foot(&reasons),
     }
-    Ok((file, target))
+    Ok(Ended::Done)
 }
 
-fn tried(
+async fn tried(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
     brief: &Brief,
+    model: &dyn Model,
 ) -> Result<(Driven, Vec<Message>), DriveError> {
-    let models = Models::one(&ExtractiveModel);
-    let driven = block_on(propose(strategy, thread, brief, models, &mut |_| {}))?;
+    let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
     let mut after = thread.messages().to_vec();
     // It was accepted for this thread, so it fits.
     let _ = driven.proposal.plan.apply(&mut after);
@@ -140,7 +106,7 @@ impl Facts {
     fn of(messages: &[Message]) -> Self {
         let mut blocks = HashMap::new();
         for block in messages.iter().flat_map(|message| &message.content) {
-            *blocks.entry(json(block)).or_default() += 1;
+            *blocks.entry(as_json(block)).or_default() += 1;
         }
         let typed = messages.iter().flat_map(|message| {
             message.typed_blocks().filter_map(|block| message.content.get(block))
@@ -156,7 +122,7 @@ impl Facts {
         };
         Self {
             blocks,
-            typed: typed.map(json).collect(),
+            typed: typed.map(as_json).collect(),
             paths: words.filter(path).map(str::to_owned).collect(),
         }
     }
@@ -165,7 +131,7 @@ impl Facts {
     fn kept(&self, after: &[Message]) -> u64 {
         let mut left = self.blocks.clone();
         let blocks = after.iter().flat_map(|message| &message.content).filter(|block| {
-            left.get_mut(&json(block)).is_some_and(|count| {
+            left.get_mut(&as_json(block)).is_some_and(|count| {
                 let there = *count > 0;
                 *count = count.saturating_sub(1);
                 there
@@ -178,7 +144,7 @@ impl Facts {
     }
 }
 
-fn json(block: &ContentBlock) -> String {
+fn as_json(block: &ContentBlock) -> String {
     serde_json::to_string(block).unwrap_or_default()
 }
 
@@ -215,6 +181,21 @@ impl Table {
             "", "left", "left", "", "kept", "", "spent", "named", "kept"
         );
         println!("{}\n{}", self.style.bold(head), self.style.dim(below));
+    }
+
+    fn json(&self, name: &str, driven: &Driven, after: &[Message]) -> Value {
+        let facts = Facts::of(after);
+        json!({
+            "strategy": name,
+            "after": Size::of(after, &ByteEstimate::TRIGGER),
+            "bytes_kept": self.facts.kept(after),
+            "calls": driven.calls,
+            "usage": driven.usage,
+            "paths": {
+                "before": self.facts.paths.len(),
+                "named": self.facts.paths.intersection(&facts.paths).count(),
+            },
+        })
     }
 
     fn row(&self, name: &str, driven: &Driven, after: &[Message]) {
@@ -254,11 +235,7 @@ impl Table {
                 "files: paths still named; typed: messages of the user still there word for word."
             )
         );
-        println!(
-            "  {}",
-            self.style
-                .dim("Tokens are estimates, a third of the bytes. Nothing was sent anywhere.")
-        );
+        println!("  {}", self.style.dim("Tokens are estimates, a third of the bytes."));
     }
 }
 

@@ -1,89 +1,41 @@
-//! Summarises a transcript chunk by chunk, and can be stopped and started again in between.
+//! `chunked`: summarises long threads chunk by chunk, and goes on where it was stopped.
 //!
-//! ```text
-//! cargo run -q --example chunked -- [--chunk TOKENS] [--store FILE] [--pause MS] FILE...
-//! ```
-//!
-//! FILE is a transcript as the example `transcript` takes it; several are one long thread. Each
-//! chunk is folded into `/summary.md` by the offline extractive model; what it added is shown as it
-//! comes, and the whole brief at the end. With `--store` the run is kept after every answer: stop it
-//! with Ctrl-C, start it again with the same FILE and `--store`, and it goes on where it was.
-//! `--pause` waits after each answer, as a real model would.
+//! Each chunk is folded into `/summary.md`; what it added is shown as it comes, and the whole summary
+//! at the end. With `--store` the run is kept after every answer.
 
 use std::{
-    error::Error,
-    fs, io,
-    io::IsTerminal,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    thread,
-    time::Duration,
+    fs,
+    io::{self, IsTerminal},
 };
 
-use futures::executor::block_on;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lexopt::{Arg, Parser, ValueExt};
-use terminal::{Style, thousands};
+use serde_json::json;
 use threadfold::{
-    Message,
+    Model,
     drive::{Models, advance},
     render::{BYTES_PER_TOKEN, ChunkBudget},
     strategy::{ChunkOutcome, CompactionRun, RunOptions, RunStep},
-    testing::ExtractiveModel,
-    wire::DecodeOptions,
 };
 
-#[path = "transcript/input.rs"]
-mod input;
-mod terminal;
+use crate::{
+    args::ChunkedOptions,
+    error::{Ended, Failure},
+    input::Body,
+    models::block_on,
+    terminal::{self, Style, thousands},
+};
 
-fn main() -> ExitCode {
-    match Options::from_arguments().and_then(|options| summarise(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("chunked: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn run(options: &ChunkedOptions) -> Result<Ended, Failure> {
+    block_on(async {
+        let model = options.model.open().await?;
+        summarise(options, model.as_ref()).await
+    })
 }
 
-/// What was asked for.
-struct Options {
-    files: Vec<PathBuf>,
-    store: Option<PathBuf>,
-    chunk_tokens: usize,
-    pause: Duration,
-}
-
-impl Options {
-    fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut options =
-            Self { files: Vec::new(), store: None, chunk_tokens: 25_000, pause: Duration::ZERO };
-        let mut parser = Parser::from_env();
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Value(file) => options.files.push(file.into()),
-                Arg::Long("store") => options.store = Some(parser.value()?.into()),
-                Arg::Long("chunk") => options.chunk_tokens = parser.value()?.parse()?,
-                Arg::Long("pause") => {
-                    options.pause = Duration::from_millis(parser.value()?.parse()?);
-                }
-                Arg::Long(_) | Arg::Short(_) => return Err(argument.unexpected().into()),
-            }
-        }
-        if options.files.is_empty() {
-            return Err(
-                "usage: chunked [--chunk TOKENS] [--store FILE] [--pause MS] FILE...".into()
-            );
-        }
-        Ok(options)
-    }
-}
-
-fn summarise(options: &Options) -> Result<(), Box<dyn Error>> {
+async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
-    if resumed {
+    if resumed && !options.json {
         println!("{}", style.yellow(format!("Taken up again after {} chunks.", run.steps().len())));
     }
     let bar = progress();
@@ -92,21 +44,23 @@ fn summarise(options: &Options) -> Result<(), Box<dyn Error>> {
     while let RunStep::Call { chunk, total, .. } = run.step() {
         bar.set_length(total as u64);
         bar.set_position(chunk as u64);
-        block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {}));
+        advance(&mut run, Models::one(model), &mut |_| {}).await;
         store(options, &run)?;
-        thread::sleep(options.pause);
         if run.steps().len() > shown {
-            bar.suspend(|| show_chunk(style, &run, shown, summary_shown));
+            if !options.json {
+                bar.suspend(|| show_chunk(style, &run, shown, summary_shown));
+            }
             shown = run.steps().len();
             summary_shown = run.summary().len();
         }
     }
     bar.finish_and_clear();
-    finish(style, &run)
+    finish(options, style, &run)?;
+    Ok(Ended::Done)
 }
 
 /// The stored run if there is one, else a new one over the files.
-fn open(options: &Options) -> Result<(CompactionRun, bool), Box<dyn Error>> {
+fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     if let Some(path) = options.store.as_ref().filter(|path| path.exists()) {
         let stored = fs::read_to_string(path)?;
         let run = serde_json::from_str::<CompactionRun>(&stored);
@@ -116,7 +70,7 @@ fn open(options: &Options) -> Result<(CompactionRun, bool), Box<dyn Error>> {
     }
     let mut thread = Vec::new();
     for file in &options.files {
-        thread.extend(read(file).map_err(|error| format!("{}: {error}", file.display()))?);
+        thread.extend(Body::read(file, None)?.request.messages.to_vec());
     }
     let target = options.chunk_tokens.saturating_mul(BYTES_PER_TOKEN);
     let chunks = ChunkBudget { target, tolerance: target / 5 };
@@ -124,16 +78,8 @@ fn open(options: &Options) -> Result<(CompactionRun, bool), Box<dyn Error>> {
     Ok((run, false))
 }
 
-fn read(file: &Path) -> Result<Vec<Message>, Box<dyn Error>> {
-    let bytes = fs::read(file)?;
-    let input = input::read(&bytes, None)?;
-    let format = input.dialect.format();
-    let request = format.decode_slice(input.body.as_bytes(), &DecodeOptions::default())?;
-    Ok(request.messages.to_vec())
-}
-
 /// Writes the run beside its place and moves it there: a stop in between leaves the one before.
-fn store(options: &Options, run: &CompactionRun) -> Result<(), Box<dyn Error>> {
+fn store(options: &ChunkedOptions, run: &CompactionRun) -> Result<(), Failure> {
     let Some(path) = &options.store else { return Ok(()) };
     let beside = path.with_extension("new");
     fs::write(&beside, serde_json::to_vec(run)?)?;
@@ -181,10 +127,15 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
     }
 }
 
-fn finish(style: Style, run: &CompactionRun) -> Result<(), Box<dyn Error>> {
+fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result<(), Failure> {
     match run.step() {
+        RunStep::Done { summary } if options.json => {
+            let chunks = run.steps().len();
+            println!("{}", json!({"summary": summary, "chunks": chunks, "usage": run.usage()}));
+            Ok(())
+        }
         RunStep::Done { summary } => {
-            println!("{}", style.heading("The brief, /summary.md"));
+            println!("{}", style.heading("The summary, /summary.md"));
             println!("{}", terminal::plain(summary));
             let usage = run.usage();
             println!(

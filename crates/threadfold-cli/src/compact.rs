@@ -1,0 +1,212 @@
+//! `compact`: makes the thread of a request body smaller, replaces ranges, changes the dialect.
+
+use std::{
+    fs,
+    io::{self, Write},
+};
+
+use serde::Serialize;
+use threadfold::{
+    CompactReport, ContentBlock, ContextWindow, Message, Model, Plan, Request, Role,
+    StrategyRegistry,
+    compact::{CompactOptions as ReplaceOptions, Size},
+    drive::{Driven, Models, propose},
+    legality, log,
+    message::CheckpointIds,
+    strategy::{Brief, Rejection, Snapshot, StrategyError},
+    tokens::{ByteEstimate, TokenCounter},
+    wire::{Adjustment, EncodeOptions, Encoded, ModelTraits},
+};
+
+use crate::{
+    args::CompactOptions,
+    error::{Ended, Failure},
+    input::Body,
+    models::block_on,
+    terminal::{Style, outline, thousands},
+};
+
+pub(crate) fn run(options: CompactOptions) -> Result<Ended, Failure> {
+    block_on(async {
+        let model = options.model.open().await?;
+        work(&options, model.as_ref()).await
+    })
+}
+
+async fn work(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
+    let body = Body::read(&options.file, options.from)?;
+    let mut report = Report { style: Style::of(&io::stderr()), lines: Vec::new() };
+    let file = options.file.display();
+    let request = &body.request;
+    report.line(
+        "thread",
+        format_args!("{file}, {}: {}", body.dialect.format().name(), size(&request.messages)),
+    );
+    let messages = prepare(&mut report, request, options);
+    let messages = replace(&mut report, messages, options)?;
+    let (messages, ended) = match options.keep_size {
+        true => (messages, Ended::Done),
+        false => compact(&mut report, request, messages, options, model).await?,
+    };
+    let after = size(&messages);
+    report.line("left", format_args!("{after}"));
+    let encoded = encode(&body, messages, options);
+    report.adjustments(&encoded.adjustments);
+    write(options, &encoded)?;
+    report.print(options.json)?;
+    Ok(ended)
+}
+
+fn write(options: &CompactOptions, encoded: &Encoded) -> Result<(), Failure> {
+    let text = format!("{}\n", encoded.body);
+    if let Some(path) = &options.output {
+        return fs::write(path, text)
+            .map_err(|error| Failure::from(format!("{}: {error}", path.display())));
+    }
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| format!("standard output: {error}").into())
+}
+
+/// Repairs what no provider accepts, and stamps checkpoints if asked.
+fn prepare(report: &mut Report, request: &Request, options: &CompactOptions) -> Vec<Message> {
+    let (mut messages, repairs) = legality::repair(request.messages.to_vec());
+    for repair in &repairs {
+        report.line("repaired", format_args!("message {}: {repair}", repair.message()));
+    }
+    let Some(seed) = options.stamp else { return messages };
+    messages = log::stamp(messages, &mut CheckpointIds::new(seed));
+    for (index, message) in messages.iter().enumerate() {
+        if let Some(ContentBlock::Checkpoint(checkpoint)) = message.content.last() {
+            report.line(
+                checkpoint.id.as_str(),
+                format_args!("message {index}: {}", outline(message, 56)),
+            );
+        }
+    }
+    messages
+}
+
+fn replace(
+    report: &mut Report,
+    mut messages: Vec<Message>,
+    options: &CompactOptions,
+) -> Result<Vec<Message>, Failure> {
+    if options.replace.is_empty() {
+        return Ok(messages);
+    }
+    let plan = Plan::new(&messages, &options.replace, &ReplaceOptions::default())?;
+    let before = Size::of(&messages, &ByteEstimate::TRIGGER);
+    plan.apply(&mut messages)?;
+    let done = CompactReport::new(before, &messages, &plan, &ByteEstimate::TRIGGER);
+    report.line("replaced", format_args!("{done}"));
+    Ok(messages)
+}
+
+async fn compact(
+    report: &mut Report,
+    request: &Request,
+    mut messages: Vec<Message>,
+    options: &CompactOptions,
+    model: &dyn Model,
+) -> Result<(Vec<Message>, Ended), Failure> {
+    let name = options.strategy.as_str();
+    let registry = StrategyRegistry::default();
+    let strategy = registry.get(name)?;
+    let window = options.window.map(ContextWindow::new);
+    let thread = Snapshot::new(messages.clone())
+        .with_context(request.system.clone(), request.tools.clone())
+        .with_window(window);
+    let around =
+        ByteEstimate::TRIGGER.request(&Request { messages: Vec::new().into(), ..request.clone() });
+    // Half of the window leaves room for what comes next.
+    let half = options.window.map(|window| (window / 2).saturating_sub(around));
+    let brief = Brief { target: options.target.or(half), ..Brief::default() };
+    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_| {}).await {
+        Ok(Driven { proposal, usage, calls, .. }) => {
+            let before = Size::of(&messages, &ByteEstimate::TRIGGER);
+            proposal.plan.apply(&mut messages)?;
+            let done =
+                CompactReport::new(before, &messages, &proposal.plan, &ByteEstimate::TRIGGER);
+            report.line(name, format_args!("{done}"));
+            let spent = (thousands(usage.input), thousands(usage.output));
+            report.line(
+                "spent",
+                format_args!("{calls} calls, {} tokens in, {} out", spent.0, spent.1),
+            );
+            Ok((messages, Ended::Done))
+        }
+        // A thread that cannot get smaller is no mistake of the caller.
+        Err(failed) if cannot_shrink(&failed.error) => {
+            report.line(name, format_args!("{failed}"));
+            Ok((messages, Ended::Unchanged))
+        }
+        Err(failed) => Err(format!("{name}: {failed}").into()),
+    }
+}
+
+fn cannot_shrink(error: &StrategyError) -> bool {
+    if let StrategyError::NoRung { rungs } = error {
+        return rungs.iter().filter_map(|rung| rung.failure.as_ref()).all(cannot_shrink);
+    }
+    matches!(
+        error,
+        StrategyError::NothingToCompact { .. }
+            | StrategyError::Rejected(Rejection::NotSmaller { .. })
+    )
+}
+
+fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Encoded {
+    let name = body.model.as_deref();
+    let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
+    let mut traits = name.map(ModelTraits::for_model).unwrap_or_default();
+    // A thread at rest ends with the answer. Whether its model takes that is its host's to know.
+    traits.accepts_prefill |= ended_open && name.is_none();
+    let request = Request { messages: messages.into(), ..body.request.clone() };
+    let format = options.to.unwrap_or(body.dialect).format();
+    format.encode(&request, &EncodeOptions { traits, ..EncodeOptions::default() })
+}
+
+fn size(messages: &[Message]) -> String {
+    let size = Size::of(messages, &ByteEstimate::TRIGGER);
+    format!("{} messages, about {} tokens", size.messages, thousands(size.tokens))
+}
+
+/// Lines for standard error, held back until the body is out.
+struct Report {
+    style: Style,
+    lines: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    about: String,
+    text: String,
+}
+
+impl Report {
+    fn line(&mut self, about: &str, text: std::fmt::Arguments<'_>) {
+        self.lines.push(Line { about: about.to_owned(), text: text.to_string() });
+    }
+
+    fn adjustments(&mut self, adjustments: &[Adjustment]) {
+        const MAX: usize = 12;
+        for adjustment in adjustments.iter().take(MAX) {
+            self.line("adjusted", format_args!("{adjustment}"));
+        }
+        if let Some(more) = adjustments.len().checked_sub(MAX).filter(|more| *more > 0) {
+            self.line("adjusted", format_args!("and {more} more"));
+        }
+    }
+
+    fn print(&self, json: bool) -> Result<(), Failure> {
+        if json {
+            eprintln!("{}", serde_json::to_string(&self.lines)?);
+            return Ok(());
+        }
+        for Line { about, text } in &self.lines {
+            eprintln!("{}  {text}", self.style.bold(format!("{about:>17}")));
+        }
+        Ok(())
+    }
+}

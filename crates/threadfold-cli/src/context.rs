@@ -1,0 +1,101 @@
+//! `context`: what the tokens of a request are spent on.
+
+use std::{fmt::Display, io};
+
+use serde_json::json;
+use threadfold::{
+    ContextWindow, Message, Request, TokenCounter,
+    tokens::{Breakdown, BreakdownPart, ByteEstimate},
+};
+
+use crate::{
+    args::ContextOptions,
+    error::{Ended, Failure},
+    input::Body,
+    terminal::{Style, outline, speaker, thousands},
+};
+
+const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
+
+/// One message of the request, by its place.
+struct Heavy<'a> {
+    index: usize,
+    message: &'a Message,
+    tokens: u64,
+}
+
+pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
+    let body = Body::read(&options.file, None)?;
+    let breakdown = Breakdown::of(&body.request, &COUNTER);
+    let known = || ContextWindow::for_model(body.model.as_deref()?).map(|window| window.tokens());
+    let window = options.window.or_else(known);
+    let heavy = heaviest(&body.request, options.messages);
+    if options.json {
+        let messages = heavy.iter().map(|Heavy { index, message, tokens }| {
+            json!({"index": index, "role": message.role, "tokens": tokens})
+        });
+        let messages: Vec<_> = messages.collect();
+        let dollars = options.price.map(|price| cost(breakdown.tokens(), price));
+        let whole = json!({
+            "tokens": breakdown.tokens(), "window": window, "dollars": dollars,
+            "parts": breakdown.parts, "messages": messages,
+        });
+        println!("{whole}");
+        return Ok(Ended::Done);
+    }
+    let style = Style::of(&io::stdout());
+    let total = breakdown.tokens();
+    println!("{}", style.heading(&options.file.display().to_string()));
+    match window {
+        Some(window) => println!("{}", style.meter(total, window)),
+        None => println!("about {} tokens; --window says of how many", thousands(total)),
+    }
+    println!();
+    for part in &breakdown.parts {
+        row(style, options.price, total, part.tokens, name(part));
+    }
+    println!("{}", style.heading("The largest messages"));
+    for Heavy { index, message, tokens } in heavy {
+        let about = format!("{index:>5} {:<9} {}", speaker(message), outline(message, 60));
+        row(style, options.price, total, tokens, about);
+    }
+    println!("\n{}", style.dim("Tokens are estimates, a third of the bytes."));
+    Ok(Ended::Done)
+}
+
+fn heaviest(request: &Request, most: usize) -> Vec<Heavy<'_>> {
+    let messages = request.messages.iter().enumerate();
+    let mut heavy: Vec<Heavy<'_>> = messages
+        .map(|(index, message)| Heavy { index, message, tokens: COUNTER.message(message) })
+        .collect();
+    heavy.sort_by_key(|heavy| (u64::MAX - heavy.tokens, heavy.index));
+    heavy.truncate(most);
+    heavy
+}
+
+fn row(style: Style, price: Option<f64>, total: u64, tokens: u64, about: impl Display) {
+    let percent = tokens.saturating_mul(100) / total.max(1);
+    let money = price.map(|price| format!(" {:>9.4} $", cost(tokens, price)));
+    println!(
+        "{} {}{}  {about}",
+        style.cyan(format!("{:>10}", thousands(tokens))),
+        style.dim(format!("{percent:>3} %")),
+        money.unwrap_or_default()
+    );
+}
+
+fn name(part: &BreakdownPart) -> String {
+    // A unit variant is a string in JSON.
+    let kind = serde_json::to_value(part.kind).ok();
+    let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default().replace('_', " ");
+    let count = part.count;
+    match &part.tool {
+        Some(tool) => format!("{kind} {tool} ({count})"),
+        None => format!("{kind} ({count})"),
+    }
+}
+
+/// Dollars for so many tokens at a price for a million.
+fn cost(tokens: u64, price: f64) -> f64 {
+    tokens as f64 * price / 1e6
+}

@@ -1,0 +1,72 @@
+//! `edl`: runs an edit script over files.
+//!
+//! The files go into a workspace under the names given, and the script runs there. Nothing on disk
+//! changes unless `--write` is given: then all files that the script changed or made are written, or
+//! none of them if any failed or if two names are of one file. Only files in the working folder are
+//! written: no path with `..`, no absolute one, and none over a link.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use serde_json::json;
+use threadfold::edl::{Report, Script, Workspace};
+use write::write_all;
+
+use crate::{
+    args::EdlOptions,
+    error::{Ended, Failure},
+};
+
+mod write;
+
+pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
+    let script = match options.script.as_str() {
+        "-" => io::read_to_string(io::stdin())?,
+        path => read(path)?,
+    };
+    let script = Script::parse(&script)?;
+    let mut workspace = load(&options.files)?;
+    let report = script.run(&mut workspace);
+    if options.write && report.is_ok() {
+        write_all(Path::new("."), &report, &workspace)?;
+    }
+    if options.text {
+        println!("{report}");
+    } else {
+        println!("{}", as_json(&options.files, &workspace, &report)?);
+    }
+    if options.write && !report.is_ok() {
+        return Err("nothing was written, because a file failed".into());
+    }
+    Ok(Ended::Done)
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+}
+
+fn load(names: &[String]) -> Result<Workspace, Failure> {
+    let mut workspace = Workspace::new();
+    for name in names {
+        if workspace.insert(name, read(name)?)?.is_some() {
+            return Err(format!("{name} is named twice").into());
+        }
+    }
+    Ok(workspace)
+}
+
+/// The files under the names that were given, and new ones under theirs.
+fn as_json(
+    names: &[String],
+    workspace: &Workspace,
+    report: &Report,
+) -> Result<String, serde_json::Error> {
+    let given = names.iter().map(|name| (name.as_str(), workspace.text(name)));
+    let created = report.changes.iter().filter(|change| change.created);
+    let created = created.map(|it| (it.path.as_str(), workspace.text(it.path.as_str())));
+    let files: BTreeMap<_, _> = given.chain(created).collect();
+    serde_json::to_string_pretty(&json!({
+        "files": files,
+        "failures": report.failures,
+        "warnings": report.warnings,
+    }))
+}

@@ -1,0 +1,46 @@
+//! Reading request bodies from files.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+};
+
+use threadfold::{Request, wire::DecodeOptions};
+
+use crate::error::Failure;
+
+#[path = "../../../examples/transcript/input.rs"]
+mod found;
+
+pub(crate) use found::Dialect;
+
+/// A request body that was read from a file.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) request: Request,
+    pub(crate) dialect: Dialect,
+    pub(crate) model: Option<String>,
+}
+
+impl Body {
+    /// Reads a file, or standard input if it is called `-`.
+    pub(crate) fn read(file: &Path, dialect: Option<Dialect>) -> Result<Self, Failure> {
+        let name = file.display();
+        let bytes = if file.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        } else {
+            fs::read(file)
+        };
+        let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
+        let input = found::read(&bytes, dialect).map_err(|error| format!("{name}: {error}"))?;
+        let format = input.dialect.format();
+        let request = format.decode_slice(input.body.as_bytes(), &DecodeOptions::default());
+        let request = request.map_err(|error| {
+            let read_as = format.name();
+            format!("{name}: {error} (read as {read_as}; --from names another dialect)")
+        })?;
+        Ok(Self { request, dialect: input.dialect, model: input.model })
+    }
+}

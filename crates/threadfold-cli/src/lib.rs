@@ -1,0 +1,70 @@
+//! The commands of the program `threadfold`. [`run`] is all of it; the library is here for tests.
+
+#![forbid(unsafe_code)]
+
+use std::{ffi::OsString, process::ExitCode};
+
+use args::{Arguments, Command};
+use clap::{CommandFactory, Parser};
+use error::{Ended, Failure};
+
+mod args;
+mod audit;
+mod chunked;
+mod compact;
+mod context;
+mod edl;
+mod error;
+mod input;
+mod models;
+pub mod proxy;
+mod report;
+mod strategies;
+#[path = "../../../examples/terminal/mod.rs"]
+mod terminal;
+
+/// Runs the command that these arguments name, and returns its exit code: 0 if it was done, 1 if it
+/// was not, 2 for a command line that cannot be read, 3 if there was nothing to do.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // A closed pipe is no reason to fail.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match carry_out(arguments.command) {
+        Ok(ended) => ended.code(),
+        Err(failure) => {
+            eprintln!("threadfold: {}", terminal::plain(failure.line()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(command: Command) -> Result<Ended, Failure> {
+    match command {
+        Command::Compact(options) => compact::run(options),
+        Command::Audit(options) => audit::run(&options),
+        Command::Context(options) => context::run(&options),
+        Command::Strategies(options) => strategies::run(&options),
+        Command::Chunked(options) => chunked::run(&options),
+        Command::Edl(options) => edl::run(&options),
+        Command::Report(options) => report::run(options),
+        Command::Proxy(options) => proxy::run(options),
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Arguments::command(),
+                "threadfold",
+                &mut std::io::stdout(),
+            );
+            Ok(Ended::Done)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout())?;
+            Ok(Ended::Done)
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Compacting a thread: the log of the thread, the strategy, the new view.
+
+use std::sync::Arc;
+
+use threadfold::{
+    CompactionStrategy, EventLog, Model, ProviderThread, Request, Thread,
+    drive::{self, CompactionError, Conversation, Models},
+    log::{Event, Truncated},
+    message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
+    model::{Clock, StdClock},
+    proxy::View,
+    retention::RetentionPolicy,
+    store::{Journal, StoreError, ThreadStore},
+    strategy::{Brief, Digest},
+    tokens::ByteEstimate,
+};
+
+use super::views::Row;
+
+/// What is to be compacted.
+pub(super) struct Work<'a> {
+    pub(super) request: &'a Request,
+    /// The view that the request has so far.
+    pub(super) found: Option<&'a Row>,
+    pub(super) reason: CompactionReason,
+    pub(super) target: Option<u64>,
+    pub(super) window: Option<ContextWindow>,
+    pub(super) strategy: &'a dyn CompactionStrategy,
+    pub(super) model: Option<&'a dyn Model>,
+    pub(super) store: &'a Arc<dyn ThreadStore>,
+}
+
+/// What came of it.
+pub(super) struct Compacted {
+    pub(super) view: View,
+    pub(super) thread: ThreadId,
+    pub(super) events: u64,
+    pub(super) at: Timestamp,
+    pub(super) before: u64,
+    pub(super) after: u64,
+    /// Why the log could not be stored, if it could not.
+    pub(super) unstored: Option<StoreError>,
+}
+
+/// The thread during a compaction.
+#[derive(Debug)]
+struct Held(Thread);
+
+impl ProviderThread for Held {
+    fn thread(&self) -> &Thread {
+        &self.0
+    }
+
+    fn thread_mut(&mut self) -> &mut Thread {
+        &mut self.0
+    }
+
+    // Nothing depends on the thread.
+    fn rewritten(&mut self) {}
+}
+
+impl Work<'_> {
+    /// Compacts the thread, and stores its log.
+    pub(super) async fn run(self) -> Result<Compacted, CompactionError> {
+        let now = StdClock.now();
+        let mut journal = self.journal(now).await?;
+        let mut thread = Thread::new(Arc::new(ByteEstimate::TRIGGER));
+        thread.extend(journal.log().replay()?);
+        let mut held = Held(thread);
+        let done = self.compact(&mut held, &mut journal, now).await;
+        let (report, unstored) = match done {
+            Ok(report) => (Some(report), None),
+            Err(CompactionError::Store(error)) => (None, Some(error)),
+            Err(error) => return Err(error),
+        };
+        let standing = journal.log().standing().next_back().map(|record| record.report.clone());
+        let report = report.or(standing).unwrap_or_default();
+        Ok(Compacted {
+            view: View::between(&self.request.messages, held.messages()),
+            thread: journal.log().thread_id().clone(),
+            events: journal.log().len(),
+            at: now,
+            before: report.before.tokens,
+            after: report.after.tokens,
+            unstored,
+        })
+    }
+
+    /// Tries the strategy, and a digest if it fails: a thread that does not fit must get smaller.
+    async fn compact(
+        &self,
+        held: &mut Held,
+        journal: &mut Journal,
+        now: Timestamp,
+    ) -> Result<threadfold::CompactReport, CompactionError> {
+        let brief = Brief {
+            reason: self.reason.clone(),
+            target: self.target,
+            retention: Some(RetentionPolicy::default()),
+            now,
+            ..Brief::default()
+        };
+        let whatever_helps = Brief { target: None, ..brief.clone() };
+        let digest = Digest::default();
+        let tries: [(&dyn CompactionStrategy, &Brief); 3] =
+            [(self.strategy, &brief), (&digest, &brief), (&digest, &whatever_helps)];
+        let mut first = None;
+        for (strategy, brief) in tries {
+            let models = Models { conversation: self.model, ..Models::default() };
+            let mut conversation = Conversation::new(held, journal)
+                .with_context(self.request.system.clone(), self.request.tools.clone())
+                .with_window(self.window);
+            match drive::compact(&mut conversation, strategy, brief, models, &mut |_| {}).await {
+                Ok(done) => return Ok(done.report),
+                Err(error @ CompactionError::Store(_)) => return Err(error),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        // There were three tries, so there is a first error.
+        first.map_or_else(|| Ok(threadfold::CompactReport::default()), Err)
+    }
+
+    /// The log of the thread with the messages of the request. A log that went on from another
+    /// request than this one is left as it is: this thread is a branch, with a log of its own.
+    async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
+        let Some(row) = self.found else {
+            let journal = new(EventLog::new(ThreadId::random()), self.store);
+            return appended(journal, &self.request.messages, now);
+        };
+        let mut journal = self.continued(row, now).await?;
+        let rest = self.request.messages.get(row.view.covers..).unwrap_or_default();
+        let live = journal.log().replay()?;
+        let tail = live.get(row.view.messages.len()..).unwrap_or_default();
+        let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();
+        if same < tail.len() {
+            let len = row.view.messages.len().saturating_add(same);
+            journal.append(now, Event::Truncated(Truncated { from: live.len(), len }))?;
+        }
+        appended(journal, rest.get(same..).unwrap_or_default(), now)
+    }
+
+    async fn continued(&self, row: &Row, now: Timestamp) -> Result<Journal, CompactionError> {
+        let thread = row.about.thread.clone();
+        let stored = Journal::open(Arc::clone(self.store), thread).await;
+        Ok(match stored {
+            Ok(journal) if journal.log().len() == row.about.events => journal,
+            Ok(journal) if journal.log().len() > row.about.events => {
+                let mut branch = EventLog::new(ThreadId::random());
+                let shared = journal.log().iter().take_while(|event| event.seq < row.about.events);
+                for event in shared {
+                    branch.append_logged(event.clone())?;
+                }
+                new(branch, self.store)
+            }
+            // The log is gone or was never stored. What is known of the thread is its view.
+            Ok(_) | Err(_) => new(self.of_view(row, now)?, self.store),
+        })
+    }
+
+    fn of_view(&self, row: &Row, now: Timestamp) -> Result<EventLog, CompactionError> {
+        let mut log = EventLog::new(ThreadId::random());
+        for message in &row.view.messages {
+            log.append(now, Event::MessageAppended(message.clone()))?;
+        }
+        Ok(log)
+    }
+}
+
+fn new(log: EventLog, store: &Arc<dyn ThreadStore>) -> Journal {
+    Journal::new(log).kept_by(Arc::clone(store))
+}
+
+fn appended(
+    mut journal: Journal,
+    messages: &[Message],
+    now: Timestamp,
+) -> Result<Journal, CompactionError> {
+    for message in messages {
+        journal.append(now, Event::MessageAppended(message.clone()))?;
+    }
+    Ok(journal)
+}

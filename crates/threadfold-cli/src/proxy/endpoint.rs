@@ -1,0 +1,74 @@
+//! What a request asks for: its path, and the few fields of its body that decide.
+
+use std::borrow::Cow;
+
+use hyper::Method;
+use serde::{Deserialize, de::IgnoredAny};
+
+use crate::input::Dialect;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// An answer of a model.
+    Answer(Dialect),
+    /// How many tokens a request of the Anthropic dialect has.
+    Count,
+    /// Anything else. It goes through.
+    Other,
+}
+
+/// What a body says beside its messages.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Head<'a> {
+    #[serde(borrow)]
+    pub(super) model: Option<Cow<'a, str>>,
+    max_tokens: Option<u64>,
+    max_completion_tokens: Option<u64>,
+    max_output_tokens: Option<u64>,
+    previous_response_id: Option<IgnoredAny>,
+    conversation: Option<IgnoredAny>,
+}
+
+impl Endpoint {
+    pub(super) fn of(method: &Method, path: &str) -> Self {
+        if method != Method::POST {
+            return Self::Other;
+        }
+        let path = path.trim_end_matches('/');
+        if path.ends_with("/messages") {
+            Self::Answer(Dialect::Anthropic)
+        } else if path.ends_with("/messages/count_tokens") {
+            Self::Count
+        } else if path.ends_with("/chat/completions") {
+            Self::Answer(Dialect::OpenAiChat)
+        } else if path.ends_with("/responses") {
+            Self::Answer(Dialect::OpenAiResponses)
+        } else {
+            Self::Other
+        }
+    }
+
+    pub(super) fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Answer(dialect) => Some(dialect),
+            Self::Count => Some(Dialect::Anthropic),
+            Self::Other => None,
+        }
+    }
+}
+
+impl Head<'_> {
+    /// The tokens that the request reserves for its answer.
+    pub(super) fn max_output(&self) -> u64 {
+        let limits = [self.max_tokens, self.max_completion_tokens, self.max_output_tokens];
+        limits.into_iter().flatten().max().unwrap_or(0)
+    }
+
+    /// Whether the body holds the whole thread. Of a thread that the provider keeps only the end is
+    /// sent, and nothing here may change what it follows on.
+    pub(super) fn is_whole(&self) -> bool {
+        self.previous_response_id.is_none() && self.conversation.is_none()
+    }
+}

@@ -1,0 +1,139 @@
+//! What goes to the provider and comes back: bytes and headers as they are, but for those that belong
+//! to one connection.
+
+use std::{error::Error, iter};
+
+use futures::TryStreamExt;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Method, Response, StatusCode,
+    body::{Bytes, Frame},
+    header::{self, HeaderName},
+};
+use reqwest::{Client, Url};
+
+use crate::error::Failure;
+
+pub(super) type Failed = Box<dyn Error + Send + Sync>;
+pub(super) type Body = UnsyncBoxBody<Bytes, Failed>;
+
+/// Headers of one connection, or that the client of the next one writes itself.
+const NOT_PASSED: [HeaderName; 11] = [
+    header::HOST,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::TRAILER,
+    header::UPGRADE,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// A provider's server. Nothing is ever sent elsewhere.
+#[derive(Clone, Debug)]
+pub(super) struct Upstream(Url);
+
+impl Upstream {
+    pub(super) fn new(url: &str) -> Result<Self, Failure> {
+        let parsed: Url = url.parse().map_err(|error| format!("{url}: {error}"))?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+            return Err(
+                format!("{url}: the address of a server begins with http:// or https://").into()
+            );
+        }
+        Ok(Self(parsed))
+    }
+
+    /// The address of a path on this server.
+    fn at(&self, path: &str, query: Option<&str>) -> Option<Url> {
+        let mut url = self.0.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        // `https://api.openai.com/v1` and `https://api.openai.com` are both common.
+        let path = match base.strip_suffix("/v1") {
+            Some(base) if path.starts_with("/v1/") => format!("{base}{path}"),
+            _ => format!("{base}{path}"),
+        };
+        // Setting the path of a URL leaves its host as it is, whatever the path holds.
+        url.set_path(&path);
+        url.set_query(query);
+        (url.host_str() == self.0.host_str()).then_some(url)
+    }
+}
+
+/// A request to be sent, perhaps more than once.
+#[derive(Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) query: Option<&'a str>,
+    pub(super) headers: HeaderMap,
+}
+
+impl Outgoing<'_> {
+    pub(super) async fn send(
+        &self,
+        client: &Client,
+        upstream: &Upstream,
+        body: Bytes,
+    ) -> Result<reqwest::Response, Failure> {
+        let url = upstream.at(self.path, self.query).ok_or("this path leads nowhere")?;
+        let request = client.request(self.method.clone(), url).headers(self.headers.clone());
+        request.body(body).send().await.map_err(|error| words(error).into())
+    }
+}
+
+/// The headers of a request that the provider gets too.
+pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = without_connection(headers);
+    // An answer that is packed could not be read when it is a refusal.
+    passed.remove(header::ACCEPT_ENCODING);
+    passed
+}
+
+fn without_connection(headers: &HeaderMap) -> HeaderMap {
+    let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<String> =
+        named.flat_map(|value| value.split(',')).map(|name| name.trim().to_lowercase()).collect();
+    let stays = |name: &HeaderName| {
+        !NOT_PASSED.contains(name) && !named.iter().any(|other| other == name.as_str())
+    };
+    let mut passed = HeaderMap::new();
+    for (name, value) in headers.iter().filter(|(name, _)| stays(name)) {
+        passed.append(name.clone(), value.clone());
+    }
+    passed
+}
+
+/// The provider's answer, piece by piece as it comes. If the agent leaves, the provider is left too.
+pub(super) fn passed_back(answer: reqwest::Response) -> Response<Body> {
+    let (status, headers) = (answer.status(), without_connection(answer.headers()));
+    let pieces = answer.bytes_stream().map_ok(Frame::data);
+    let pieces = pieces.map_err(|error| -> Failed { words(error).into() });
+    response(status, headers, StreamBody::new(pieces).boxed_unsync())
+}
+
+/// An answer that was read already.
+pub(super) fn whole(status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> Response<Body> {
+    response(status, without_connection(headers), full(body))
+}
+
+pub(super) fn full(body: impl Into<Bytes>) -> Body {
+    Full::new(body.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// The words of an error and of what caused it, without the address, which may hold a secret.
+fn words(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,107 @@
+//! `proxy`: a server between an agent and its provider. The decisions are those of
+//! [`threadfold::proxy`]; here are sockets, the store and the clock.
+//!
+//! Whatever fails here, the agent's own request is sent: a view that cannot be read, a store that is
+//! full, a strategy that panics, a summary that comes too late.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use threadfold::{
+    CompactionStrategy, Model, StrategyRegistry,
+    auto::{AutoPolicy, Threshold, UnknownUsage},
+    store::ThreadStore,
+};
+use threadfold_sqlite::SqliteStore;
+use tokio::net::TcpListener;
+
+use crate::{
+    args::ProxyArguments,
+    error::{Ended, Failure},
+};
+
+mod compaction;
+mod endpoint;
+mod forward;
+mod page;
+mod prepare;
+mod server;
+mod threads;
+mod views;
+
+pub use server::Proxy;
+pub use views::{Views, ViewsError};
+
+/// How a proxy behaves.
+#[derive(Debug)]
+pub struct ProxyOptions {
+    /// Where requests in the dialect of Anthropic go, such as `https://api.anthropic.com`.
+    pub anthropic: String,
+    /// Where all other requests go.
+    pub openai: String,
+    /// The window in tokens; `None` takes the published one of the model.
+    pub window: Option<u64>,
+    /// When to compact.
+    pub policy: AutoPolicy,
+    /// How to compact.
+    pub strategy: Arc<dyn CompactionStrategy>,
+    /// Who writes summaries.
+    pub model: Option<Arc<dyn Model>>,
+    /// Only reports what would be compacted.
+    pub shadow: bool,
+    /// The longest body of a request, in bytes.
+    pub max_body: usize,
+    /// How long a compaction may take.
+    pub patience: Duration,
+}
+
+/// The policy of a proxy: it sees no counts before it decides, so it goes by estimates.
+#[must_use]
+pub fn policy(threshold: f64) -> AutoPolicy {
+    AutoPolicy {
+        threshold: Threshold::Fraction(threshold),
+        unknown_usage: UnknownUsage::Estimate,
+        // A request is one of many turns, and each is told apart by its size alone.
+        cooldown_ms: 0,
+        ..AutoPolicy::default()
+    }
+}
+
+pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(arguments))
+}
+
+async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
+    let folder = arguments.folder.clone();
+    let store: Arc<dyn ThreadStore> = Arc::new(SqliteStore::open(folder.join("threads.db"))?);
+    let views = Views::open(&folder.join("views.db"))?;
+    let options = ProxyOptions {
+        anthropic: arguments.anthropic,
+        openai: arguments.openai,
+        window: arguments.window,
+        policy: policy(arguments.threshold),
+        strategy: Arc::clone(StrategyRegistry::default().get(&arguments.strategy)?),
+        model: arguments.model.open_named().await?.map(Arc::from),
+        shadow: arguments.shadow,
+        max_body: arguments.max_body,
+        patience: Duration::from_secs(arguments.patience),
+    };
+    let listen = arguments.listen;
+    let listener =
+        TcpListener::bind(listen).await.map_err(|error| format!("--listen {listen}: {error}"))?;
+    let address = listener.local_addr()?;
+    let proxy = Arc::new(Proxy::new(options, store, views)?);
+    announce(address, &folder);
+    tokio::select! {
+        () = proxy.serve(listener) => {}
+        stopped = tokio::signal::ctrl_c() => stopped?,
+    }
+    Ok(Ended::Done)
+}
+
+fn announce(address: std::net::SocketAddr, folder: &Path) {
+    eprintln!("threadfold: listening on http://{address}, threads in {}", folder.display());
+    eprintln!("  ANTHROPIC_BASE_URL=http://{address}");
+    eprintln!("  OPENAI_BASE_URL=http://{address}/v1");
+    eprintln!("  http://{address}/threadfold shows the threads; Ctrl-C stops");
+}

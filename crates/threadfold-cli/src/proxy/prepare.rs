@@ -1,0 +1,185 @@
+//! What becomes of a request before it is sent, and after it was refused.
+
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use hyper::body::Bytes;
+use threadfold::{
+    ContextWindow,
+    auto::AutoCompactor,
+    message::ModelErrorKind,
+    model::{Clock, StdClock},
+    proxy::{Chain, Link, Passage, PassageOptions, PassageStep},
+    tokens::ByteEstimate,
+    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+};
+use tokio::sync::Mutex;
+
+use super::{
+    compaction::{Compacted, Work},
+    endpoint::Head,
+    server::Proxy,
+    views::{About, Row},
+};
+use crate::{error::Failure, input::Dialect, terminal::thousands};
+
+/// A request on its way, whose thread is known.
+pub(super) struct Journey {
+    dialect: Dialect,
+    model: String,
+    window: Option<ContextWindow>,
+    passage: Passage,
+    chain: Chain,
+    root: Link,
+    found: Option<Arc<Row>>,
+    auto: AutoCompactor,
+    lock: Arc<Mutex<()>>,
+}
+
+impl Proxy {
+    /// Whether a body is so short that nothing is to be done, whatever is in it: two bytes are a
+    /// token at most, but for pictures, which have a few thousand tokens each.
+    pub(super) fn is_short(&self, head: &Head<'_>, body: &Bytes) -> bool {
+        let model = head.model.as_deref().unwrap_or_default();
+        match self.window(model) {
+            // Without a window only a refusal leads to a view.
+            None => self.views.is_empty(),
+            Some(window) => {
+                let room = window.tokens().saturating_sub(head.max_output());
+                let tokens = body.len() as u64 / 2;
+                tokens < self.threshold(room)
+            }
+        }
+    }
+
+    /// Reads a body, finds its view and compacts the thread if it is time.
+    pub(super) async fn begin(
+        &self,
+        dialect: Dialect,
+        body: &[u8],
+        compacts: bool,
+    ) -> Result<Option<Journey>, Failure> {
+        let head: Head<'_> = serde_json::from_slice(body)?;
+        if !head.is_whole() {
+            return Ok(None);
+        }
+        let model = head.model.as_deref().unwrap_or_default().to_owned();
+        let format = dialect.format();
+        let request = format.decode_slice(body, &DecodeOptions::default())?;
+        let chain = Chain::of(format.name(), &request.messages, &sha256);
+        let Some(root) = chain.after(1) else { return Ok(None) };
+        let (auto, lock) = self.threads.known(root, &self.fresh);
+        let found = self.views.find(&chain);
+        let window = self.window(&model);
+        let options = PassageOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
+        let view = found.as_ref().map(|row| &row.view);
+        let mut auto_now = auto;
+        let passage = Passage::new(request, view, &options, &mut auto_now, StdClock.now());
+        let auto = auto_now;
+        let mut journey =
+            Journey { dialect, model, window, passage, chain, root, found, auto, lock };
+        if compacts {
+            self.go_on(&mut journey).await;
+        }
+        Ok(Some(journey))
+    }
+
+    /// Takes a refusal, and compacts the thread if it was for its length. Returns whether to ask
+    /// again.
+    pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
+        journey.passage.refused(error, &mut journey.auto, StdClock.now());
+        self.go_on(journey).await;
+        *journey.passage.step() == PassageStep::Send
+    }
+
+    /// Compacts as long as the passage asks for it.
+    async fn go_on(&self, journey: &mut Journey) {
+        while let PassageStep::Compact { .. } = journey.passage.step() {
+            if self.options.shadow {
+                let tokens = thousands(journey.passage.tokens());
+                self.note(&format!("would compact a thread of about {tokens} tokens"));
+                journey.passage.failed(&mut journey.auto, StdClock.now());
+                break;
+            }
+            if let Err(failure) = self.compact(journey).await {
+                self.note(&format!("not compacted: {}", failure.line()));
+                journey.passage.failed(&mut journey.auto, StdClock.now());
+            }
+        }
+        self.threads.remember(journey.root, &journey.auto);
+    }
+
+    async fn compact(&self, journey: &mut Journey) -> Result<(), Failure> {
+        let lock = Arc::clone(&journey.lock);
+        let _one_at_a_time = lock.lock().await;
+        let newest = self.views.find(&journey.chain);
+        let covers = |row: &Option<Arc<Row>>| row.as_ref().map_or(0, |row| row.view.covers);
+        if covers(&newest) > covers(&journey.found)
+            && let Some(row) = newest
+        {
+            // Another request of the thread compacted it meanwhile.
+            journey.passage.compacted(&row.view, &mut journey.auto, StdClock.now());
+            journey.found = Some(row);
+            return Ok(());
+        }
+        let PassageStep::Compact { reason, target, .. } = journey.passage.step().clone() else {
+            return Ok(());
+        };
+        let work = Work {
+            request: journey.passage.original(),
+            found: journey.found.as_deref(),
+            reason,
+            target,
+            window: journey.window,
+            strategy: self.options.strategy.as_ref(),
+            model: self.options.model.as_deref(),
+            store: &self.store,
+        };
+        let compacted = tokio::time::timeout(self.options.patience, work.run());
+        let compacted = compacted.await.map_err(|_| "it took too long")??;
+        self.keep(journey, compacted)
+    }
+
+    /// Keeps the view. If it cannot be stored, it is kept in memory.
+    fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Failure> {
+        let Compacted { view, thread, events, at, before, after, unstored } = compacted;
+        let link = journey.chain.after(view.covers).ok_or("the view stands for no message")?;
+        let (old, new) = (thousands(before), thousands(after));
+        self.note(&format!("thread {thread}: about {old} to {new} tokens"));
+        if let Some(error) = unstored {
+            self.note(&format!("thread {thread} is in memory only: {error}"));
+        }
+        let (dialect, model) = (journey.dialect.format().name().to_owned(), journey.model.clone());
+        let about = About { thread, events, at, dialect, model, before, after };
+        let parent = journey.found.as_ref().map(|row| row.link);
+        if let Err(error) = self.views.insert(Row { link, view, about }, parent) {
+            self.note(&format!("a view is in memory only: {error}"));
+        }
+        let row = self.views.find(&journey.chain).ok_or("the view is not found again")?;
+        journey.passage.compacted(&row.view, &mut journey.auto, StdClock.now());
+        journey.found = Some(row);
+        Ok(())
+    }
+
+    fn window(&self, model: &str) -> Option<ContextWindow> {
+        self.options.window.map(ContextWindow::new).or_else(|| ContextWindow::for_model(model))
+    }
+}
+
+impl Journey {
+    /// The body to send; `None` if it is the one that came.
+    pub(super) fn body(&self) -> Option<Bytes> {
+        let request = self.passage.request()?;
+        let traits = ModelTraits::for_model(&self.model);
+        let options = EncodeOptions { model: None, traits };
+        let encoded = self.dialect.format().encode(&request, &options);
+        Some(Bytes::from(encoded.body.as_str().to_owned()))
+    }
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    // Both have 32 bytes.
+    hash.iter_mut().zip(digest(&SHA256, bytes).as_ref()).for_each(|(to, from)| *to = *from);
+    hash
+}

@@ -1,0 +1,126 @@
+//! Every command, run as a program on a real thread.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+use crate::folder::Folder;
+
+const THREAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/coding-thread.json");
+
+fn threadfold(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_threadfold")).args(arguments).output().unwrap()
+}
+
+/// What the program wrote to standard output; it ended with this code.
+fn out(code: i32, arguments: &[&str]) -> String {
+    let output = threadfold(arguments);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn errors(code: i32, arguments: &[&str]) -> String {
+    let output = threadfold(arguments);
+    assert_eq!(output.status.code(), Some(code));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn compact_writes_a_smaller_body_of_any_dialect() {
+    let smaller = out(0, &["compact", "--target", "2000", THREAD]);
+    let before: Value = serde_json::from_str(&fs::read_to_string(THREAD).unwrap()).unwrap();
+    let after: Value = serde_json::from_str(&smaller).unwrap();
+    let count = |body: &Value| body["messages"].as_array().map_or(0, Vec::len);
+    assert!(count(&after) > 0 && after.to_string().len() < before.to_string().len() / 2);
+    let other = out(0, &["compact", "--keep-size", "--to", "gemini", THREAD]);
+    let other: Value = serde_json::from_str(&other).unwrap();
+    assert!(other["contents"].is_array());
+}
+
+#[test]
+fn a_thread_that_cannot_shrink_is_written_as_it_was_with_code_3() {
+    let folder = Folder::new();
+    let file = folder.join("short.json");
+    fs::write(&file, r#"[{"role":"user","content":"Hi."}]"#).unwrap();
+    assert_eq!(
+        out(3, &["compact", text(&file)]),
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi.\"}]}\n"
+    );
+}
+
+#[test]
+fn errors_name_the_file_and_leave_standard_output_empty() {
+    let folder = Folder::new();
+    let file = folder.join("broken.json");
+    fs::write(&file, "{").unwrap();
+    let file = text(&file);
+    let rows: [(&[&str], i32, &str); 4] = [
+        (&["compact", "missing.json"], 1, "threadfold: missing.json: "),
+        (&["compact", file], 1, "broken.json: not JSON"),
+        (&["compact", "--strategy", "magic", THREAD], 1, "magic"),
+        (&["compact", "--to", "cobol", THREAD], 2, "there are anthropic"),
+    ];
+    for (arguments, code, expected) in rows {
+        let output = threadfold(arguments);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(code), true));
+        assert!(words.contains(expected), "{words}");
+    }
+}
+
+#[test]
+fn strategies_and_chunked_speak_to_machines() {
+    let table: Value = serde_json::from_str(&out(0, &["strategies", "--json", THREAD])).unwrap();
+    assert!(table["strategies"].as_array().unwrap().len() > 4);
+    let folder = Folder::new();
+    let run = folder.join("run.json");
+    let arguments = ["chunked", "--json", "--chunk", "1000", "--store", text(&run), THREAD];
+    let first = out(0, &arguments);
+    let summary: Value = serde_json::from_str(&first).unwrap();
+    assert!(!summary["summary"].as_str().unwrap().is_empty());
+    // The stored run is at its end, so it says the same again.
+    assert_eq!(out(0, &arguments), first);
+}
+
+#[test]
+fn help_completions_and_man_page_name_every_command() {
+    let help = out(0, &["--help"]);
+    let (man, bash) = (out(0, &["man"]), out(0, &["completions", "bash"]));
+    for command in ["compact", "audit", "context", "strategies", "chunked", "edl", "report"] {
+        for text in [&help, &man, &bash] {
+            assert!(text.contains(command), "{command}");
+        }
+    }
+    assert!(errors(2, &[]).contains("Usage: threadfold"));
+}
+
+#[test]
+fn audit_tells_what_a_compaction_lost() {
+    let folder = Folder::new();
+    let file = folder.join("after.json");
+    out(0, &["compact", "--target", "2000", "--output", text(&file), THREAD]);
+    let audits: Value =
+        serde_json::from_str(&out(0, &["audit", "--json", THREAD, text(&file)])).unwrap();
+    let overall = &audits[0]["retention"]["overall"];
+    assert!(overall["facts"].as_u64() > overall["kept"].as_u64());
+    assert!(out(0, &["audit", THREAD, text(&file)]).contains("lost"));
+    assert!(errors(1, &["audit", THREAD]).contains("two request bodies"));
+}
+
+#[test]
+fn context_adds_up() {
+    let whole: Value = serde_json::from_str(&out(0, &["context", "--json", THREAD])).unwrap();
+    let parts = whole["parts"].as_array().unwrap().iter();
+    let sum: u64 = parts.map(|part| part["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), whole["tokens"].as_u64());
+    assert_eq!(whole["messages"].as_array().unwrap().len(), 10);
+}

@@ -1,0 +1,11 @@
+//! The program from outside, and what it is made of.
+
+#![cfg(test)]
+
+mod commands;
+mod edl;
+#[path = "../../../../tests/it/support/folder.rs"]
+mod folder;
+mod proxy;
+#[path = "../../src/edl/write.rs"]
+mod write;

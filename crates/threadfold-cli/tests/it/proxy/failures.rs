@@ -1,0 +1,194 @@
+//! Whatever fails inside of the proxy, the agent's own request is sent.
+
+use std::{sync::Arc, time::Duration};
+
+use threadfold::{
+    CompactionStrategy, Model,
+    message::{ModelError, ModelErrorKind, Request, Turn},
+    store::MemoryStore,
+    strategy::{Attempt, Brief, Snapshot, Summarize},
+    testing::FailingStore,
+};
+
+use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream};
+use crate::folder::Folder;
+
+#[derive(Debug)]
+struct Panics;
+
+impl CompactionStrategy for Panics {
+    fn name(&self) -> &str {
+        "panics"
+    }
+
+    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        panic!("by intention")
+    }
+}
+
+#[derive(Debug)]
+struct Never;
+
+#[threadfold::async_trait]
+impl Model for Never {
+    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+        std::future::pending().await
+    }
+}
+
+#[derive(Debug)]
+struct Down;
+
+#[threadfold::async_trait]
+impl Model for Down {
+    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+        Err(ModelError::new(ModelErrorKind::Authentication, "no key"))
+    }
+}
+
+/// The body that the provider got last for this agent.
+async fn sent(agent: &Agent, upstream: &Upstream) -> (Result<(), String>, bool) {
+    let answer = agent.ask().await.map(drop);
+    let is_own = upstream.seen.last.lock().unwrap().2 == agent.body().as_bytes();
+    (answer, is_own)
+}
+
+/// An agent whose thread is over the threshold of the proxy, and fits the provider.
+async fn full(upstream: &Upstream) -> Agent {
+    let mut agent = Agent::new(&upstream.url(), MESSAGES, false);
+    for number in 0..12 {
+        agent.turn(number).await.unwrap();
+    }
+    agent.messages.push(threadfold::Message::user("And now?"));
+    agent
+}
+
+#[test]
+fn a_strategy_that_panics_or_never_ends_leaves_the_request_as_it_came() {
+    run(async {
+        let upstream = Upstream::start(WINDOW * 10).await;
+        let mut agent = full(&upstream).await;
+        let (panics, waits) =
+            (options(&upstream, Some(WINDOW / 2)), options(&upstream, Some(WINDOW / 2)));
+        let panics = super::ProxyOptions { strategy: Arc::new(Panics), ..panics };
+        let waits = super::ProxyOptions {
+            strategy: Arc::new(Summarize::default()),
+            model: Some(Arc::new(Never)),
+            patience: Duration::from_millis(20),
+            ..waits
+        };
+        for options in [panics, waits] {
+            let folder = Folder::new();
+            let proxy = Served::in_folder(options, &folder).await;
+            agent.moved_to(&proxy.url());
+            assert_eq!(sent(&agent, &upstream).await, (Ok(()), true));
+        }
+    });
+}
+
+#[test]
+fn a_summarizer_that_is_down_leaves_the_work_to_a_digest() {
+    run(async {
+        let upstream = Upstream::start(WINDOW / 2).await;
+        let mut agent = full(&Upstream::start(WINDOW * 10).await).await;
+        let options = super::ProxyOptions {
+            strategy: Arc::new(Summarize::default()),
+            model: Some(Arc::new(Down)),
+            ..options(&upstream, Some(WINDOW / 2))
+        };
+        let folder = Folder::new();
+        let proxy = Served::in_folder(options, &folder).await;
+        agent.moved_to(&proxy.url());
+        assert_eq!(sent(&agent, &upstream).await, (Ok(()), false));
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn with_a_store_that_is_full_threads_stay_small_from_memory() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let store = FailingStore::new(MemoryStore::default(), vec![Some(0); 100]);
+        let options = options(&upstream, Some(WINDOW));
+        let proxy = Served::start(options, Arc::new(store), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..25 {
+            agent.turn(number).await.unwrap();
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn views_that_cannot_be_read_are_passed_over() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let first = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&first.url(), MESSAGES, true);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        drop(first);
+        let rows = rusqlite::Connection::open(folder.join("views.db")).unwrap();
+        // One is no JSON, others stand for more messages than their link, or for none.
+        rows.execute("UPDATE views SET messages = '[{\"role\":', covers = covers + 1", []).unwrap();
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        agent.moved_to(&proxy.url());
+        for number in 20..30 {
+            agent.turn(number).await.unwrap();
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn a_shadow_changes_nothing() {
+    run(async {
+        let upstream = Upstream::start(WINDOW * 10).await;
+        let mut agent = full(&upstream).await;
+        let folder = Folder::new();
+        let options = options(&upstream, Some(WINDOW / 2));
+        let options = super::ProxyOptions { shadow: true, ..options };
+        let proxy = Served::in_folder(options, &folder).await;
+        agent.moved_to(&proxy.url());
+        assert_eq!(sent(&agent, &upstream).await, (Ok(()), true));
+    });
+}
+
+#[test]
+fn a_refusal_for_another_reason_and_a_provider_that_is_gone_reach_the_agent() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let url = format!("{}/v1/messages", proxy.url());
+        let illegal = client.post(url).body("{\"messages\": 5}").send().await.unwrap();
+        assert_eq!(illegal.status(), 400);
+        assert!(illegal.text().await.unwrap().contains("messages"));
+        agent.messages.push(threadfold::Message::user("Hi."));
+        drop(upstream);
+        let gone = agent.ask().await.unwrap_err();
+        assert!(gone.starts_with("502") && gone.contains("cannot be reached"), "{gone}");
+    });
+}
+
+#[test]
+fn bodies_and_headers_are_limited() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let options = options(&upstream, Some(WINDOW));
+        let options = super::ProxyOptions { max_body: 1_000, ..options };
+        let proxy = Served::in_folder(options, &folder).await;
+        let url = format!("{}/v1/messages", proxy.url());
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let long = client.post(&url).body("x".repeat(1_001)).send().await.unwrap();
+        assert_eq!(long.status(), 413);
+        let many = client.post(&url).header("x-long", "x".repeat(100_000)).send().await;
+        let many = many.map(|answer| answer.status().as_u16());
+        assert!(matches!(many, Err(_) | Ok(400 | 431)), "{many:?}");
+        assert_eq!(count(&upstream.seen.answered), 0);
+    });
+}

@@ -1,0 +1,266 @@
+//! The proxy between an agent whose thread grows and a provider with a window ten times too small.
+
+mod agent;
+mod failures;
+mod upstream;
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use threadfold::{
+    CompactionStrategy, Model, ThreadStore, WireFormat, strategy::Ladder, wire::AnthropicMessages,
+};
+use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, policy};
+use threadfold_sqlite::SqliteStore;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use self::{
+    agent::Agent,
+    upstream::{DIALECTS, Upstream},
+};
+use crate::folder::Folder;
+
+const WINDOW: u64 = 4_000;
+const TURNS: usize = 200;
+const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &AnthropicMessages);
+
+/// A proxy that serves until it is dropped, as one that is killed.
+struct Served {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Served {
+    async fn start(options: ProxyOptions, store: Arc<dyn ThreadStore>, folder: &Path) -> Self {
+        let views = Views::open(&folder.join("views.db")).unwrap();
+        let proxy = Arc::new(Proxy::new(options, store, views).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        Self { address, task: tokio::spawn(proxy.serve(listener)) }
+    }
+
+    async fn in_folder(options: ProxyOptions, folder: &Path) -> Self {
+        let store = Arc::new(SqliteStore::open(folder.join("threads.db")).unwrap());
+        Self::start(options, store, folder).await
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn options(upstream: &Upstream, window: Option<u64>) -> ProxyOptions {
+    let strategy: Arc<dyn CompactionStrategy> = Arc::new(Ladder::default());
+    let model: Option<Arc<dyn Model>> = None;
+    ProxyOptions {
+        anthropic: upstream.url(),
+        openai: upstream.url(),
+        window,
+        policy: policy(0.8),
+        strategy,
+        model,
+        shadow: false,
+        max_body: 8 * 1024 * 1024,
+        patience: Duration::from_secs(30),
+    }
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).enable_all().build().unwrap().block_on(test);
+}
+
+fn count(counter: &std::sync::atomic::AtomicUsize) -> usize {
+    counter.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_thread_of_200_turns_goes_through_a_window_ten_times_too_small() {
+    run(async {
+        let agent = goes_through(MESSAGES, true, TURNS).await;
+        assert!(agent.body().len() as u64 / 3 > WINDOW * 10, "{}", agent.body().len());
+    });
+}
+
+#[test]
+fn the_dialects_of_openai_go_through_with_and_without_streams() {
+    run(async {
+        for (row, streams) in DIALECTS.into_iter().skip(1).zip([false, true]) {
+            goes_through(row, streams, 25).await;
+        }
+    });
+}
+
+/// Runs an agent through a proxy that knows the window: every turn is answered, nothing is refused.
+async fn goes_through(
+    row: (&'static str, &'static dyn WireFormat),
+    streams: bool,
+    turns: usize,
+) -> Agent {
+    let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+    let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+    let mut agent = Agent::new(&proxy.url(), row, streams);
+    for number in 0..turns {
+        agent.turn(number).await.unwrap();
+    }
+    let seen = &upstream.seen;
+    assert_eq!(*seen.illegal.lock().unwrap(), Vec::<String>::new());
+    assert_eq!((count(&seen.answered), count(&seen.refused)), (2 * turns, 0));
+    agent
+}
+
+#[test]
+fn without_the_proxy_the_same_thread_dies() {
+    run(async {
+        let upstream = Upstream::start(WINDOW).await;
+        let mut agent = Agent::new(&upstream.url(), MESSAGES, true);
+        for number in 0..TURNS {
+            if let Err(error) = agent.turn(number).await {
+                assert!(error.contains("prompt is too long"), "{error}");
+                return;
+            }
+        }
+        panic!("nothing was refused");
+    });
+}
+
+#[test]
+fn a_window_that_nobody_states_is_learnt_from_refusals_that_no_agent_sees() {
+    run(async {
+        for row in DIALECTS {
+            let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+            let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+            let mut agent = Agent::new(&proxy.url(), row, true);
+            for number in 0..25 {
+                agent.turn(number).await.unwrap();
+            }
+            let seen = &upstream.seen;
+            assert_eq!(*seen.illegal.lock().unwrap(), Vec::<String>::new());
+            assert_eq!(count(&seen.answered), 50);
+            assert!((1..8).contains(&count(&seen.refused)), "{}", count(&seen.refused));
+        }
+    });
+}
+
+#[test]
+fn after_a_kill_at_any_request_the_next_one_finds_its_view() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let mut agent = Agent::new("", MESSAGES, true);
+        let mut compacted = 0;
+        for number in 0..30 {
+            // Another process each time, with nothing but the folder.
+            let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+            agent.moved_to(&proxy.url());
+            agent.turn(number).await.unwrap();
+            let views = folder.join("views.db");
+            let rows = rusqlite::Connection::open(views).unwrap();
+            compacted = rows.query_row("SELECT count(*) FROM views", [], |row| row.get(0)).unwrap();
+        }
+        assert_eq!(count(&upstream.seen.refused), 0);
+        // As many as one process makes: none was made again.
+        assert!((2..12).contains(&compacted), "{compacted}");
+    });
+}
+
+#[test]
+fn what_is_below_the_threshold_goes_through_byte_for_byte() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let body = r#"{ "model" : "m", "max_tokens":1e1, "x":{"b":1,"a":1.0}, "messages":[{"role":"user","content":"hi"}]}"#;
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let sent = client
+            .post(format!("{}/v1/messages?beta=true", proxy.url()))
+            .header("x-api-key", "sk-secret")
+            .header("anthropic-beta", "one")
+            .body(body);
+        assert_eq!(sent.send().await.unwrap().status(), 200);
+        let (path, headers, last) = upstream.seen.last.lock().unwrap().clone();
+        assert_eq!((path.as_str(), last.as_ref()), ("/v1/messages", body.as_bytes()));
+        assert!(headers.contains("sk-secret") && headers.contains("anthropic-beta"), "{headers}");
+        // What no dialect has goes through too.
+        let other = client.post(format!("{}/v1/embeddings", proxy.url())).body("\u{0}not json");
+        assert_eq!(other.send().await.unwrap().text().await.unwrap(), "{\"unknown\":true}");
+    });
+}
+
+#[test]
+fn tokens_are_counted_for_the_thread_as_it_is_sent() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, false);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        let url = format!("{}/v1/messages/count_tokens", proxy.url());
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let answer = client.post(url).body(agent.body()).send().await.unwrap();
+        let counted: serde_json::Value = answer.text().await.unwrap().parse().unwrap();
+        assert!(counted["input_tokens"].as_u64().unwrap() <= WINDOW, "{counted}");
+    });
+}
+
+#[test]
+fn a_branch_and_an_edited_history_are_threads_of_their_own() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        let shared = agent.messages.clone();
+        let mut edited = Agent::new(&proxy.url(), MESSAGES, true);
+        edited.messages = shared.clone();
+        edited.messages[0] = threadfold::Message::user("Something else altogether.");
+        let mut branch = Agent::new(&proxy.url(), MESSAGES, true);
+        branch.messages = shared;
+        for number in 20..30 {
+            agent.turn(number).await.unwrap();
+            branch.turn(number + 1_000).await.unwrap();
+            edited.turn(number).await.unwrap();
+            let (_, _, last) = upstream.seen.last.lock().unwrap().clone();
+            let last = String::from_utf8_lossy(&last).into_owned();
+            assert!(last.contains("Something else altogether."), "the edited thread is its own");
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn the_page_shows_the_threads_and_no_key_is_stored() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let get = async |path: &str| {
+            client.get(format!("{}{path}", proxy.url())).send().await.unwrap().text().await.unwrap()
+        };
+        let index = get("/threadfold").await;
+        let link = index.split("href=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert!(get(link).await.contains("<html"), "{index}");
+        let foreign = client.get(format!("{}/threadfold", proxy.url())).header("host", "evil.test");
+        assert_eq!(foreign.send().await.unwrap().status(), 403);
+        for entry in std::fs::read_dir(&*folder).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            assert!(!bytes.windows(9).any(|part| part == b"sk-secret"));
+        }
+    });
+}

@@ -1,0 +1,272 @@
+//! A provider on loopback: it answers by a script, has a small window, and refuses what is illegal.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Request, Response,
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use threadfold::{
+    TokenCounter, WireFormat, legality,
+    message::Message,
+    tokens::ByteEstimate,
+    wire::{AnthropicMessages, DecodeOptions, OpenAiChat, OpenAiResponses},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+/// The path of each dialect.
+pub(crate) const DIALECTS: [(&str, &dyn WireFormat); 3] = [
+    ("/v1/messages", &AnthropicMessages),
+    ("/v1/chat/completions", &OpenAiChat),
+    ("/v1/responses", &OpenAiResponses),
+];
+
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
+    pub(crate) seen: Arc<Seen>,
+    task: JoinHandle<()>,
+}
+
+/// What the provider saw.
+#[derive(Default)]
+pub(crate) struct Seen {
+    window: AtomicU64,
+    pub(crate) answered: AtomicUsize,
+    pub(crate) refused: AtomicUsize,
+    pub(crate) illegal: Mutex<Vec<String>>,
+    /// The path, the headers and the body of the last request.
+    pub(crate) last: Mutex<(String, String, Bytes)>,
+}
+
+impl Upstream {
+    pub(crate) async fn start(window: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Seen { window: window.into(), ..Seen::default() });
+        let (state, mut connections) = (Arc::clone(&seen), tokio::task::JoinSet::new());
+        let task = tokio::spawn(async move {
+            loop {
+                let (socket, _) = listener.accept().await.unwrap();
+                let seen = Arc::clone(&state);
+                connections.spawn(async move {
+                    let service = service_fn(|request| {
+                        let seen = Arc::clone(&seen);
+                        async move { Ok::<_, Infallible>(seen.answer(request).await) }
+                    });
+                    let socket = TokioIo::new(socket);
+                    let _ = http1::Builder::new().serve_connection(socket, service).await;
+                });
+            }
+        });
+        Self { address, seen, task }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Seen {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let path = request.uri().path().to_owned();
+        let headers = format!("{:?}", request.headers());
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        *self.last.lock().unwrap() = (path.clone(), headers, body.clone());
+        let of_path = path.trim_end_matches("/count_tokens");
+        let Some((_, codec)) = DIALECTS.iter().find(|(known, _)| *known == of_path) else {
+            return reply(200, "application/json", "{\"unknown\":true}");
+        };
+        let request = match codec.decode_slice(&body, &DecodeOptions::default()) {
+            Ok(request) => request,
+            Err(error) => return self.illegal(error.to_string()),
+        };
+        let tokens = ByteEstimate::TRIGGER.request(&request);
+        if path.ends_with("/count_tokens") {
+            return reply(200, "application/json", &json!({"input_tokens": tokens}).to_string());
+        }
+        if let Some(violation) = legality::violations(&request.messages).first() {
+            return self.illegal(violation.to_string());
+        }
+        let window = self.window.load(Ordering::Relaxed);
+        if tokens > window {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return reply(400, "application/json", &too_long(codec.name(), tokens, window));
+        }
+        let number = self.answered.fetch_add(1, Ordering::Relaxed);
+        let streams = String::from_utf8_lossy(&body).contains("\"stream\":true");
+        let script = Script::of(number, request.messages.last().unwrap());
+        match streams {
+            true => reply(200, "text/event-stream", &script.stream(codec.name())),
+            false => reply(200, "application/json", &script.whole(codec.name()).to_string()),
+        }
+    }
+
+    fn illegal(&self, words: String) -> Response<Full<Bytes>> {
+        self.illegal.lock().unwrap().push(words.clone());
+        reply(400, "application/json", &json!({"error": {"message": words}}).to_string())
+    }
+}
+
+fn reply(status: u16, kind: &str, body: &str) -> Response<Full<Bytes>> {
+    let reply = Response::builder().status(status).header("content-type", kind);
+    reply.body(Full::new(Bytes::from(body.to_owned()))).unwrap()
+}
+
+fn too_long(codec: &str, tokens: u64, window: u64) -> String {
+    let error = match codec {
+        "anthropic-messages" => json!({"type": "error", "error": {"type": "invalid_request_error",
+            "message": format!("prompt is too long: {tokens} tokens > {window} maximum")}}),
+        _ => json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error",
+            "message": format!("This model's maximum context length is {window} tokens. However, \
+                your messages resulted in {tokens} tokens.")}}),
+    };
+    error.to_string()
+}
+
+/// One answer: a call for what the user typed, a text for the result of a call.
+struct Script {
+    number: usize,
+    text: Option<String>,
+}
+
+impl Script {
+    fn of(number: usize, last: &Message) -> Self {
+        let has_result = last.tool_results().next().is_some();
+        let text = format!("Part {number} is done. {}", "It was read and understood. ".repeat(8));
+        Self { number, text: has_result.then_some(text) }
+    }
+
+    fn id(&self) -> String {
+        format!("call_{}", self.number)
+    }
+
+    fn input(&self) -> Value {
+        json!({"path": format!("src/part_{}.rs", self.number)})
+    }
+
+    fn whole(&self, codec: &str) -> Value {
+        let (id, input) = (self.id(), self.input());
+        match (codec, &self.text) {
+            ("anthropic-messages", text) => {
+                let (block, reason) = match text {
+                    Some(text) => (json!({"type": "text", "text": text}), "end_turn"),
+                    None => (
+                        json!({"type": "tool_use", "id": id, "name": "read", "input": input}),
+                        "tool_use",
+                    ),
+                };
+                json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+                    "content": [block], "stop_reason": reason,
+                    "usage": {"input_tokens": 7, "output_tokens": 1}})
+            }
+            ("openai-chat", text) => {
+                let (message, reason) = match text {
+                    Some(text) => (json!({"role": "assistant", "content": text}), "stop"),
+                    None => {
+                        let call = json!({"id": id, "type": "function",
+                            "function": {"name": "read", "arguments": input.to_string()}});
+                        (
+                            json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+                            "tool_calls",
+                        )
+                    }
+                };
+                json!({"id": "c1", "choices": [
+                    {"index": 0, "message": message, "finish_reason": reason}]})
+            }
+            (_, text) => json!({"id": "resp_1", "object": "response", "status": "completed",
+                "output": [self.item(text.as_deref())]}),
+        }
+    }
+
+    /// The output item of the Responses dialect.
+    fn item(&self, text: Option<&str>) -> Value {
+        match text {
+            Some(text) => json!({"id": "msg_1", "type": "message", "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]}),
+            None => json!({"id": format!("fc_{}", self.number), "type": "function_call",
+                "status": "completed", "call_id": self.id(), "name": "read",
+                "arguments": self.input().to_string()}),
+        }
+    }
+
+    fn stream(&self, codec: &str) -> String {
+        let whole = self.whole(codec);
+        let events = match codec {
+            "anthropic-messages" => {
+                let block = &whole["content"][0];
+                let (start, delta) = match &self.text {
+                    Some(text) => (
+                        json!({"type": "text", "text": ""}),
+                        json!({"type": "text_delta", "text": text}),
+                    ),
+                    None => {
+                        let mut start = block.clone();
+                        start["input"] = json!({});
+                        let input = self.input().to_string();
+                        (start, json!({"type": "input_json_delta", "partial_json": input}))
+                    }
+                };
+                let mut message = whole.clone();
+                (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
+                vec![
+                    json!({"type": "message_start", "message": message}),
+                    json!({"type": "content_block_start", "index": 0, "content_block": start}),
+                    json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+                    json!({"type": "content_block_stop", "index": 0}),
+                    json!({"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"]},
+                        "usage": {"output_tokens": 3}}),
+                    json!({"type": "message_stop"}),
+                ]
+            }
+            "openai-chat" => {
+                let choice = &whole["choices"][0];
+                let mut delta = choice["message"].clone();
+                if let Some(calls) = delta["tool_calls"].as_array_mut() {
+                    calls[0]["index"] = json!(0);
+                }
+                let reason = &choice["finish_reason"];
+                vec![json!({"id": "c1", "object": "chat.completion.chunk", "choices": [
+                    {"index": 0, "delta": delta, "finish_reason": reason}]})]
+            }
+            _ => {
+                let item = &whole["output"][0];
+                vec![
+                    json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+                    json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+                    json!({"type": "response.completed", "response": whole}),
+                ]
+            }
+        };
+        let mut stream = String::new();
+        for event in events {
+            if let Some(kind) = event["type"].as_str() {
+                stream.push_str(&format!("event: {kind}\n"));
+            }
+            stream.push_str(&format!("data: {event}\n\n"));
+        }
+        if codec == "openai-chat" {
+            stream.push_str("data: [DONE]\n\n");
+        }
+        stream
+    }
+}

@@ -1,0 +1,253 @@
+//! How a thread is recognised: a hash of each message and of all before it.
+
+use std::{borrow::Cow, fmt, str::FromStr};
+
+use crate::message::{ContentBlock, Extra, InvalidValue, Message, Text};
+
+/// Fields that are no part of what a message is: where a client wants the provider to cache, and
+/// whether a text came as a string or as a list with one text. Clients move the first from request
+/// to request, and have to change the second to do so.
+const FORM: [&str; 2] = ["cache_control", "~content"];
+
+/// The hash of a message and of all before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link([u8; 32]);
+
+/// The links of a thread: the first messages of two threads are equal if a link is.
+///
+/// ```
+/// use threadfold::{Message, proxy::Chain};
+/// # fn sha256(bytes: &[u8]) -> [u8; 32] {
+/// #     let mut hash = [0; 32];
+/// #     bytes.iter().enumerate().for_each(|(at, byte)| hash[at % 32] ^= byte.rotate_left(at as u32));
+/// #     hash
+/// # }
+///
+/// let mut thread = vec![Message::user("Hi."), Message::assistant("Hello.")];
+/// let before = Chain::of("anthropic-messages", &thread, &sha256);
+/// thread.push(Message::user("Read a.txt."));
+/// let after = Chain::of("anthropic-messages", &thread, &sha256);
+/// assert_eq!((before.len(), after.len()), (2, 3));
+/// assert_eq!(before.after(2), after.after(2));
+/// thread[0] = Message::user("Hello?");
+/// assert_ne!(Chain::of("anthropic-messages", &thread, &sha256).after(2), after.after(2));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain(Vec<Link>);
+
+impl Chain {
+    /// Returns the chain of these messages, as the codec of a dialect read them. Where a client asks
+    /// for caching does not count.
+    ///
+    /// `hash` must be cryptographic: whoever finds two messages of one hash could have the summary of
+    /// one sent for the other.
+    #[must_use]
+    pub fn of(dialect: &str, messages: &[Message], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Self {
+        let mut last = hash(dialect.as_bytes());
+        let links = messages.iter().map(|message| {
+            let mut bytes = last.to_vec();
+            bytes.extend(canonical(message));
+            last = hash(&bytes);
+            Link(last)
+        });
+        Self(links.collect())
+    }
+
+    /// The number of messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// `true` if there are no messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the link after so many messages; `None` for zero and for more than there are.
+    ///
+    /// ```
+    /// use threadfold::{Message, proxy::Chain};
+    ///
+    /// let chain = Chain::of("openai-chat", &[Message::user("Hi.")], &|_| [7; 32]);
+    /// assert!(chain.after(0).is_none() && chain.after(1).is_some() && chain.after(2).is_none());
+    /// ```
+    #[must_use]
+    pub fn after(&self, messages: usize) -> Option<Link> {
+        self.0.get(messages.checked_sub(1)?).copied()
+    }
+
+    /// The links with the number of messages that each stands for, the longest first: the order in
+    /// which a [`View`](super::View) is looked for.
+    ///
+    /// ```
+    /// use threadfold::{Message, proxy::Chain};
+    ///
+    /// let thread = [Message::user("Hi."), Message::assistant("Hello.")];
+    /// let chain = Chain::of("openai-chat", &thread, &|_| [7; 32]);
+    /// let counts: Vec<usize> = chain.longest_first().map(|(count, _)| count).collect();
+    /// assert_eq!(counts, [2, 1]);
+    /// ```
+    pub fn longest_first(&self) -> impl Iterator<Item = (usize, Link)> + '_ {
+        self.0.iter().enumerate().rev().map(|(index, link)| (index + 1, *link))
+    }
+}
+
+impl fmt::Display for Link {
+    /// Writes 64 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Link({self})")
+    }
+}
+
+impl FromStr for Link {
+    type Err = InvalidValue;
+
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let refuse = || InvalidValue::new("a link", "it has 64 hexadecimal digits", text);
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(refuse());
+        }
+        let mut bytes = [0; 32];
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).map_err(|_| refuse())?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| refuse())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// The message as JSON, without the fields of its form.
+fn canonical(message: &Message) -> Vec<u8> {
+    let mut message = Cow::Borrowed(message);
+    if has_form(&message.extra) || message.content.iter().any(is_marked) {
+        let parts = message.to_mut().make_mut();
+        parts.extra = without_form(&parts.extra);
+        parts.content.iter_mut().for_each(strip);
+    }
+    // Values of this crate are written without an error; if one were not, its error is hashed, so
+    // that it is equal to no message.
+    serde_json::to_vec(&*message).unwrap_or_else(|error| error.to_string().into_bytes())
+}
+
+fn is_marked(block: &ContentBlock) -> bool {
+    extra(block).is_some_and(has_form) || parts(block).iter().any(is_marked)
+}
+
+fn has_form(extra: &Extra) -> bool {
+    extra.fields().any(|(key, _)| FORM.contains(&key))
+}
+
+fn without_form(extra: &Extra) -> Extra {
+    let fields = extra.fields().filter(|(key, _)| !FORM.contains(key));
+    let fields = fields.map(|(key, json)| (Text::from(key), json.clone()));
+    Extra::new(extra.codec().unwrap_or_default(), fields.collect::<Vec<_>>())
+}
+
+fn strip(block: &mut ContentBlock) {
+    if let Some(extra) = extra_mut(block) {
+        *extra = without_form(extra);
+    }
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter_mut().for_each(strip);
+    }
+}
+
+/// The blocks within a block.
+fn parts(block: &ContentBlock) -> &[ContentBlock] {
+    if let ContentBlock::ToolResult(result) = block { &result.content } else { &[] }
+}
+
+/// The fields of a block that its codec does not know. An opaque block is what its codec read.
+fn extra(block: &ContentBlock) -> Option<&Extra> {
+    Some(match block {
+        ContentBlock::Text(block) => &block.extra,
+        ContentBlock::Image(block) => &block.extra,
+        ContentBlock::Document(block) => &block.extra,
+        ContentBlock::Thinking(block) => &block.extra,
+        ContentBlock::RedactedThinking(block) => &block.extra,
+        ContentBlock::ToolUse(block) => &block.extra,
+        ContentBlock::ToolResult(block) => &block.extra,
+        ContentBlock::ServerToolUse(block) => &block.extra,
+        ContentBlock::ServerToolResult(block) => &block.extra,
+        ContentBlock::SystemReminder(block) => &block.extra,
+        ContentBlock::ContextUpdate(block) => &block.extra,
+        ContentBlock::Checkpoint(block) => &block.extra,
+        ContentBlock::Summary(block) => &block.extra,
+        ContentBlock::Opaque(_) => return None,
+    })
+}
+
+fn extra_mut(block: &mut ContentBlock) -> Option<&mut Extra> {
+    Some(match block {
+        ContentBlock::Text(block) => &mut block.extra,
+        ContentBlock::Image(block) => &mut block.extra,
+        ContentBlock::Document(block) => &mut block.extra,
+        ContentBlock::Thinking(block) => &mut block.extra,
+        ContentBlock::RedactedThinking(block) => &mut block.extra,
+        ContentBlock::ToolUse(block) => &mut block.extra,
+        ContentBlock::ToolResult(block) => &mut block.extra,
+        ContentBlock::ServerToolUse(block) => &mut block.extra,
+        ContentBlock::ServerToolResult(block) => &mut block.extra,
+        ContentBlock::SystemReminder(block) => &mut block.extra,
+        ContentBlock::ContextUpdate(block) => &mut block.extra,
+        ContentBlock::Checkpoint(block) => &mut block.extra,
+        ContentBlock::Summary(block) => &mut block.extra,
+        ContentBlock::Opaque(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{DecodeOptions, WireFormat};
+
+    fn simple(bytes: &[u8]) -> [u8; 32] {
+        let mut hash = [0_u8; 32];
+        for (index, byte) in bytes.iter().enumerate() {
+            let cell = &mut hash[index % 32];
+            *cell = cell.wrapping_mul(31).wrapping_add(*byte);
+        }
+        hash
+    }
+
+    fn chain(body: &str) -> Chain {
+        let codec = crate::wire::AnthropicMessages;
+        let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+        Chain::of(codec.name(), &request.messages, &simple)
+    }
+
+    #[test]
+    fn marks_of_the_cache_do_not_count() {
+        let marked = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}"#;
+        let bare = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}"#;
+        let short = r#"{"messages":[{"role":"user","content":"a"}]}"#;
+        assert_eq!(chain(marked), chain(bare));
+        assert_eq!(chain(marked), chain(short));
+    }
+
+    #[test]
+    fn what_a_model_wrote_counts() {
+        let call = |input: &str| {
+            chain(&format!(
+                r#"{{"messages":[{{"role":"assistant","content":[{{"type":"tool_use","id":"t","name":"f","input":{input}}}]}}]}}"#
+            ))
+        };
+        assert_ne!(call(r#"{"extra":{"a":{"cache_control":1}}}"#), call(r#"{"extra":{"a":{}}}"#));
+    }
+
+    #[test]
+    fn a_link_is_read_as_it_is_written() {
+        let link = Link(simple(b"x"));
+        assert_eq!(link.to_string().parse(), Ok(link));
+        assert!("zz".parse::<Link>().is_err());
+        assert!("é".repeat(32).parse::<Link>().is_err());
+    }
+}

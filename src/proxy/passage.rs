@@ -1,0 +1,200 @@
+//! One request on its way from the agent to the provider.
+
+use std::sync::Arc;
+
+use super::view::View;
+use crate::{
+    auto::{AutoCompactor, Input, Output, Pressure},
+    message::{CompactionReason, ContextWindow, Message, ModelErrorKind, Request, Timestamp},
+    tokens::TokenCounter,
+};
+
+/// What a passage needs beside the request.
+#[derive(Clone, Debug)]
+pub struct PassageOptions {
+    /// The window of the model, where it is known.
+    pub window: Option<ContextWindow>,
+    /// Counts the tokens.
+    pub counter: Arc<dyn TokenCounter>,
+}
+
+/// One request, from its arrival to the provider's answer.
+///
+/// | state | input | next state |
+/// |---|---|---|
+/// | `Compact` | [`compacted`](Self::compacted) | `Compact` if it still does not fit, else `Send` |
+/// | `Compact` | [`failed`](Self::failed) | `Send`, as it is; `Refused` after a refusal |
+/// | `Send` | [`refused`](Self::refused) | `Compact`, or `Refused` if no compaction helps |
+///
+/// Other inputs change nothing. A request that needs no compaction and has no view is not rewritten:
+/// [`request`](Self::request) is then `None`, and the host sends the bytes that came.
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::{ContextWindow, Message, Request, message::Timestamp, tokens::ByteEstimate};
+/// use threadfold::auto::{AutoCompactor, AutoPolicy, UnknownUsage};
+/// use threadfold::proxy::{Passage, PassageOptions, PassageStep, View};
+///
+/// let policy = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
+/// let mut auto = AutoCompactor::new(policy)?;
+/// let window = Some(ContextWindow::new(1_000));
+/// let options = PassageOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
+/// let old = Message::assistant("A long story. ".repeat(300));
+/// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
+///
+/// let mut passage = Passage::new(request, None, &options, &mut auto, Timestamp(1));
+/// assert!(matches!(passage.step(), PassageStep::Compact { .. }));
+/// // The host compacts, and stores the view.
+/// let view = View { covers: 2, messages: vec![Message::user("A story was told.")] };
+/// passage.compacted(&view, &mut auto, Timestamp(2));
+/// assert_eq!(passage.step(), &PassageStep::Send);
+/// assert_eq!(passage.request().map(|request| request.messages.len()), Some(2));
+/// # Ok::<(), threadfold::message::InvalidValue>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Passage {
+    /// The request as it came.
+    original: Request,
+    /// The messages that are sent, if they are others.
+    viewed: Option<Vec<Message>>,
+    options: PassageOptions,
+    step: PassageStep,
+    was_refused: bool,
+}
+
+/// What the host does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PassageStep {
+    /// Compact the messages of [`Passage::messages`], and report the view or the failure.
+    Compact {
+        /// Why.
+        reason: CompactionReason,
+        /// The most tokens that the messages should have afterwards; `None` if no window is known.
+        target: Option<u64>,
+        /// The most tokens with which the compaction helps at all; `None` if any gain helps.
+        limit: Option<u64>,
+    },
+    /// Send the request, and report a refusal for its length.
+    Send,
+    /// Give the provider's refusal to the agent: no compaction helps.
+    Refused,
+}
+
+impl Passage {
+    /// Returns the passage of a request, with the view that was found for it. `auto` is that of the
+    /// thread; the time is only compared with other times of the same machine.
+    pub fn new(
+        request: Request,
+        view: Option<&View>,
+        options: &PassageOptions,
+        auto: &mut AutoCompactor,
+        now: Timestamp,
+    ) -> Self {
+        let viewed = view.and_then(|view| view.of(&request.messages));
+        let options = options.clone();
+        let step = PassageStep::Send;
+        let mut passage = Self { original: request, viewed, options, step, was_refused: false };
+        passage.check(auto, now);
+        passage
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn step(&self) -> &PassageStep {
+        &self.step
+    }
+
+    /// The messages as they would be sent now.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        self.viewed.as_deref().unwrap_or(&self.original.messages)
+    }
+
+    /// The request as it came.
+    #[must_use]
+    pub fn original(&self) -> &Request {
+        &self.original
+    }
+
+    /// The request to send; `None` if it is the one that came.
+    #[must_use]
+    pub fn request(&self) -> Option<Request> {
+        let messages = self.viewed.clone()?;
+        Some(Request { messages: messages.into(), ..self.original.clone() })
+    }
+
+    /// The tokens of the request as it would be sent now, by the counter.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.pressure().estimate()
+    }
+
+    /// The thread was compacted: `view` stands for its first messages. A view that does not fit the
+    /// request is a failure.
+    pub fn compacted(&mut self, view: &View, auto: &mut AutoCompactor, now: Timestamp) {
+        let PassageStep::Compact { reason, .. } = &self.step else { return };
+        let Some(viewed) = view.of(&self.original.messages) else {
+            return self.failed(auto, now);
+        };
+        let _ = auto.handle(now, Input::Compacted { reason: reason.clone() });
+        self.viewed = Some(viewed);
+        self.check(auto, now);
+    }
+
+    /// The compaction came to nothing. What was not refused yet is sent as it is: whatever fails
+    /// here, the agent must not notice.
+    pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
+        let PassageStep::Compact { reason, .. } = &self.step else { return };
+        let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
+        self.step = if self.was_refused { PassageStep::Refused } else { PassageStep::Send };
+    }
+
+    /// The provider refused the request. Only a refusal for its length leads to a compaction.
+    pub fn refused(&mut self, error: &ModelErrorKind, auto: &mut AutoCompactor, now: Timestamp) {
+        if self.step != PassageStep::Send {
+            return;
+        }
+        self.was_refused = true;
+        self.step = PassageStep::Refused;
+        if let ModelErrorKind::Overflow { limit, output, .. } = error {
+            let (limit, output, pressure) = (*limit, *output, self.pressure());
+            let output = auto.handle(now, Input::Overflowed { pressure, limit, output });
+            if let Some(step) = compaction(output) {
+                self.step = step;
+            }
+        }
+    }
+
+    /// Asks the trigger about the request as it would be sent now.
+    fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
+        let output = auto.handle(now, Input::BeforeSend(self.pressure()));
+        // What cannot be made to fit is sent all the same: the provider knows its window.
+        self.step = compaction(output).unwrap_or(PassageStep::Send);
+    }
+
+    fn pressure(&self) -> Pressure {
+        let PassageOptions { window, counter, .. } = &self.options;
+        let Request { system, tools, max_output, .. } = &self.original;
+        let messages = self.messages();
+        let typed = messages.iter().rfind(|message| message.is_typed());
+        Pressure {
+            window: *window,
+            thread: counter.messages(messages),
+            overhead: counter.messages(system).saturating_add(counter.tools(tools)),
+            output: max_output.unwrap_or_default(),
+            newest: typed.map_or(0, |message| counter.message(message)),
+            ..Pressure::default()
+        }
+    }
+}
+
+fn compaction(output: Option<Output>) -> Option<PassageStep> {
+    match output? {
+        Output::Compact { reason, target, limit } => {
+            Some(PassageStep::Compact { reason, target, limit })
+        }
+        Output::Notify(_) | Output::CannotFit { .. } => None,
+    }
+}

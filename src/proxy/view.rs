@@ -1,0 +1,53 @@
+//! What a compaction made of the first messages of a thread.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Message;
+
+/// What is sent in place of the first messages of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// How many messages of the thread it stands for.
+    pub covers: usize,
+    /// What is sent for them.
+    pub messages: Vec<Message>,
+}
+
+impl View {
+    /// Returns the view that turns a thread into its compacted form. Messages at the end that are the
+    /// same in both stay out of it, so that the view holds although a client changes them.
+    ///
+    /// ```
+    /// use threadfold::{Message, proxy::View};
+    ///
+    /// let thread = [Message::user("a"), Message::assistant("b"), Message::user("c")];
+    /// let view = View::between(&thread, &[Message::user("A and b."), Message::user("c")]);
+    /// assert_eq!(view, View { covers: 2, messages: vec![Message::user("A and b.")] });
+    /// ```
+    #[must_use]
+    pub fn between(thread: &[Message], compacted: &[Message]) -> Self {
+        let pairs = thread.iter().rev().zip(compacted.iter().rev());
+        let tail = pairs.take_while(|(before, after)| before == after).count();
+        let kept = compacted.len().saturating_sub(tail);
+        Self {
+            covers: thread.len().saturating_sub(tail),
+            messages: compacted.get(..kept).unwrap_or_default().to_vec(),
+        }
+    }
+
+    /// Returns the thread as it is sent; `None` for a thread that is shorter than the view.
+    ///
+    /// ```
+    /// use threadfold::{Message, proxy::View};
+    ///
+    /// let view = View { covers: 2, messages: vec![Message::user("A and b.")] };
+    /// let thread = [Message::user("a"), Message::assistant("b"), Message::user("c")];
+    /// assert_eq!(view.of(&thread).as_deref(), Some(&[Message::user("A and b."), Message::user("c")][..]));
+    /// assert_eq!(view.of(&thread[..1]), None);
+    /// ```
+    #[must_use]
+    pub fn of(&self, thread: &[Message]) -> Option<Vec<Message>> {
+        let rest = thread.get(self.covers..)?;
+        Some(self.messages.iter().chain(rest).cloned().collect())
+    }
+}
