@@ -127,18 +127,18 @@ impl Compactor {
     ) -> Result<(Done, usize), CompactionError> {
         let mut held = Held(self.live.thread.clone().unwrap_or_default());
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
+        if let Some(redactor) = &self.options.redactor {
+            journal = journal.with_redactor(Arc::clone(redactor));
+        }
         let known = &self.live.known;
         let mut conversation = Conversation::new(&mut held, &mut journal)
             .with_context(self.options.system.clone(), self.options.tools.clone())
-            .with_window(self.options.window)
-            .with_known(Known {
-                next_compaction: self.next,
-                rules: Arc::new(known.rules.clone()),
-                facts: known.facts.clone(),
-            });
-        if let Some(redactor) = &self.options.redactor {
-            conversation = conversation.with_redactor(redactor.as_ref());
-        }
+            .with_window(self.options.window);
+        conversation.known = Some(Known {
+            next_compaction: self.next,
+            rules: Arc::new(known.rules.clone()),
+            facts: known.facts.clone(),
+        });
         let done = match work {
             Work::Ask(models) => {
                 let net = self.net(&brief.reason);

@@ -11,9 +11,10 @@ use super::{
 use crate::{
     auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure},
     compact::Size,
+    compaction,
     ledger::{Ledger, RuleId},
     log::{ContextCount, RuleChange, Thread},
-    message::{CompactionId, InvalidValue, Message, Role, Text, redact::redacted_text},
+    message::{CompactionId, InvalidValue, Message, Role, Text},
     retention::Facts,
     tokens::Calibrated,
 };
@@ -139,11 +140,7 @@ impl Compactor {
     ///
     /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, InvalidValue> {
-        let text = text.into();
-        let text = match &self.options.redactor {
-            Some(redactor) => redacted_text(&text, redactor.as_ref()),
-            None => text,
-        };
+        let text = compaction::shown(text.into(), self.options.redactor.as_deref());
         let id = self.live.known.rules.add(&text)?;
         self.changes.push(RuleChange::Added { text });
         Ok(id)

@@ -11,11 +11,8 @@ use super::{
 use crate::{
     compact::{CompactReport, Size},
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
-    log::{Event, LogError, LoggedFacts},
-    message::{
-        CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
-        redact::redacted_text,
-    },
+    log::{Event, LogError},
+    message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
     model::{self, ProviderThread},
     store::{Archive, Journal},
     strategy::{Attempt, Brief, CompactionStrategy, Snapshot, Step},
@@ -26,15 +23,14 @@ use crate::{
 pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
-    archive: Option<&'a dyn Archive>,
+    pub(crate) archive: Option<&'a dyn Archive>,
     system: Messages,
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
-    redactor: Option<&'a dyn Redactor>,
-    /// A message that is appended together with the commit.
-    arriving: Option<Message>,
+    /// A message that is appended to thread and log together with the commit, or not at all.
+    pub(crate) arriving: Option<Message>,
     /// What the caller knows and the log does not hold.
-    known: Option<Known>,
+    pub(crate) known: Option<Known>,
 }
 
 impl<'a> Conversation<'a> {
@@ -69,7 +65,6 @@ impl<'a> Conversation<'a> {
             system: Messages::default(),
             tools: SharedVec::default(),
             window: None,
-            redactor: None,
             arriving: None,
             known: None,
         }
@@ -93,47 +88,6 @@ impl<'a> Conversation<'a> {
         Self { window, ..self }
     }
 
-    /// Returns the conversation with a redactor. Strategies, archive and reports get redacted texts;
-    /// the thread keeps the originals.
-    ///
-    /// ```
-    /// use std::borrow::Cow;
-    /// use threadfold::{drive::Conversation, message::Redactor};
-    /// # use {std::sync::Arc, threadfold::{store::Journal, testing::ScriptedModel}};
-    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread};
-    /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
-    /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
-    /// # agent.push(Message::user("The key is sk-123."));
-    ///
-    /// #[derive(Debug)]
-    /// struct Keys;
-    ///
-    /// impl Redactor for Keys {
-    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-    ///         text.replace("sk-123", "[key]").into()
-    ///     }
-    /// }
-    ///
-    /// // The thread holds a key. No strategy sees it.
-    /// let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Keys);
-    /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
-    /// ```
-    #[must_use]
-    pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {
-        Self { redactor: Some(redactor), ..self }
-    }
-
-    /// Returns the conversation with a message that is appended to thread and log together with the
-    /// next compaction, or not at all.
-    pub(crate) fn with_arriving(self, message: Message) -> Self {
-        Self { arriving: Some(message), ..self }
-    }
-
-    pub(crate) fn with_known(self, known: Known) -> Self {
-        Self { known: Some(known), ..self }
-    }
-
     /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
     ///
     /// ```
@@ -153,8 +107,8 @@ impl<'a> Conversation<'a> {
         let snapshot = logged_snapshot(self.thread.thread(), self.journal.log())
             .with_context(self.system.clone(), self.tools.clone())
             .with_window(self.window);
-        match self.redactor {
-            Some(redactor) => snapshot.redacted(redactor),
+        match self.journal.redactor() {
+            Some(redactor) => snapshot.redacted(redactor.as_ref()),
             None => snapshot,
         }
     }
@@ -229,7 +183,7 @@ async fn run(
     let id = conversation.next_compaction();
     let brief = Brief { compaction: Some(id), ..brief.clone() };
     let snapshot = conversation.snapshot_for(&brief);
-    let redacted = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
+    let redacted = conversation.journal.redacted(&brief);
     let mut attempt = strategy.begin(&snapshot, &redacted);
     if let Some(error) = nothing_to_do(attempt.as_ref()) {
         return Err(error.into());
@@ -260,22 +214,15 @@ pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
 impl Conversation<'_> {
     /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
     /// the facts of the whole log.
-    fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+    pub(crate) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
         if let Some(Known { rules, facts, .. }) = self.known.clone() {
             let snapshot = self.snapshot().with_rules(rules);
             return facts.map_or(snapshot.clone(), |facts| snapshot.with_facts(facts));
         }
-        // Redacted results are not cached: the next call may use another redactor.
-        let rules = match self.redactor {
-            None => self.journal.rules().clone(),
-            redactor => self.journal.log().rules(redactor),
-        };
-        let snapshot = self.snapshot().with_rules(Arc::new(rules));
+        self.journal.read_rules();
+        let snapshot = self.snapshot().with_rules(Arc::new(self.journal.rules().clone()));
         let Some(policy) = &brief.retention else { return snapshot };
-        snapshot.with_facts(match self.redactor {
-            None => self.journal.facts(&policy.audit),
-            redactor => LoggedFacts::default().of(self.journal.log(), &policy.audit, redactor),
-        })
+        snapshot.with_facts(self.journal.facts(&policy.audit))
     }
 
     /// The id of the next compaction.
@@ -343,9 +290,10 @@ impl Conversation<'_> {
         span: &CompactionSpan,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
-        let outcome = redacted(outcome, self.redactor);
+        let redactor = self.journal.redactor().map(AsRef::as_ref);
+        let outcome = redacted(outcome, redactor);
         let failed = outcome.as_ref().err().cloned();
-        compaction.proposed(outcome, self.redactor)?;
+        compaction.proposed(outcome, redactor)?;
         if let Some(failed) = &failed {
             span.fail(span::kind(&failed.error), failed.usage, failed.calls);
         }
@@ -408,7 +356,7 @@ impl Conversation<'_> {
             span.fail("archive", usage, calls);
         }
         let entries = written.as_ref().map(|entries| *entries);
-        compaction.archived(entries.map_err(|error| self.redacted(&error.to_string())))?;
+        compaction.archived(entries.map_err(|error| self.journal.shown(error.to_string())))?;
         written.map(|_| ()).map_err(CompactionError::Archive)
     }
 
@@ -425,7 +373,7 @@ impl Conversation<'_> {
             Err(_) => span.fail("commit", usage, calls),
         }
         let report = applied.as_ref().map(Clone::clone);
-        compaction.committed(report.map_err(|error| self.redacted(&error.to_string())))?;
+        compaction.committed(report.map_err(|error| self.journal.shown(error.to_string())))?;
         applied.map(|_| ())
     }
 
@@ -479,13 +427,5 @@ impl Conversation<'_> {
         // the event, and the next flush retries and reports the error.
         let _ = self.journal.flush().await;
         Ok(())
-    }
-
-    /// Returns the line, redacted if there is a redactor.
-    fn redacted(&self, line: &str) -> Text {
-        match self.redactor {
-            Some(redactor) => redacted_text(&line.into(), redactor),
-            None => line.into(),
-        }
     }
 }

@@ -108,7 +108,7 @@ pub(crate) use lines::write_named_header;
 pub use lines::{LogRead, LogReadOptions, TornTail, write_event, write_header};
 pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
-pub(crate) use logged_rules::LoggedRules;
+pub(crate) use logged_rules::RulesCache;
 pub use projection::{Projection, Source};
 pub(crate) use rewrite::Next;
 pub use rewrite::Rewrite;

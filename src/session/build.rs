@@ -6,14 +6,13 @@ use super::{
     builder::{SessionBuilder, Source},
     context,
     error::SessionError,
-    rules_cache::RulesCache,
     session::Session,
     shared::Shared,
 };
 use crate::{
     auto::AutoCompactor,
     ledger::Ledger,
-    log::{Event, EventLog, LoggedFacts, RuleChange, Thread, TotalUsage},
+    log::{Event, EventLog, RuleChange, Thread, TotalUsage},
     message::{CheckpointIds, CompactionId, InvalidValue, Text, ThreadId, Timestamp, ToolSpec},
     model::Tool,
     store::Journal,
@@ -89,6 +88,9 @@ impl SessionBuilder {
         if let Some(store) = self.store {
             journal = journal.kept_by(store);
         }
+        if let Some(redactor) = self.redactor {
+            journal = journal.with_redactor(redactor);
+        }
         let now = self.settings.clock.now();
         if journal.log().is_empty() {
             for message in agent.messages() {
@@ -117,8 +119,6 @@ impl SessionBuilder {
             reserved: CompactionId::default(),
             in_turn: false,
             unreminded: 0,
-            facts: LoggedFacts::default(),
-            rules: RulesCache::default(),
             ids,
             at: now,
             overhead: 0,

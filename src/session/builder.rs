@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    error::SessionError, event::SessionEvent, observers::Observers, session::Session,
-    settings::Settings,
+    error::SessionError, event::SessionEvent, session::Session, settings::Settings,
+    shared::Observers,
 };
 use crate::{
     auto::{AutoPolicy, UnknownUsage},
@@ -49,6 +49,7 @@ pub struct SessionBuilder {
     pub(super) source: Source,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
     pub(super) settings: Settings,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) host_rules: Vec<Text>,
     pub(super) policy: AutoPolicy,
     pub(super) own_tools: Vec<ToolSpec>,
@@ -74,6 +75,7 @@ impl Session {
             source: Source::New,
             store: None,
             settings: Settings::default(),
+            redactor: None,
             host_rules: Vec::new(),
             // Until a provider reports a count, a session uses estimates.
             policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
@@ -240,7 +242,7 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
-        self.settings.redactor = Some(redactor);
+        self.redactor = Some(redactor);
         self
     }
 

@@ -99,9 +99,7 @@ impl Session {
             // Audited, but not completed: nothing is added to the model's own words.
             let after =
                 proposal.plan.after(&thread).map_err(|error| Text::from(error.to_string()))?;
-            let redactor = self.settings.redactor.as_deref();
-            let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
-            proposal.retention = Some(facts.audit(&after).shortened());
+            proposal.retention = Some(self.journal.facts(&policy.audit).audit(&after).shortened());
         }
         Ok(Checked { results, brief, driven: Driven::new(proposal) })
     }

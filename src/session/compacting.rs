@@ -23,7 +23,7 @@ use crate::{
     compaction::{Compaction, CompactionEvent, Done, DriveError, Driven},
     drive::{
         CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, Models, drive_with,
-        logged_snapshot, nothing_to_do,
+        nothing_to_do,
     },
     message::{CompactionId, CompactionReason, Delta, Message, Timestamp},
     model::AgentModel,
@@ -76,7 +76,7 @@ impl Session {
         };
         let id = self.next_compaction();
         let brief = self.brief(id, reason, target, next_prompt);
-        let (snapshot, redacted) = (self.snapshot_for(&brief), self.redacted_brief(&brief));
+        let (snapshot, redacted) = (self.snapshot_for(&brief), self.journal.redacted(&brief));
         let mut attempt = strategy.begin(&snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
             let notice = self.auto.handle(brief.now, Input::Failed { reason: brief.reason });
@@ -101,7 +101,7 @@ impl Session {
         arriving: Message,
         emit: &mut Emit,
     ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let (span, redacted) = (self.span(strategy, brief), self.redacted_brief(brief));
+        let (span, redacted) = (self.span(strategy, brief), self.journal.redacted(brief));
         self.begin(strategy, &redacted, emit).await;
         let done = span.run(self.conclude(Ok(driven), Some(arriving), &span)).await;
         self.emit_end(emit).await;
@@ -121,7 +121,7 @@ impl Session {
             self.interrupt().await?;
             self.defer_end();
         }
-        let compaction = self.machine(strategy, &self.redacted_brief(brief));
+        let compaction = self.machine(strategy, &self.journal.redacted(brief));
         self.shared.defer(SessionEvent::Compaction(compaction.started()));
         self.compaction = Some(compaction);
         let done = span.run(self.conclude(outcome, None, span)).await;
@@ -133,7 +133,7 @@ impl Session {
     /// start was: the poll that emits an event delivers it, and deferred events come first.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
-        if self.shared.last_compaction() == Some((compaction.id(), true)) {
+        if self.shared.lock().last_compaction == Some((compaction.id(), true)) {
             self.compaction = None;
             return Ok(());
         }
@@ -177,10 +177,9 @@ impl Session {
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let now = self.now();
-        self.rules.invalidate();
         let (compaction, mut conversation) = self.in_flight()?;
         if let Some(message) = arriving {
-            conversation = conversation.with_arriving(message);
+            conversation.arriving = Some(message);
         }
         compaction.set_now(now);
         let done = conversation.conclude(compaction, span, outcome).await;
@@ -194,12 +193,7 @@ impl Session {
         let none = UnexpectedInput::new("this input", "no compaction has begun");
         let compaction = self.compaction.as_mut().ok_or(none)?;
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
-        if let Some(archive) = &self.settings.archive {
-            conversation = conversation.with_archive(archive.as_ref());
-        }
-        if let Some(redactor) = &self.settings.redactor {
-            conversation = conversation.with_redactor(redactor.as_ref());
-        }
+        conversation.archive = self.settings.archive.as_deref();
         Ok((compaction, conversation))
     }
 
@@ -287,29 +281,11 @@ impl Session {
     /// The snapshot for a strategy, with the facts of all logged messages if the brief asks for
     /// retention.
     pub(super) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
-        self.read_rules();
-        let redactor = self.settings.redactor.as_deref();
-        let snapshot = logged_snapshot(self.agent.thread(), self.journal.log())
-            .with_context(self.system_prompt(), self.specs.clone())
-            .with_rules(Arc::new(self.rules().clone()))
-            .with_window(self.window());
-        let snapshot = match redactor {
-            Some(redactor) => snapshot.redacted(redactor),
-            None => snapshot,
-        };
-        match &brief.retention {
-            Some(policy) => {
-                let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
-                snapshot.with_facts(facts)
-            }
-            None => snapshot,
-        }
-    }
-
-    /// The brief as strategies see it, without what the redactor removes.
-    pub(super) fn redacted_brief(&self, brief: &Brief) -> Brief {
-        let redactor = self.settings.redactor.as_deref();
-        redactor.map_or_else(|| brief.clone(), |redactor| brief.redacted(redactor))
+        let (system, window) = (self.system_prompt(), self.window());
+        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
+            .with_context(system, self.specs.clone())
+            .with_window(window);
+        conversation.snapshot_for(brief)
     }
 
     fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {

@@ -5,7 +5,7 @@ use std::{
     future::{self, IntoFuture},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
@@ -68,17 +68,6 @@ pub struct Reply {
     pub nothing_compacted: Option<Text>,
 }
 
-/// The future of a turn's [`Reply`].
-#[derive(Debug)]
-#[must_use = "nothing happens before it is awaited"]
-pub struct ReplyFuture<'a> {
-    events: Events<'a>,
-    reply: Reply,
-    /// Whether the text of the reply belongs to a turn that is over.
-    is_over: bool,
-    notice: Option<Text>,
-}
-
 /// Emits the events of a turn. The turn waits until each event is taken, so that nothing has
 /// happened after an event when a host drops the stream there.
 pub(super) struct Emit(Arc<Shared>);
@@ -87,7 +76,7 @@ impl Emit {
     /// Emits an event and waits until it is taken. If the stream was dropped, the turn is about to
     /// be dropped too.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
-        self.0.slot.put(Ok(event));
+        self.0.put(Ok(event));
         self.taken()
     }
 
@@ -101,7 +90,7 @@ impl Emit {
     /// Emits the error that the turn ended with, if any.
     pub(super) fn ended(&mut self, ended: Result<(), SessionError>) -> impl Future<Output = ()> {
         if let Err(error) = ended {
-            self.0.slot.put(Err(error));
+            self.0.put(Err(error));
         }
         self.taken()
     }
@@ -109,7 +98,7 @@ impl Emit {
     /// Waits until the slot is empty. Takes no event: a future that owns one reserves space for it
     /// at every await.
     fn taken(&self) -> impl Future<Output = ()> {
-        future::poll_fn(|_| if self.0.slot.is_full() { Poll::Pending } else { Poll::Ready(()) })
+        future::poll_fn(|_| if self.0.is_taken() { Poll::Ready(()) } else { Poll::Pending })
     }
 }
 
@@ -181,7 +170,7 @@ impl Stream for Events<'_> {
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
-        self.shared.slot.clear();
+        self.shared.discard();
         self.shared.end();
         if self.work.is_some() {
             // Nobody reads the stream any more, but observers see how the turn ended.
@@ -192,66 +181,54 @@ impl Drop for Events<'_> {
 
 impl<'a> IntoFuture for Events<'a> {
     type Output = Result<Reply, SessionError>;
-    type IntoFuture = ReplyFuture<'a>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
 
     /// Returns the future of the turn's reply.
-    fn into_future(self) -> ReplyFuture<'a> {
-        let reply = Reply::default();
-        ReplyFuture { events: self, reply, is_over: false, notice: None }
-    }
-}
-
-impl Future for ReplyFuture<'_> {
-    type Output = Result<Reply, SessionError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            match ready!(self.events.poll_next_unpin(context)) {
-                Some(Ok(event)) => self.note(event),
-                Some(Err(error)) => return Poll::Ready(Err(error)),
-                None => return Poll::Ready(Ok(self.reply())),
+    fn into_future(mut self) -> Self::IntoFuture {
+        let work = async move {
+            let (mut reply, mut line) = (Reply::default(), None);
+            while let Some(event) = self.next().await {
+                match event? {
+                    SessionEvent::Notice { text } => line = Some(text),
+                    event => reply.note(event),
+                }
             }
-        }
+            if let Some(line) = line.filter(|_| self.is_command) {
+                reply.text = line.to_string();
+            }
+            Ok(reply)
+        };
+        work.boxed()
     }
 }
 
-impl ReplyFuture<'_> {
+impl Reply {
     fn note(&mut self, event: SessionEvent) {
-        let reply = &mut self.reply;
         match event {
             SessionEvent::TextDelta { text } => {
-                if std::mem::take(&mut self.is_over) {
-                    reply.text.clear();
+                // The first text of a later turn replaces the answer of the one before.
+                if self.stop_reason.take().is_some() {
+                    self.text.clear();
                 }
-                reply.text.push_str(&text);
+                self.text.push_str(&text);
             }
-            SessionEvent::Notice { text } => self.notice = Some(text),
             // Another answer follows tool calls, a queued message and a discarded answer.
             SessionEvent::ToolStarted { .. }
             | SessionEvent::QueuedMessage { .. }
-            | SessionEvent::AnswerDiscarded => reply.text.clear(),
+            | SessionEvent::AnswerDiscarded => self.text.clear(),
             SessionEvent::TurnEnded { stop_reason, usage, capped, .. } => {
-                self.is_over = true;
-                reply.stop_reason = Some(stop_reason);
-                reply.capped |= capped;
-                reply.usage += usage;
+                self.stop_reason = Some(stop_reason);
+                self.capped |= capped;
+                self.usage += usage;
             }
-            SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
-            SessionEvent::Compaction(event) if event.is_end() => reply.compactions.push(event),
-            SessionEvent::NothingCompacted { why } => reply.nothing_compacted = Some(why),
+            SessionEvent::Aborted => self.stop_reason = Some(StopReason::Aborted),
+            SessionEvent::Compaction(event) if event.is_end() => self.compactions.push(event),
+            SessionEvent::NothingCompacted { why } => self.nothing_compacted = Some(why),
             SessionEvent::ThinkingDelta { .. }
             | SessionEvent::ToolInputDelta { .. }
             | SessionEvent::ToolFinished { .. }
-            | SessionEvent::Compaction(_) => {}
-        }
-    }
-
-    /// The reply of the finished turn.
-    fn reply(&mut self) -> Reply {
-        let reply = std::mem::take(&mut self.reply);
-        match self.notice.take().filter(|_| self.events.is_command) {
-            Some(line) => Reply { text: line.to_string(), ..reply },
-            None => reply,
+            | SessionEvent::Compaction(_)
+            | SessionEvent::Notice { .. } => {}
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::{
     builder::{SessionBuilder, Source},
     error::SessionError,
-    observers::Observers,
     session::Session,
+    shared::Observers,
 };
 use crate::{
     log::{Event, Truncated},
@@ -82,6 +82,7 @@ impl Session {
             store: None,
             own_tools: self.specs.iter().skip(self.settings.tools.len()).cloned().collect(),
             settings: self.settings.clone(),
+            redactor: self.journal.redactor().cloned(),
             host_rules: Vec::new(),
             observers: Observers::default(),
             policy: *self.auto.policy(),

@@ -87,14 +87,14 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn messages(&self) -> Messages {
-        self.shared.view().messages
+        self.shared.lock().messages.clone()
     }
 
     /// The tokens billed so far and the context usage, as of the last change of the thread. Same as
     /// [`Session::token_usage`](super::Session::token_usage), and it costs nothing.
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {
-        self.shared.view().usage
+        self.shared.lock().usage
     }
 
     /// The last events, oldest first, so that a user interface that connects late catches up. Pieces
@@ -113,7 +113,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn recent_events(&self) -> Vec<SessionEvent> {
-        self.shared.recent()
+        self.shared.lock().recent.events()
     }
 
     /// The present activity of the session, according to the events delivered so far.
@@ -129,8 +129,9 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn status(&self) -> SessionStatus {
-        match self.shared.last_compaction() {
-            _ if !self.shared.is_busy() => SessionStatus::Idle,
+        let state = self.shared.lock();
+        match state.last_compaction {
+            _ if !state.is_busy => SessionStatus::Idle,
             Some((id, false)) => SessionStatus::Compacting { id },
             Some((_, true)) | None => SessionStatus::Working,
         }
@@ -139,7 +140,7 @@ impl SessionHandle {
     /// The number of queued messages.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.shared.queued()
+        self.shared.lock().queue.len()
     }
 
     /// Removes and returns all queued messages, for example to put them back into an input field.
@@ -155,7 +156,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
-        self.shared.take_queued()
+        self.shared.lock().queue.drain(..).map(|(_, text)| text).collect()
     }
 
     /// Aborts the running turn, if any: its stream yields [`Aborted`](super::SessionEvent::Aborted)

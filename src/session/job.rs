@@ -361,8 +361,8 @@ impl Session {
             strategy,
             messages: self.messages().clone(),
             snapshot: self.snapshot_for(&brief),
-            redacted_brief: self.redacted_brief(&brief),
-            redactor: self.settings.redactor.clone(),
+            redacted_brief: self.journal.redacted(&brief),
+            redactor: self.journal.redactor().cloned(),
             brief,
         }
     }
@@ -423,9 +423,3 @@ fn reported(snapshot: &Snapshot, driven: Driven) -> Result<(Driven, CompactRepor
     report.notes.clone_from(&driven.proposal.notes);
     Ok((driven, report))
 }
-
-const _: () = {
-    const fn send<T: Send + 'static>() {}
-    send::<CompactionJob>();
-    send::<PreparedCompaction>();
-};

@@ -16,8 +16,8 @@ impl Session {
             Err(error) => return ToolOutput::error(format!("Nothing was recalled: {error}.")),
         };
         let recall = Recall::of(self.log()).within(self.recall_bytes());
-        let recall = match self.settings.redactor.as_deref() {
-            Some(redactor) => recall.redacted_by(redactor),
+        let recall = match self.journal.redactor() {
+            Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
         match recall.call(&input) {

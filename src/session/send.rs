@@ -2,14 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    command::Command,
-    error::SessionError,
-    event::SessionEvent,
-    events::{Events, Reply},
-    input::UserInput,
-    session::Session,
-};
+use super::{command::Command, events::Events, input::UserInput, session::Session};
 use crate::{
     message::{Message, Role, Text},
     strategy::CompactionStrategy,
@@ -180,12 +173,3 @@ impl Session {
         })
     }
 }
-
-const _: () = {
-    const fn send<T: Send>() {}
-    const fn unpin<T: Unpin>() {}
-    send::<Events<'static>>();
-    unpin::<Events<'static>>();
-    send::<Result<Reply, SessionError>>();
-    send::<SessionEvent>();
-};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{handle::SessionHandle, rules_cache::RulesCache, settings::Settings, shared::Shared};
+use super::{handle::SessionHandle, settings::Settings, shared::Shared};
 use crate::{
     auto::{AutoCompactor, Output},
-    compaction::{Compaction, api::TokenUsageSummary},
-    log::{EventLog, LoggedFacts, TotalUsage},
+    compaction::Compaction,
+    log::{EventLog, TotalUsage},
     message::{
         CheckpointIds, CompactionId, ContextWindow, Message, Messages, SharedVec, ThreadId,
         Timestamp, ToolSpec,
@@ -56,10 +56,6 @@ pub struct Session {
     pub(super) in_turn: bool,
     /// Output tokens since the last reminder.
     pub(super) unreminded: u64,
-    /// The facts of all logged messages, computed when a compaction needs them.
-    pub(super) facts: LoggedFacts,
-    /// The standing rules, computed on first use.
-    pub(super) rules: RulesCache,
     pub(super) ids: CheckpointIds,
     /// Time for log entries, in milliseconds; read again after every await that can take long.
     pub(super) at: Timestamp,
@@ -84,19 +80,19 @@ impl Session {
 
     /// Shows the handles what the thread is now.
     pub(super) fn show(&mut self) {
-        let usage = self.usage_to_show();
-        self.shared.show(self.messages(), usage);
+        self.shared.lock().messages = self.messages().iter().cloned().collect();
+        self.show_usage();
     }
 
     /// Shows the handles a message that was appended.
     pub(super) fn show_next(&mut self, message: Message) {
-        let usage = self.usage_to_show();
-        self.shared.show_next(message, usage);
+        self.shared.lock().messages.make_mut().push(message);
+        self.show_usage();
     }
 
-    fn usage_to_show(&mut self) -> TokenUsageSummary {
+    fn show_usage(&mut self) {
         self.billed = (self.journal.log().len(), self.billed());
-        self.token_usage()
+        self.shared.lock().usage = self.token_usage();
     }
 
     /// The messages of the next request.
@@ -117,8 +113,3 @@ impl Session {
         self.journal.log().thread_id()
     }
 }
-
-const _: () = {
-    const fn send<T: Send>() {}
-    send::<Session>();
-};

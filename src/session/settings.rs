@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    message::{ContextWindow, Messages, Redactor, Text},
+    message::{ContextWindow, Messages, Text},
     model::{Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
     retention::RetentionPolicy,
     store::Archive,
@@ -22,7 +22,6 @@ pub(super) struct Settings {
     /// The strategies that can be chosen by name.
     pub(super) registry: StrategyRegistry,
     pub(super) fast: Option<Arc<dyn Model>>,
-    pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) retention: Option<RetentionPolicy>,
     pub(super) rules_in_system_prompt: bool,
     pub(super) window: Option<ContextWindow>,
@@ -48,7 +47,6 @@ impl Default for Settings {
             strategy: Arc::new(Ladder::default()),
             registry: StrategyRegistry::default(),
             fast: None,
-            redactor: None,
             retention: Some(RetentionPolicy::default()),
             rules_in_system_prompt: false,
             window: None,

@@ -2,39 +2,50 @@
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Context,
 };
 
 use futures::task::AtomicWaker;
 
-use super::{
-    error::SessionError, event::SessionEvent, observers::Observers, recent::Recent, slot::EventSlot,
-};
+use super::{error::SessionError, event::SessionEvent, recent::Recent};
 use crate::{
     compaction::api::TokenUsageSummary,
-    message::{CompactionId, Message, Messages, Text},
+    message::{CompactionId, Messages, Text},
 };
 
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    queue: Mutex<Queue>,
-    view: Mutex<View>,
-    recent: Mutex<Recent>,
+    state: Mutex<State>,
     observers: Observers,
-    /// Events that happened while no stream was open, for the next one.
-    deferred: Mutex<VecDeque<SessionEvent>>,
-    /// Whether a turn is running.
-    busy: AtomicBool,
-    abort: AtomicBool,
     waker: AtomicWaker,
-    /// The next event of the turn.
-    pub(super) slot: EventSlot,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Queued texts, numbered in the order of arrival.
+    pub(super) queue: VecDeque<(u64, Text)>,
+    /// The number of the next queued text.
+    next: u64,
+    /// Whether a running turn will take queued texts.
+    takes_queued: bool,
+    /// The thread, as handles show it. The vector is their own: if it were that of the thread, each
+    /// appended message would copy all others.
+    pub(super) messages: Messages,
+    pub(super) usage: TokenUsageSummary,
+    pub(super) recent: Recent,
+    /// Whether a turn is running.
+    pub(super) is_busy: bool,
+    is_aborted: bool,
+    /// The next events of the turn. The turn waits until the stream has taken them. Nothing has to be
+    /// woken, because the stream that takes an event also polls the turn.
+    slot: VecDeque<Result<SessionEvent, SessionError>>,
+    /// Events that happened while no stream was open, for the next one.
+    deferred: VecDeque<SessionEvent>,
     /// The compaction of the last delivered compaction event, and whether that event was its end.
-    last_compaction: Mutex<Option<(CompactionId, bool)>>,
+    pub(super) last_compaction: Option<(CompactionId, bool)>,
 }
 
 /// What becomes of a text that was [queued](super::SessionHandle::queue).
@@ -50,22 +61,32 @@ pub enum Queued {
     Blank,
 }
 
-/// What a handle shows of the session. The vector is its own: if it shared that of the thread, each
-/// message that is appended would copy all handles.
-#[derive(Clone, Debug, Default)]
-pub(super) struct View {
-    pub(super) messages: Messages,
-    pub(super) usage: TokenUsageSummary,
+type Observer = Arc<dyn Fn(Result<&SessionEvent, &SessionError>) + Send + Sync>;
+
+/// Functions that see every event of a session.
+#[derive(Clone, Default)]
+pub(super) struct Observers(Vec<Observer>);
+
+impl Observers {
+    pub(super) fn add(
+        &mut self,
+        observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
+    ) {
+        self.0.push(Arc::new(observer));
+    }
+
+    /// Shows them an event. An observer that panics does not harm the turn or the others.
+    pub(super) fn see(&self, event: Result<&SessionEvent, &SessionError>) {
+        for observer in &self.0 {
+            let _ = catch_unwind(AssertUnwindSafe(|| observer(event)));
+        }
+    }
 }
 
-/// Queued texts, numbered in the order of arrival.
-#[derive(Debug, Default)]
-struct Queue {
-    texts: VecDeque<(u64, Text)>,
-    next: u64,
-    /// Whether a running turn will take them. It is read and written under the lock of the texts, so
-    /// no text arrives unnoticed between a turn's last look and its end.
-    is_taken_from: bool,
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} observers", self.0.len())
+    }
 }
 
 impl Shared {
@@ -73,112 +94,100 @@ impl Shared {
         Self { observers, ..Self::default() }
     }
 
+    /// Locks the state. No observer may be called meanwhile: it may ask a handle.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Starts a turn, dropping an abort or event meant for the previous one. Returns the number
     /// that the next queued text will have.
     pub(super) fn begin(&self) -> u64 {
-        self.abort.store(false, Ordering::Release);
-        self.slot.clear();
-        self.busy.store(true, Ordering::Release);
-        let mut queue = locked(&self.queue);
-        queue.is_taken_from = true;
-        queue.next
+        let mut state = self.lock();
+        state.slot.clear();
+        (state.is_busy, state.takes_queued, state.is_aborted) = (true, true, false);
+        state.next
     }
 
     pub(super) fn end(&self) {
-        locked(&self.queue).is_taken_from = false;
-        self.busy.store(false, Ordering::Release);
-    }
-
-    pub(super) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Acquire)
+        let mut state = self.lock();
+        (state.is_busy, state.takes_queued) = (false, false);
     }
 
     pub(super) fn queue(&self, text: Text) -> Queued {
         if text.trim().is_empty() {
             return Queued::Blank;
         }
-        let mut queue = locked(&self.queue);
-        let number = queue.next;
-        queue.next += 1;
-        queue.texts.push_back((number, text));
-        if queue.is_taken_from { Queued::Running } else { Queued::Waiting }
-    }
-
-    pub(super) fn queued(&self) -> usize {
-        locked(&self.queue).texts.len()
-    }
-
-    pub(super) fn take_queued(&self) -> Vec<Text> {
-        locked(&self.queue).texts.drain(..).map(|(_, text)| text).collect()
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state.queue.push_back((number, text));
+        if state.takes_queued { Queued::Running } else { Queued::Waiting }
     }
 
     /// Takes the next queued text with a smaller number.
     pub(super) fn next_queued_before(&self, number: u64) -> Option<Text> {
-        let mut queue = locked(&self.queue);
-        let is_due = queue.texts.front().is_some_and(|(own, _)| *own < number);
-        if is_due { queue.texts.pop_front().map(|(_, text)| text) } else { None }
+        let mut state = self.lock();
+        let is_due = state.queue.front().is_some_and(|(own, _)| *own < number);
+        is_due.then(|| state.queue.pop_front())?.map(|(_, text)| text)
     }
 
-    /// Takes the next queued text. After the last one the turn takes no more.
+    /// Takes the next queued text. After the last one the turn takes no more. Both are decided under
+    /// one lock, so no text arrives unnoticed between a turn's last look and its end.
     pub(super) fn next_queued(&self) -> Option<Text> {
-        let mut queue = locked(&self.queue);
-        let next = queue.texts.pop_front().map(|(_, text)| text);
-        queue.is_taken_from = next.is_some();
+        let mut state = self.lock();
+        let next = state.queue.pop_front().map(|(_, text)| text);
+        state.takes_queued = next.is_some();
         next
     }
 
     pub(super) fn abort(&self) {
-        if self.is_busy() {
-            self.abort.store(true, Ordering::Release);
-            self.waker.wake();
-        }
+        let mut state = self.lock();
+        state.is_aborted = state.is_busy;
+        drop(state);
+        self.waker.wake();
     }
 
     /// Whether the turn is to be aborted. Registers the task to be woken by a later abort.
     pub(super) fn is_aborted(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
-        self.abort.load(Ordering::Acquire)
+        self.lock().is_aborted
     }
 
-    /// Shows another thread.
-    pub(super) fn show(&self, messages: &Messages, usage: TokenUsageSummary) {
-        *locked(&self.view) = View { messages: messages.iter().cloned().collect(), usage };
+    /// Puts the next event of the turn.
+    pub(super) fn put(&self, event: Result<SessionEvent, SessionError>) {
+        self.lock().slot.push_back(event);
     }
 
-    /// Shows one more message.
-    pub(super) fn show_next(&self, message: Message, usage: TokenUsageSummary) {
-        let mut view = locked(&self.view);
-        view.messages.make_mut().push(message);
-        view.usage = usage;
+    /// Whether the stream took all events of the turn.
+    pub(super) fn is_taken(&self) -> bool {
+        self.lock().slot.is_empty()
     }
 
-    pub(super) fn view(&self) -> View {
-        locked(&self.view).clone()
-    }
-
-    pub(super) fn recent(&self) -> Vec<SessionEvent> {
-        locked(&self.recent).events()
+    /// Discards the events that the stream did not take.
+    pub(super) fn discard(&self) {
+        self.lock().slot.clear();
     }
 
     /// Keeps an event for the next stream. It has happened, so observers see it now.
     pub(super) fn defer(&self, event: SessionEvent) {
         self.observe(Ok(&event));
-        locked(&self.deferred).push_back(event);
+        self.lock().deferred.push_back(event);
     }
 
     /// Takes the next event kept for this stream.
     pub(super) fn next_deferred(&self) -> Option<SessionEvent> {
-        let event = locked(&self.deferred).pop_front()?;
-        self.note_compaction(&event);
+        let mut state = self.lock();
+        let event = state.deferred.pop_front()?;
+        state.delivered(&event);
         Some(event)
     }
 
     /// Takes the next event of the turn, and records that it was delivered.
     pub(super) fn next_event(&self) -> Option<Result<SessionEvent, SessionError>> {
-        let event = self.slot.take()?;
+        let event = self.lock().slot.pop_front()?;
         self.observe(event.as_ref());
         if let Ok(event) = &event {
-            self.note_compaction(event);
+            self.lock().delivered(event);
         }
         Some(event)
     }
@@ -186,25 +195,18 @@ impl Shared {
     /// Records an event, and shows it to the observers.
     pub(super) fn observe(&self, event: Result<&SessionEvent, &SessionError>) {
         if let Ok(event) = event {
-            locked(&self.recent).push(event);
+            self.lock().recent.push(event);
         }
         self.observers.see(event);
     }
-
-    fn note_compaction(&self, event: &SessionEvent) {
-        if let SessionEvent::Compaction(event) = event {
-            *locked(&self.last_compaction) = Some((event.id(), event.is_end()));
-        }
-    }
-
-    /// The compaction of the last delivered compaction event, and whether that event was its end.
-    pub(super) fn last_compaction(&self) -> Option<(CompactionId, bool)> {
-        *locked(&self.last_compaction)
-    }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl State {
+    fn delivered(&mut self, event: &SessionEvent) {
+        if let SessionEvent::Compaction(event) = event {
+            self.last_compaction = Some((event.id(), event.is_end()));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -236,7 +238,7 @@ mod tests {
                     if let Some(turn) = TURN.get(step) {
                         turn(&shared, &mut taken);
                         // A turn goes on while there is a text.
-                        while step == 2 && shared.queue_is_open() {
+                        while step == 2 && shared.lock().takes_queued {
                             taken.extend(shared.next_queued());
                         }
                     }
@@ -245,15 +247,27 @@ mod tests {
                     let is_taken = taken.iter().any(|taken| *taken == text);
                     let promised = queued == Queued::Running;
                     assert!(is_taken || !promised, "{text} {first} {second}");
-                    assert!(is_taken || shared.queued() > 0, "{text} is lost: {first} {second}");
+                    assert!(
+                        is_taken || !shared.lock().queue.is_empty(),
+                        "{text} is lost: {first} {second}"
+                    );
                 }
             }
         }
     }
 
-    impl Shared {
-        fn queue_is_open(&self) -> bool {
-            locked(&self.queue).is_taken_from
-        }
+    #[test]
+    fn events_are_taken_in_order_and_what_nobody_took_is_forgotten() {
+        let shared = Shared::default();
+        let notice = |text: &str| SessionEvent::Notice { text: text.into() };
+        let take = || shared.next_event().map(Result::unwrap);
+        assert_eq!((shared.is_taken(), take()), (true, None));
+        shared.put(Ok(notice("one")));
+        shared.put(Ok(notice("two")));
+        assert_eq!((take(), shared.is_taken()), (Some(notice("one")), false));
+        assert_eq!((take(), shared.is_taken()), (Some(notice("two")), true));
+        shared.put(Ok(notice("three")));
+        shared.discard();
+        assert_eq!((shared.is_taken(), take()), (true, None));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     log::Event,
     message::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
-        StopReason, SystemReminder, Text, ToolUse, Turn, Usage, redact::redacted_text,
+        StopReason, SystemReminder, Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, Finished, TurnMachine, TurnStep},
@@ -186,7 +186,7 @@ impl Session {
                     if !needed {
                         return Ok(());
                     }
-                    tried = done.err().map(|error| self.shown(error.to_string()));
+                    tried = done.err().map(|error| self.journal.shown(error.to_string()));
                 }
             }
         }
@@ -386,24 +386,15 @@ impl Session {
         self.at = self.now();
     }
 
-    /// The line without what the redactor removes.
-    pub(super) fn shown(&self, line: String) -> Text {
-        match &self.settings.redactor {
-            Some(redactor) => redacted_text(&line.into(), redactor.as_ref()),
-            None => line.into(),
-        }
-    }
-
     /// Appends a message to thread and log, both or neither. No other function here does.
     pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        self.rules.invalidate();
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
         // The thread first: its counter may panic, and then both are as before.
         self.agent.push(message.clone());
         self.journal.append(self.at, event)?;
         if self.settings.rules_in_system_prompt {
-            self.read_rules();
+            self.journal.read_rules();
         }
         self.show_next(message);
         Ok(())
