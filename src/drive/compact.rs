@@ -5,18 +5,27 @@ use std::sync::Arc;
 use super::{
     attempt::{self, DriveEvent, Models},
     error::CompactionError,
-    known::{Known, logged_snapshot},
-    span::{self, CompactionSpan},
+    span::CompactionSpan,
 };
 use crate::{
-    compact::{CompactReport, Size},
+    compact::CompactReport,
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
+    ledger::Ledger,
     log::{Event, LogError},
     message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
     model::{self, ProviderThread},
+    retention::Facts,
     store::{Archive, Journal},
     strategy::{Attempt, Brief, CompactionStrategy, Snapshot, Step},
 };
+
+/// What a caller knows of a thread whose log does not hold all of it, redacted if there is a redactor.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) next_compaction: CompactionId,
+    pub(crate) rules: Arc<Ledger>,
+    pub(crate) facts: Option<Arc<Facts>>,
+}
 
 /// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
@@ -104,9 +113,12 @@ impl<'a> Conversation<'a> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let snapshot = logged_snapshot(self.thread.thread(), self.journal.log())
-            .with_context(self.system.clone(), self.tools.clone())
-            .with_window(self.window);
+        let mut snapshot = Snapshot::of(self.thread.thread());
+        if let Ok(projection) = self.journal.log().projection() {
+            snapshot = snapshot.with_times(projection.times(self.journal.log()));
+        }
+        let snapshot =
+            snapshot.with_context(self.system.clone(), self.tools.clone()).with_window(self.window);
         match self.journal.redactor() {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),
             None => snapshot,
@@ -160,18 +172,8 @@ pub async fn compact(
     run(conversation, strategy, brief, models, observe, Driven::accepted).await
 }
 
-/// Like [`compact`], for a strategy that settles its own proposals, as a net does.
-pub(crate) async fn compact_settled(
-    conversation: &mut Conversation<'_>,
-    strategy: &dyn CompactionStrategy,
-    brief: &Brief,
-    models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Done, CompactionError> {
-    run(conversation, strategy, brief, models, observe, |driven, _, _| Ok(driven)).await
-}
-
-async fn run(
+/// Like [`compact`], with another check of the proposal.
+pub(crate) async fn run(
     conversation: &mut Conversation<'_>,
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
@@ -180,18 +182,9 @@ async fn run(
     accept: fn(Driven, &Snapshot, &Brief) -> Result<Driven, DriveError>,
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
-    let id = conversation.next_compaction();
-    let brief = Brief { compaction: Some(id), ..brief.clone() };
-    let snapshot = conversation.snapshot_for(&brief);
-    let redacted = conversation.journal.redacted(&brief);
-    let mut attempt = strategy.begin(&snapshot, &redacted);
-    if let Some(error) = nothing_to_do(attempt.as_ref()) {
-        return Err(error.into());
-    }
-    let thread = conversation.journal.log().thread_id().clone();
-    let span =
-        CompactionSpan::begin(conversation.thread.thread(), &thread, strategy.name(), &brief);
-    let mut compaction = Compaction::begin(id, thread, strategy.name(), &redacted);
+    let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
+    let begun = conversation.begin(strategy, &brief)?;
+    let Begun { snapshot, mut attempt, mut compaction, span } = begun;
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
         let outcome = driven.and_then(|driven| accept(driven, &snapshot, &brief));
@@ -211,7 +204,35 @@ pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
     None
 }
 
+/// A compaction that was begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) attempt: Box<dyn Attempt>,
+    pub(crate) compaction: Compaction,
+    pub(crate) span: CompactionSpan,
+}
+
 impl Conversation<'_> {
+    /// Begins an attempt on the snapshot of this conversation. The error says that there is nothing
+    /// to compact.
+    pub(crate) fn begin(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        brief: &Brief,
+    ) -> Result<Begun, DriveError> {
+        let (snapshot, redacted) = (self.snapshot_for(brief), self.journal.redacted(brief));
+        let attempt = strategy.begin(&snapshot, &redacted);
+        if let Some(error) = nothing_to_do(attempt.as_ref()) {
+            return Err(error);
+        }
+        let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
+        let thread = self.journal.log().thread_id();
+        let span = CompactionSpan::begin(self.thread.thread(), thread, strategy.name(), brief);
+        let compaction = Compaction::begin(id, thread.clone(), strategy.name(), &redacted);
+        Ok(Begun { snapshot, attempt, compaction, span })
+    }
+
     /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
     /// the facts of the whole log.
     pub(crate) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
@@ -295,7 +316,7 @@ impl Conversation<'_> {
         let failed = outcome.as_ref().err().cloned();
         compaction.proposed(outcome, redactor)?;
         if let Some(failed) = &failed {
-            span.fail(span::kind(&failed.error), failed.usage, failed.calls);
+            span.fail(failed.error.kind(), failed.usage, failed.calls);
         }
         match (self.end(compaction, span).await, failed) {
             (_, Some(failed)) => Err(failed.into()),
@@ -385,11 +406,7 @@ impl Conversation<'_> {
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
-        let after = proposal.plan.after(&before)?;
-        let before = Size::of(&before, counter.as_ref());
-        let mut report = CompactReport::new(before, &after, &proposal.plan, counter.as_ref());
-        report.retention = proposal.retention.clone().map(Box::new);
-        report.notes.clone_from(&proposal.notes);
+        let report = driven.report(&before, counter.as_ref())?;
         let record = compaction.record(report.clone())?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());

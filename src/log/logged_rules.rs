@@ -1,6 +1,6 @@
 //! The standing rules of a log: from the user's messages and the host's changes, in order.
 
-use std::{ops::Range, sync::OnceLock};
+use std::ops::Range;
 
 use super::{
     event::{Event, RuleChange},
@@ -38,7 +38,7 @@ impl EventLog {
 /// The standing rules of one log, updated as it grows. Each event is read once; after a truncation
 /// all are read again.
 #[derive(Clone, Debug, Default)]
-struct LoggedRules {
+pub(crate) struct LoggedRules {
     ledger: Ledger,
     /// The `seq` of the first event that was not read.
     next: u64,
@@ -47,8 +47,17 @@ struct LoggedRules {
 }
 
 impl LoggedRules {
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Whether all events of the log were read.
+    pub(crate) fn is_read(&self, log: &EventLog) -> bool {
+        self.next == log.len()
+    }
+
     /// Reads the events appended since the last call.
-    fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
+    pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
         let new = log.since(self.next);
         let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
         let mut originals = None;
@@ -103,48 +112,6 @@ impl LoggedRules {
             | Event::Unknown(_)
             | Event::Malformed(_) => {}
         }
-    }
-}
-
-/// The standing rules of a log, read when they are needed. Reading the rules of a plain prompt costs
-/// 3,000 instructions, a quarter of its turn, and most turns need no rules.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RulesCache {
-    read: LoggedRules,
-    /// Up-to-date rules, cached for callers that hold `&self`.
-    cached: OnceLock<LoggedRules>,
-}
-
-impl RulesCache {
-    /// The current rules.
-    pub(crate) fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
-        if self.is_read(log) {
-            return &self.read.ledger;
-        }
-        let cached = self.cached.get_or_init(|| {
-            let mut cached = self.read.clone();
-            cached.read(log, redactor);
-            cached
-        });
-        &cached.ledger
-    }
-
-    /// Drops the cache, because an event that may change the rules is about to be logged.
-    pub(crate) fn invalidate(&mut self) {
-        if let Some(cached) = self.cached.take() {
-            self.read = cached;
-        }
-    }
-
-    /// Whether no event was logged since the rules were read.
-    pub(crate) fn is_read(&self, log: &EventLog) -> bool {
-        self.read.next == log.len()
-    }
-
-    /// Reads the events logged since the last call.
-    pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
-        self.invalidate();
-        self.read.read(log, redactor);
     }
 }
 

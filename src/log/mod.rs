@@ -89,6 +89,7 @@ mod logged_facts;
 mod logged_rules;
 mod originals;
 mod projection;
+mod repair;
 mod rewrite;
 
 mod state;
@@ -108,7 +109,7 @@ pub(crate) use lines::write_named_header;
 pub use lines::{LogRead, LogReadOptions, TornTail, write_event, write_header};
 pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
-pub(crate) use logged_rules::RulesCache;
+pub(crate) use logged_rules::LoggedRules;
 pub use projection::{Projection, Source};
 pub(crate) use rewrite::Next;
 pub use rewrite::Rewrite;

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    error::SessionError, event::SessionEvent, session::Session, settings::Settings,
-    shared::Observers,
+    error::SessionError,
+    event::SessionEvent,
+    handle::Observers,
+    session::{Session, Settings},
 };
 use crate::{
     auto::{AutoPolicy, UnknownUsage},
     compaction,
+    log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, Tool},
     retention::RetentionPolicy,
@@ -52,6 +55,7 @@ pub struct SessionBuilder {
     pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) host_rules: Vec<Text>,
     pub(super) policy: AutoPolicy,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) own_tools: Vec<ToolSpec>,
     pub(super) observers: Observers,
 }
@@ -59,8 +63,6 @@ pub struct SessionBuilder {
 /// Where the thread comes from.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// It is new, with a random id.
-    New,
     /// It has this id, and the store may hold it.
     Thread(ThreadId),
     /// This log holds it.
@@ -72,13 +74,14 @@ impl Session {
     pub fn builder(agent: impl Agent + 'static) -> SessionBuilder {
         SessionBuilder {
             agent: Box::new(agent),
-            source: Source::New,
+            source: Source::Log(Box::new(Journal::new(EventLog::new(ThreadId::random())))),
             store: None,
             settings: Settings::default(),
             redactor: None,
             host_rules: Vec::new(),
             // Until a provider reports a count, a session uses estimates.
             policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
+            tools: Vec::new(),
             own_tools: Vec::new(),
             observers: Observers::default(),
         }
@@ -136,7 +139,7 @@ impl SessionBuilder {
 
     /// Returns the builder with one more tool.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.settings.tools.push(tool);
+        self.tools.push(tool);
         self
     }
 

@@ -13,7 +13,7 @@ use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use super::{
     error::SessionError,
     event::{SessionEvent, notice_line},
-    shared::Shared,
+    handle::Shared,
 };
 use crate::{
     auto::Output,
@@ -43,9 +43,10 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Events<'a> {
-    work: Option<BoxFuture<'a, ()>>,
-    shared: Arc<Shared>,
-    is_command: bool,
+    /// Advances only when the stream is polled.
+    pub(super) work: Option<BoxFuture<'a, ()>>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) is_command: bool,
 }
 
 /// The result of a turn.
@@ -68,50 +69,38 @@ pub struct Reply {
     pub nothing_compacted: Option<Text>,
 }
 
-/// Emits the events of a turn. The turn waits until each event is taken, so that nothing has
-/// happened after an event when a host drops the stream there.
-pub(super) struct Emit(Arc<Shared>);
+/// Emits the events of a turn.
+pub(super) struct Emit {
+    pub(super) shared: Arc<Shared>,
+    /// Whether no stream is open, so that events wait for the next one.
+    pub(super) defers: bool,
+}
 
 impl Emit {
-    /// Emits an event and waits until it is taken. If the stream was dropped, the turn is about to
-    /// be dropped too.
+    /// Emits an event and waits until the stream has taken it, so that a host which drops the stream
+    /// after an event knows that nothing happened after it. The returned future owns no event: it
+    /// would reserve space for one at every await.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
-        self.0.put(Ok(event));
-        self.taken()
+        if self.defers {
+            self.shared.defer(event);
+        } else {
+            self.shared.lock().slot.push_back(Ok(event));
+        }
+        future::poll_fn(|_| match self.shared.lock().slot.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
     }
 
-    /// Emits the notice of the trigger, if its output is one.
+    /// Emits the notice of the trigger, if any.
     pub(super) async fn notice_of(&mut self, output: Option<Output>) {
         if let Some(Output::Notify(notice)) = output {
             self.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
         }
     }
-
-    /// Emits the error that the turn ended with, if any.
-    pub(super) fn ended(&mut self, ended: Result<(), SessionError>) -> impl Future<Output = ()> {
-        if let Err(error) = ended {
-            self.0.put(Err(error));
-        }
-        self.taken()
-    }
-
-    /// Waits until the slot is empty. Takes no event: a future that owns one reserves space for it
-    /// at every await.
-    fn taken(&self) -> impl Future<Output = ()> {
-        future::poll_fn(|_| if self.0.is_taken() { Poll::Ready(()) } else { Poll::Pending })
-    }
 }
 
-impl<'a> Events<'a> {
-    /// Returns the events of this work, which advances only when the stream is polled.
-    pub(super) fn of<F, W>(shared: Arc<Shared>, is_command: bool, work: F) -> Self
-    where
-        F: FnOnce(Emit) -> W,
-        W: Future<Output = ()> + Send + 'a,
-    {
-        Self { work: Some(work(Emit(Arc::clone(&shared))).boxed()), shared, is_command }
-    }
-
+impl Events<'_> {
     /// Returns the next event, or `None` after the last one.
     ///
     /// ```
@@ -142,35 +131,32 @@ impl<'a> Events<'a> {
 impl Stream for Events<'_> {
     type Item = Result<SessionEvent, SessionError>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.work.is_some() && self.shared.is_aborted(context) {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let Some(work) = &mut this.work else { return Poll::Ready(None) };
+        if this.shared.is_aborted(context) {
             // Dropping the work cancels it.
-            self.work = None;
-            self.shared.end();
-            self.shared.observe(Ok(&SessionEvent::Aborted));
+            this.work = None;
+            this.shared.end();
+            this.shared.observe(Ok(&SessionEvent::Aborted));
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
-        if self.work.is_some()
-            && let Some(event) = self.shared.next_deferred()
-        {
+        if let Some(event) = this.shared.next_deferred() {
             return Poll::Ready(Some(Ok(event)));
         }
-        let Some(work) = &mut self.work else { return Poll::Ready(None) };
         let ready = work.poll_unpin(context).is_ready();
-        let event = self.shared.next_event();
-        // Nothing follows an error, so the work is over although it waits until that is taken.
-        let over = ready || matches!(event, Some(Err(_)));
-        if over {
-            self.work = None;
-            self.shared.end();
+        let event = this.shared.next_event();
+        if ready {
+            this.work = None;
+            this.shared.end();
         }
-        if event.is_none() && !over { Poll::Pending } else { Poll::Ready(event) }
+        if event.is_none() && !ready { Poll::Pending } else { Poll::Ready(event) }
     }
 }
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
-        self.shared.discard();
+        self.shared.lock().slot.clear();
         self.shared.end();
         if self.work.is_some() {
             // Nobody reads the stream any more, but observers see how the turn ended.

@@ -3,8 +3,8 @@
 use super::{
     builder::{SessionBuilder, Source},
     error::SessionError,
+    handle::Observers,
     session::Session,
-    shared::Observers,
 };
 use crate::{
     log::{Event, Truncated},
@@ -80,7 +80,8 @@ impl Session {
             agent: self.agent.fork(),
             source: Source::Log(Box::new(journal)),
             store: None,
-            own_tools: self.specs.iter().skip(self.settings.tools.len()).cloned().collect(),
+            tools: self.tools.host().to_vec(),
+            own_tools: self.tools.own(),
             settings: self.settings.clone(),
             redactor: self.journal.redactor().cloned(),
             host_rules: Vec::new(),

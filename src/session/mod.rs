@@ -83,26 +83,17 @@ mod change;
 mod command;
 mod compact_tools;
 mod compacting;
-mod context;
 mod error;
 mod event;
 mod events;
 mod fork;
 mod handle;
-mod input;
 mod job;
-mod long_results;
-mod recall_tool;
 mod recent;
-mod repair;
 mod rules;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
-mod settings;
-mod shared;
-mod tool_output;
-mod undo;
 mod work;
 
 pub use crate::compaction::{
@@ -114,10 +105,9 @@ pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
 pub use fork::ForkPoint;
-pub use handle::{SessionHandle, SessionStatus};
+pub use handle::{Queued, SessionHandle, SessionStatus};
 pub use job::{CompactionJob, PreparedCompaction};
 pub use session::Session;
-pub use shared::Queued;
 
 #[cfg(test)]
 mod tests {

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::thread_store::{Loaded, StoreError, ThreadStore};
+use super::{
+    rules_cache::RulesCache,
+    thread_store::{Loaded, StoreError, ThreadStore},
+};
 use crate::{
     compact::Plan,
     compaction,
     ledger::Ledger,
-    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts, RulesCache},
-    message::{CompactionId, Redactor, Text, ThreadId, Timestamp},
+    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange},
+    message::{CompactionId, InvalidValue, Redactor, Text, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
     strategy::Brief,
 };
@@ -195,6 +198,26 @@ impl Journal {
     /// Reads the rules at once, for a caller that needs them after every event.
     pub(crate) fn read_rules(&mut self) {
         self.rules.read(&self.log, self.redactor.as_deref());
+    }
+
+    /// Adds the rules of a host that the log does not hold yet, revoked or not.
+    pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
+        let mut known = Ledger::default();
+        for logged in &self.log {
+            if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
+                // A text that was refused as a rule when it was logged is refused again.
+                let _ = known.add(text);
+            }
+        }
+        for text in rules {
+            if known.find(text).is_none() {
+                known.add(text)?;
+                // The change of a rule always fits.
+                let _ =
+                    self.append(at, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
+            }
+        }
+        Ok(())
     }
 
     #[cfg(test)]
