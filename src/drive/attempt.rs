@@ -198,13 +198,6 @@ impl<'a, M: Model> From<&'a M> for Models<'a> {
     }
 }
 
-impl<'a> From<&'a dyn Model> for Models<'a> {
-    /// The models of a host that has only one.
-    fn from(model: &'a dyn Model) -> Self {
-        Self::one(model)
-    }
-}
-
 impl<'a> Models<'a> {
     /// Returns the models of a host that has only one model.
     ///

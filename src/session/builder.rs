@@ -72,9 +72,16 @@ pub(super) enum Source {
 impl Session {
     /// Returns the builder of a session over this agent.
     pub fn builder(agent: impl Agent + 'static) -> SessionBuilder {
-        SessionBuilder {
-            agent: Box::new(agent),
-            source: Source::Log(Box::new(Journal::new(EventLog::new(ThreadId::random())))),
+        let log = EventLog::new(ThreadId::random());
+        SessionBuilder::of(Box::new(agent), Journal::new(log))
+    }
+}
+
+impl SessionBuilder {
+    pub(super) fn of(agent: Box<dyn Agent>, journal: Journal) -> Self {
+        Self {
+            agent,
+            source: Source::Log(Box::new(journal)),
             store: None,
             settings: Settings::default(),
             redactor: None,
@@ -86,9 +93,7 @@ impl Session {
             observers: Observers::default(),
         }
     }
-}
 
-impl SessionBuilder {
     /// Returns the builder with the id of the thread, such as the name of a user's conversation.
     /// Without one the thread is new, and its id is random.
     ///
@@ -369,7 +374,7 @@ impl SessionBuilder {
         mut self,
         observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
     ) -> Self {
-        self.observers.add(observer);
+        self.observers.0.push(Arc::new(observer));
         self
     }
 

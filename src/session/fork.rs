@@ -1,11 +1,6 @@
 //! Forking a conversation.
 
-use super::{
-    builder::{SessionBuilder, Source},
-    error::SessionError,
-    handle::Observers,
-    session::Session,
-};
+use super::{builder::SessionBuilder, error::SessionError, session::Session};
 use crate::{
     log::{Event, Truncated},
     message::{CheckpointId, ThreadId},
@@ -77,16 +72,12 @@ impl Session {
             journal.append(self.now(), Event::Truncated(Truncated { from, len }))?;
         }
         Ok(SessionBuilder {
-            agent: self.agent.fork(),
-            source: Source::Log(Box::new(journal)),
-            store: None,
             tools: self.tools.host().to_vec(),
             own_tools: self.tools.own(),
             settings: self.settings.clone(),
-            redactor: self.journal.redactor().cloned(),
-            host_rules: Vec::new(),
-            observers: Observers::default(),
             policy: *self.auto.policy(),
+            redactor: self.journal.redactor().cloned(),
+            ..SessionBuilder::of(self.agent.fork(), journal)
         })
     }
 

@@ -232,27 +232,11 @@ pub enum Queued {
     Blank,
 }
 
-type Observer = Arc<dyn Fn(Result<&SessionEvent, &SessionError>) + Send + Sync>;
-
 /// Functions that see every event of a session.
 #[derive(Clone, Default)]
-pub(super) struct Observers(Vec<Observer>);
+pub(super) struct Observers(pub(super) Vec<Arc<Observer>>);
 
-impl Observers {
-    pub(super) fn add(
-        &mut self,
-        observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
-    ) {
-        self.0.push(Arc::new(observer));
-    }
-
-    /// Shows them an event. An observer that panics does not harm the turn or the others.
-    pub(super) fn see(&self, event: Result<&SessionEvent, &SessionError>) {
-        for observer in &self.0 {
-            let _ = catch_unwind(AssertUnwindSafe(|| observer(event)));
-        }
-    }
-}
+type Observer = dyn Fn(Result<&SessionEvent, &SessionError>) + Send + Sync;
 
 impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -348,12 +332,15 @@ impl Shared {
         Some(event)
     }
 
-    /// Records an event, and shows it to the observers.
+    /// Records an event, and shows it to the observers. One that panics does not harm the turn or the
+    /// others.
     pub(super) fn observe(&self, event: Result<&SessionEvent, &SessionError>) {
         if let Ok(event) = event {
             self.lock().recent.push(event);
         }
-        self.observers.see(event);
+        for observer in &self.observers.0 {
+            let _ = catch_unwind(AssertUnwindSafe(|| observer(event)));
+        }
     }
 }
 
