@@ -257,9 +257,7 @@ impl AutoCompactor {
                 Some(self.overflowed(pressure, limit, output))
             }
             Input::Requested { focus, pressure } => {
-                let pressure = self.learned.known(pressure);
-                let room = self.policy.room(&pressure);
-                let target = room.map(|room| self.policy.goal(&pressure, room).target);
+                let target = self.requested_target(pressure);
                 let reason = CompactionReason::Manual { focus };
                 Some(Output::Compact { reason, target, limit: None })
             }
@@ -272,12 +270,18 @@ impl AutoCompactor {
         }
     }
 
+    /// The target of a compaction that a person or the agent asks for.
+    pub(crate) fn requested_target(&self, pressure: Pressure) -> Option<u64> {
+        let pressure = self.learned.known(pressure);
+        let room = self.policy.room(&pressure)?;
+        Some(self.policy.goal(&pressure, room).target)
+    }
+
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
         self.answered(&pressure);
-        let thought = pressure.window;
-        let pressure = self.learned.known(pressure);
+        let (pressure, believed) = self.known(pressure);
         let (forced, refused) = match self.request {
             // The request before this one was answered, so there is progress.
             NextRequest::Sent { .. } => (0, 0),
@@ -291,16 +295,15 @@ impl AutoCompactor {
             return (!announced).then_some(Output::Notify(Notice::UnknownWindow));
         };
         let fits = pressure.tokens() <= limit;
-        if fits || self.doubts(now, &pressure, limit, (forced, refused), thought) {
+        if fits || self.doubts(now, &pressure, limit, (forced, refused), believed) {
             self.request = sent;
             let reason = reason(CompactionReason::Threshold);
             return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
         // Where nothing comes below a limit that only refusals taught, anything smaller may fit.
-        let believed = self.believed(&pressure, thought);
         let smaller = pressure.tokens().saturating_sub(1).min(believed);
-        let is_doubtful = forced > 0 || self.is_doubtful(&pressure, limit, thought);
+        let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, believed);
         let limit = if is_doubtful { smaller } else { limit };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
@@ -314,28 +317,24 @@ impl AutoCompactor {
         pressure: &Pressure,
         limit: u64,
         (forced, refused): (u32, u32),
-        thought: Option<ContextWindow>,
+        believed: u64,
     ) -> bool {
         let tried = forced >= self.policy.max_reactive;
         // A count that compacting does not bring down, against an estimate that fits.
         let counted =
             (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
         // A limit that only refusals taught: once a turn it is asked whether it holds.
-        let believed = self.believed(pressure, thought);
         let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
         let hopeless = tried || (nothing_goes && pressure.floor() > limit);
         counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
     }
 
-    /// Whether only refusals say that the smallest request is over this limit.
-    fn is_doubtful(&self, pressure: &Pressure, limit: u64, thought: Option<ContextWindow>) -> bool {
-        pressure.floor() > limit && pressure.floor() <= self.believed(pressure, thought)
-    }
-
-    /// The tokens that fit by what the host thinks the window is.
-    fn believed(&self, pressure: &Pressure, thought: Option<ContextWindow>) -> u64 {
-        let host = Pressure { window: thought, ..*pressure };
-        thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX)
+    /// The pressure with what refusals taught, and the tokens that fit by what the host thinks the
+    /// window is.
+    fn known(&self, pressure: Pressure) -> (Pressure, u64) {
+        let known = self.learned.known(pressure);
+        let host = Pressure { window: pressure.window, ..known };
+        (known, self.policy.room(&host).unwrap_or(u64::MAX))
     }
 
     /// Whether this window is smaller than that of the request before.
@@ -373,11 +372,10 @@ impl AutoCompactor {
         let too_long = before.tokens().saturating_sub(1);
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
-        let thought = pressure.window;
-        let pressure = self.learned.known(pressure);
+        let (pressure, believed) = self.known(pressure);
         // What was refused does not fit, whatever the window is thought to be.
         let room = self.policy.room(&pressure);
-        let room = room.filter(|room| !self.is_doubtful(&pressure, *room, thought));
+        let room = room.filter(|room| !is_doubtful(&pressure, *room, believed));
         let limit = room.map_or(too_long, |room| room.min(too_long));
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused, .. }) =
             self.request;
@@ -466,6 +464,11 @@ impl AutoCompactor {
         let (failures, until) = (open.failures, open.until);
         Some(Output::Notify(Notice::Paused { failures, until }))
     }
+}
+
+/// Whether only refusals say that the smallest request is over this limit.
+fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
+    pressure.floor() > limit && pressure.floor() <= believed
 }
 
 fn is_manual(reason: &CompactionReason) -> bool {

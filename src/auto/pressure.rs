@@ -1,6 +1,10 @@
 //! How full a context is.
 
-use crate::{message::ContextWindow, tokens::Calibrated};
+use crate::{
+    log::{ContextCount, Thread},
+    message::{ContextWindow, Message},
+    tokens::Calibrated,
+};
 
 /// A count that no known window holds and so many times the estimate is wrong: not even a text whose
 /// every byte is a token is estimated that low.
@@ -33,6 +37,25 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// The pressure of a thread alone.
+    pub(crate) fn of(thread: &Thread) -> Self {
+        let usage = thread.context_usage();
+        let reported = match usage.counted {
+            ContextCount::Reported(tokens) => Some(tokens),
+            ContextCount::Estimated(_) | ContextCount::Unknown => None,
+        };
+        // Results can be trimmed and answered rounds can be summarized, so only the last message that
+        // the user typed cannot be removed.
+        let typed = thread.messages().iter().rposition(Message::is_typed);
+        Self {
+            reported,
+            since: usage.pending,
+            thread: thread.size().tokens,
+            newest: typed.map_or(0, |message| thread.tokens_of(message)),
+            ..Self::default()
+        }
+    }
+
     /// The tokens of the next request: the greater of what was counted and what is estimated.
     ///
     /// ```

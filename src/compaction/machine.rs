@@ -211,7 +211,12 @@ impl Compaction {
                 let tried: &[Rung] =
                     if let StrategyError::NoRung { rungs } = &error { rungs } else { &[] };
                 let rungs = reports(tried, redactor);
-                self.failing(usage, rungs, shown(error.to_string(), redactor), Ending::Failed)
+                self.failing(
+                    usage,
+                    rungs,
+                    shown(error.to_string().into(), redactor),
+                    Ending::Failed,
+                )
             }
         };
         Ok(())
@@ -352,16 +357,14 @@ impl Compaction {
 fn reports(rungs: &[Rung], redactor: Option<&dyn Redactor>) -> Vec<RungReport> {
     let mut reports: Vec<RungReport> = rungs.iter().map(Rung::report).collect();
     for failure in reports.iter_mut().filter_map(|report| report.failure.as_mut()) {
-        *failure = shown(failure.to_string(), redactor);
+        *failure = shown(failure.clone(), redactor);
     }
     reports
 }
 
-fn shown(words: String, redactor: Option<&dyn Redactor>) -> Text {
-    match redactor {
-        Some(redactor) => redacted_text(&words.into(), redactor),
-        None => words.into(),
-    }
+/// Returns the text without what the redactor removes, if there is one.
+pub(crate) fn shown(text: Text, redactor: Option<&dyn Redactor>) -> Text {
+    redactor.map_or_else(|| text.clone(), |redactor| redacted_text(&text, redactor))
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod tool_specs;
 
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use event::CompactionEvent;
+pub(crate) use machine::shown;
 pub use machine::{Compaction, CompactionStep};
 pub(crate) use outcome::redacted;
 pub use outcome::{Done, DriveError, Driven};

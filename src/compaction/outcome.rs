@@ -1,9 +1,10 @@
 //! What came of asking the models, and of the whole compaction.
 
 use crate::{
-    compact::CompactReport,
-    message::{CompactionId, Redactor, Usage},
+    compact::{CompactError, CompactReport, Size},
+    message::{CompactionId, Message, Redactor, Usage},
     strategy::{Brief, Proposal, Snapshot, StrategyError},
+    tokens::TokenCounter,
 };
 
 /// What driving gave: a proposal, and what it cost.
@@ -85,11 +86,30 @@ impl Driven {
     ///
     /// [`DriveError`], with what was spent, if it does not.
     pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, DriveError> {
-        let (usage, calls) = (self.usage, self.calls);
-        match thread.settle(self.proposal, brief) {
+        let Self { proposal, usage, calls } = self;
+        match thread.settle(proposal, brief) {
             Ok(settled) => Ok(Self { proposal: settled.proposal, usage, calls }),
             Err(rejection) => Err(DriveError { error: rejection.into(), usage, calls }),
         }
+    }
+
+    /// The error of a compaction whose proposal could not be used.
+    pub(crate) fn failed(&self, error: impl Into<StrategyError>) -> DriveError {
+        DriveError { error: error.into(), usage: self.usage, calls: self.calls }
+    }
+
+    /// What the plan does to this thread, with what the strategy says of it.
+    pub(crate) fn report(
+        &self,
+        thread: &[Message],
+        counter: &dyn TokenCounter,
+    ) -> Result<CompactReport, CompactError> {
+        let Proposal { plan, retention, notes, .. } = &self.proposal;
+        let after = plan.after(thread)?;
+        let mut report = CompactReport::new(Size::of(thread, counter), &after, plan, counter);
+        report.retention = retention.clone().map(Box::new);
+        report.notes.clone_from(notes);
+        Ok(report)
     }
 }
 

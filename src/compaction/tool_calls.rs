@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::outcome::Done;
 use crate::{
     compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Replacement, Size},
     message::{CompactionId, ContentBlock, Message, Text, ToolUse},
@@ -127,6 +128,16 @@ struct NotCompacted {
 }
 
 impl ContextCompacted {
+    /// The result of a compaction that removed so many messages.
+    pub(crate) fn new(done: &Done, messages: usize) -> Self {
+        Self {
+            messages_compressed: messages,
+            batches_created: done.calls,
+            tokens_estimate_before: done.report.before.tokens,
+            tokens_estimate_after: done.report.after.tokens,
+        }
+    }
+
     /// The result if nothing had to be compacted.
     pub(crate) fn nothing(tokens: u64) -> Self {
         Self { tokens_estimate_before: tokens, tokens_estimate_after: tokens, ..Self::default() }

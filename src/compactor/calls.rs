@@ -139,12 +139,7 @@ impl Compactor {
         match done {
             Ok((done, taken)) => {
                 *thread = self.messages().to_vec();
-                let compacted = ContextCompacted {
-                    messages_compressed: taken,
-                    batches_created: done.calls,
-                    tokens_estimate_before: done.report.before.tokens,
-                    tokens_estimate_after: done.report.after.tokens,
-                };
+                let compacted = ContextCompacted::new(&done, taken);
                 (text(call, compacted.text()), Some(done))
             }
             Err(failed) if failed.is_nothing_to_compact() => {

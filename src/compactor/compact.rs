@@ -7,7 +7,7 @@ use crate::{
     compaction::COMPACT,
     drive::{self, CompactionError, Conversation, Done, Driven, Known, Models},
     log::{Event, EventLog, Thread},
-    message::{CompactionReason, InvalidValue, Message, Request, UnexpectedInput},
+    message::{InvalidValue, Message, Request, UnexpectedInput},
     model::ProviderThread,
     store::Journal,
     strategy::{Brief, Net},
@@ -127,22 +127,24 @@ impl Compactor {
     ) -> Result<(Done, usize), CompactionError> {
         let mut held = Held(self.live.thread.clone().unwrap_or_default());
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
+        if let Some(redactor) = &self.options.redactor {
+            journal = journal.with_redactor(Arc::clone(redactor));
+        }
         let known = &self.live.known;
         let mut conversation = Conversation::new(&mut held, &mut journal)
             .with_context(self.options.system.clone(), self.options.tools.clone())
-            .with_window(self.options.window)
-            .with_known(Known {
-                next_compaction: self.next,
-                rules: Arc::new(known.rules.clone()),
-                facts: known.facts.clone(),
-            });
-        if let Some(redactor) = &self.options.redactor {
-            conversation = conversation.with_redactor(redactor.as_ref());
-        }
+            .with_window(self.options.window);
+        conversation.known = Some(Known {
+            next_compaction: self.next,
+            rules: Arc::new(known.rules.clone()),
+            facts: known.facts.clone(),
+        });
         let done = match work {
             Work::Ask(models) => {
-                let net = self.net(&brief.reason);
-                drive::compact_settled(&mut conversation, &net, brief, models, &mut |_| {}).await?
+                let net = self.net();
+                // The net settles what it proposes.
+                let settled = |driven, _: &_, _: &_| Ok(driven);
+                drive::run(&mut conversation, &net, brief, models, &mut |_| {}, settled).await?
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
@@ -171,22 +173,15 @@ impl Compactor {
     }
 
     /// The strategy with its fallback, if the thread does not fit as it is.
-    fn net(&self, reason: &CompactionReason) -> Net {
+    fn net(&self) -> Net {
         let fits = self
             .options
             .window
             .map(|window| self.ratio.scale_down(window.tokens()).saturating_sub(self.overhead()));
         let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
         let net = Net::new(Arc::clone(&self.options.strategy), fits);
-        let is_refused = match reason {
-            CompactionReason::Overflow | CompactionReason::ModelSwitch => true,
-            CompactionReason::Threshold
-            | CompactionReason::Manual { .. }
-            | CompactionReason::AgentTool
-            | CompactionReason::Background => false,
-        };
         let is_over = fits.is_some_and(|fits| thread > fits);
-        if is_refused || is_over { net.with_last_resort() } else { net }
+        if is_over { net.with_last_resort() } else { net }
     }
 }
 

@@ -9,11 +9,12 @@ use super::{
     options::Options,
 };
 use crate::{
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure},
+    auto::{AutoCompactor, AutoPolicy, Pressure},
     compact::Size,
+    compaction,
     ledger::{Ledger, RuleId},
-    log::{ContextCount, RuleChange, Thread},
-    message::{CompactionId, InvalidValue, Message, Role, Text, redact::redacted_text},
+    log::{RuleChange, Thread},
+    message::{CompactionId, InvalidValue, Message, Role, Text},
     retention::Facts,
     tokens::Calibrated,
 };
@@ -139,11 +140,7 @@ impl Compactor {
     ///
     /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, InvalidValue> {
-        let text = text.into();
-        let text = match &self.options.redactor {
-            Some(redactor) => redacted_text(&text, redactor.as_ref()),
-            None => text,
-        };
+        let text = compaction::shown(text.into(), self.options.redactor.as_deref());
         let id = self.live.known.rules.add(&text)?;
         self.changes.push(RuleChange::Added { text });
         Ok(id)
@@ -294,10 +291,7 @@ impl Compactor {
 
     /// The target, in tokens of the provider, that follows from the window.
     pub(super) fn requested_target(&self, pressure: Pressure) -> Option<u64> {
-        let mut auto = AutoCompactor::new(AutoPolicy::default()).ok()?;
-        let asked = auto.handle(Default::default(), Input::Requested { focus: None, pressure });
-        let Some(Output::Compact { target, .. }) = asked else { return None };
-        target
+        AutoCompactor::new(AutoPolicy::default()).ok()?.requested_target(pressure)
     }
 
     /// Estimated tokens of system prompt and tools.
@@ -309,20 +303,12 @@ impl Compactor {
     /// How full the context is.
     pub(super) fn pressure(&self) -> Pressure {
         let Some(thread) = &self.live.thread else { return Pressure::default() };
-        let usage = thread.context_usage();
-        let reported = match usage.counted {
-            ContextCount::Reported(tokens) => Some(tokens).filter(|_| self.live.is_counted),
-            ContextCount::Estimated(_) | ContextCount::Unknown => None,
-        };
-        let typed = thread.messages().iter().rposition(Message::is_typed);
+        let pressure = Pressure::of(thread);
         Pressure {
             window: self.options.window,
-            reported,
-            since: usage.pending,
-            thread: thread.size().tokens,
+            reported: pressure.reported.filter(|_| self.live.is_counted),
             overhead: self.overhead(),
-            newest: typed.map_or(0, |message| thread.tokens_of(message)),
-            ..Pressure::default()
+            ..pressure
         }
         .calibrated(&self.ratio)
     }

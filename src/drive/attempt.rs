@@ -104,9 +104,9 @@ pub async fn propose(
 pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Driven, DriveError> {
-    drive_with(attempt, models, &mut Observer(observe)).await
+    drive_with(attempt, models, &mut observe).await
 }
 
 /// Like [`drive`], for an async listener.
@@ -148,12 +148,9 @@ pub(crate) trait Listener: Send {
     fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()>;
 }
 
-/// A synchronous listener.
-struct Observer<'o>(&'o mut (dyn FnMut(DriveEvent<'_>) + Send));
-
-impl Listener for Observer<'_> {
+impl<F: FnMut(DriveEvent<'_>) + Send> Listener for F {
     fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
-        (self.0)(event);
+        self(event);
         future::ready(()).boxed()
     }
 }
@@ -179,13 +176,13 @@ impl Listener for Observer<'_> {
 pub async fn advance(
     run: &mut CompactionRun,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> bool {
     let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
     let request = request.clone();
     let progress = Progress { done: chunk, total };
     observe(DriveEvent::Called { model: ModelRole::Fast, progress, after });
-    let answer = models.answer(ModelRole::Fast, request, after, &mut Observer(observe)).await;
+    let answer = models.answer(ModelRole::Fast, request, after, &mut observe).await;
     // The run requested a call, so it cannot refuse the answer.
     let handled = match answer {
         Ok(turn) => run.handle_turn(turn),
@@ -194,32 +191,9 @@ pub async fn advance(
     handled.is_ok() && matches!(run.step(), RunStep::Call { .. })
 }
 
-async fn ask(
-    model: &dyn Model,
-    request: Request,
-    listener: &mut dyn Listener,
-) -> Result<Turn, ModelError> {
-    let mut deltas = model.stream(request);
-    while let Some(delta) = deltas.next().await {
-        let delta = delta?;
-        listener.on_event(DriveEvent::Delta(&delta)).await;
-        if let Delta::Turn { turn } = delta {
-            return Ok(turn);
-        }
-    }
-    Err(model::cut_short())
-}
-
 impl<'a, M: Model> From<&'a M> for Models<'a> {
     /// The models of a host that has only one.
     fn from(model: &'a M) -> Self {
-        Self::one(model)
-    }
-}
-
-impl<'a> From<&'a dyn Model> for Models<'a> {
-    /// The models of a host that has only one.
-    fn from(model: &'a dyn Model) -> Self {
         Self::one(model)
     }
 }
@@ -247,11 +221,19 @@ impl<'a> Models<'a> {
         after: Duration,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
-        let model = self.get(role).ok_or_else(|| ModelError::new(ModelErrorKind::NoModel, ""))?;
+        let asked = self.get(role).ok_or_else(|| ModelError::new(ModelErrorKind::NoModel, ""))?;
         if !after.is_zero() {
             self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
         }
-        ask(model, request, listener).await
+        let mut deltas = asked.stream(request);
+        while let Some(delta) = deltas.next().await {
+            let delta = delta?;
+            listener.on_event(DriveEvent::Delta(&delta)).await;
+            if let Delta::Turn { turn } = delta {
+                return Ok(turn);
+            }
+        }
+        Err(model::cut_short())
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

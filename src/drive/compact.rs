@@ -5,36 +5,41 @@ use std::sync::Arc;
 use super::{
     attempt::{self, DriveEvent, Models},
     error::CompactionError,
-    known::{Known, logged_snapshot},
-    span::{self, CompactionSpan},
+    span::CompactionSpan,
 };
 use crate::{
-    compact::{CompactReport, Size},
+    compact::CompactReport,
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
-    log::{Event, LogError, LoggedFacts},
-    message::{
-        CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
-        redact::redacted_text,
-    },
+    ledger::Ledger,
+    log::{Event, LogError},
+    message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
     model::{self, ProviderThread},
+    retention::Facts,
     store::{Archive, Journal},
     strategy::{Attempt, Brief, CompactionStrategy, Snapshot, Step},
 };
+
+/// What a caller knows of a thread whose log does not hold all of it, redacted if there is a redactor.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) next_compaction: CompactionId,
+    pub(crate) rules: Arc<Ledger>,
+    pub(crate) facts: Option<Arc<Facts>>,
+}
 
 /// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
 pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
-    archive: Option<&'a dyn Archive>,
+    pub(crate) archive: Option<&'a dyn Archive>,
     system: Messages,
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
-    redactor: Option<&'a dyn Redactor>,
-    /// A message that is appended together with the commit.
-    arriving: Option<Message>,
+    /// A message that is appended to thread and log together with the commit, or not at all.
+    pub(crate) arriving: Option<Message>,
     /// What the caller knows and the log does not hold.
-    known: Option<Known>,
+    pub(crate) known: Option<Known>,
 }
 
 impl<'a> Conversation<'a> {
@@ -69,7 +74,6 @@ impl<'a> Conversation<'a> {
             system: Messages::default(),
             tools: SharedVec::default(),
             window: None,
-            redactor: None,
             arriving: None,
             known: None,
         }
@@ -93,47 +97,6 @@ impl<'a> Conversation<'a> {
         Self { window, ..self }
     }
 
-    /// Returns the conversation with a redactor. Strategies, archive and reports get redacted texts;
-    /// the thread keeps the originals.
-    ///
-    /// ```
-    /// use std::borrow::Cow;
-    /// use threadfold::{drive::Conversation, message::Redactor};
-    /// # use {std::sync::Arc, threadfold::{store::Journal, testing::ScriptedModel}};
-    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread};
-    /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
-    /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
-    /// # agent.push(Message::user("The key is sk-123."));
-    ///
-    /// #[derive(Debug)]
-    /// struct Keys;
-    ///
-    /// impl Redactor for Keys {
-    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-    ///         text.replace("sk-123", "[key]").into()
-    ///     }
-    /// }
-    ///
-    /// // The thread holds a key. No strategy sees it.
-    /// let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Keys);
-    /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
-    /// ```
-    #[must_use]
-    pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {
-        Self { redactor: Some(redactor), ..self }
-    }
-
-    /// Returns the conversation with a message that is appended to thread and log together with the
-    /// next compaction, or not at all.
-    pub(crate) fn with_arriving(self, message: Message) -> Self {
-        Self { arriving: Some(message), ..self }
-    }
-
-    pub(crate) fn with_known(self, known: Known) -> Self {
-        Self { known: Some(known), ..self }
-    }
-
     /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
     ///
     /// ```
@@ -150,11 +113,14 @@ impl<'a> Conversation<'a> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let snapshot = logged_snapshot(self.thread.thread(), self.journal.log())
-            .with_context(self.system.clone(), self.tools.clone())
-            .with_window(self.window);
-        match self.redactor {
-            Some(redactor) => snapshot.redacted(redactor),
+        let mut snapshot = Snapshot::of(self.thread.thread());
+        if let Ok(projection) = self.journal.log().projection() {
+            snapshot = snapshot.with_times(projection.times(self.journal.log()));
+        }
+        let snapshot =
+            snapshot.with_context(self.system.clone(), self.tools.clone()).with_window(self.window);
+        match self.journal.redactor() {
+            Some(redactor) => snapshot.redacted(redactor.as_ref()),
             None => snapshot,
         }
     }
@@ -206,18 +172,8 @@ pub async fn compact(
     run(conversation, strategy, brief, models, observe, Driven::accepted).await
 }
 
-/// Like [`compact`], for a strategy that settles its own proposals, as a net does.
-pub(crate) async fn compact_settled(
-    conversation: &mut Conversation<'_>,
-    strategy: &dyn CompactionStrategy,
-    brief: &Brief,
-    models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Done, CompactionError> {
-    run(conversation, strategy, brief, models, observe, |driven, _, _| Ok(driven)).await
-}
-
-async fn run(
+/// Like [`compact`], with another check of the proposal.
+pub(crate) async fn run(
     conversation: &mut Conversation<'_>,
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
@@ -226,18 +182,9 @@ async fn run(
     accept: fn(Driven, &Snapshot, &Brief) -> Result<Driven, DriveError>,
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
-    let id = conversation.next_compaction();
-    let brief = Brief { compaction: Some(id), ..brief.clone() };
-    let snapshot = conversation.snapshot_for(&brief);
-    let redacted = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
-    let mut attempt = strategy.begin(&snapshot, &redacted);
-    if let Some(error) = nothing_to_do(attempt.as_ref()) {
-        return Err(error.into());
-    }
-    let thread = conversation.journal.log().thread_id().clone();
-    let span =
-        CompactionSpan::begin(conversation.thread.thread(), &thread, strategy.name(), &brief);
-    let mut compaction = Compaction::begin(id, thread, strategy.name(), &redacted);
+    let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
+    let begun = conversation.begin(strategy, &brief)?;
+    let Begun { snapshot, mut attempt, mut compaction, span } = begun;
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
         let outcome = driven.and_then(|driven| accept(driven, &snapshot, &brief));
@@ -257,25 +204,46 @@ pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
     None
 }
 
+/// A compaction that was begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) attempt: Box<dyn Attempt>,
+    pub(crate) compaction: Compaction,
+    pub(crate) span: CompactionSpan,
+}
+
 impl Conversation<'_> {
+    /// Begins an attempt on the snapshot of this conversation. The error says that there is nothing
+    /// to compact.
+    pub(crate) fn begin(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        brief: &Brief,
+    ) -> Result<Begun, DriveError> {
+        let (snapshot, redacted) = (self.snapshot_for(brief), self.journal.redacted(brief));
+        let attempt = strategy.begin(&snapshot, &redacted);
+        if let Some(error) = nothing_to_do(attempt.as_ref()) {
+            return Err(error);
+        }
+        let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
+        let thread = self.journal.log().thread_id();
+        let span = CompactionSpan::begin(self.thread.thread(), thread, strategy.name(), brief);
+        let compaction = Compaction::begin(id, thread.clone(), strategy.name(), &redacted);
+        Ok(Begun { snapshot, attempt, compaction, span })
+    }
+
     /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
     /// the facts of the whole log.
-    fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+    pub(crate) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
         if let Some(Known { rules, facts, .. }) = self.known.clone() {
             let snapshot = self.snapshot().with_rules(rules);
             return facts.map_or(snapshot.clone(), |facts| snapshot.with_facts(facts));
         }
-        // Redacted results are not cached: the next call may use another redactor.
-        let rules = match self.redactor {
-            None => self.journal.rules().clone(),
-            redactor => self.journal.log().rules(redactor),
-        };
-        let snapshot = self.snapshot().with_rules(Arc::new(rules));
+        self.journal.read_rules();
+        let snapshot = self.snapshot().with_rules(Arc::new(self.journal.rules().clone()));
         let Some(policy) = &brief.retention else { return snapshot };
-        snapshot.with_facts(match self.redactor {
-            None => self.journal.facts(&policy.audit),
-            redactor => LoggedFacts::default().of(self.journal.log(), &policy.audit, redactor),
-        })
+        snapshot.with_facts(self.journal.facts(&policy.audit))
     }
 
     /// The id of the next compaction.
@@ -343,11 +311,12 @@ impl Conversation<'_> {
         span: &CompactionSpan,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
-        let outcome = redacted(outcome, self.redactor);
+        let redactor = self.journal.redactor().map(AsRef::as_ref);
+        let outcome = redacted(outcome, redactor);
         let failed = outcome.as_ref().err().cloned();
-        compaction.proposed(outcome, self.redactor)?;
+        compaction.proposed(outcome, redactor)?;
         if let Some(failed) = &failed {
-            span.fail(span::kind(&failed.error), failed.usage, failed.calls);
+            span.fail(failed.error.kind(), failed.usage, failed.calls);
         }
         match (self.end(compaction, span).await, failed) {
             (_, Some(failed)) => Err(failed.into()),
@@ -408,7 +377,7 @@ impl Conversation<'_> {
             span.fail("archive", usage, calls);
         }
         let entries = written.as_ref().map(|entries| *entries);
-        compaction.archived(entries.map_err(|error| self.redacted(&error.to_string())))?;
+        compaction.archived(entries.map_err(|error| self.journal.shown(error.to_string())))?;
         written.map(|_| ()).map_err(CompactionError::Archive)
     }
 
@@ -425,7 +394,7 @@ impl Conversation<'_> {
             Err(_) => span.fail("commit", usage, calls),
         }
         let report = applied.as_ref().map(Clone::clone);
-        compaction.committed(report.map_err(|error| self.redacted(&error.to_string())))?;
+        compaction.committed(report.map_err(|error| self.journal.shown(error.to_string())))?;
         applied.map(|_| ())
     }
 
@@ -437,11 +406,7 @@ impl Conversation<'_> {
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
-        let after = proposal.plan.after(&before)?;
-        let before = Size::of(&before, counter.as_ref());
-        let mut report = CompactReport::new(before, &after, &proposal.plan, counter.as_ref());
-        report.retention = proposal.retention.clone().map(Box::new);
-        report.notes.clone_from(&proposal.notes);
+        let report = driven.report(&before, counter.as_ref())?;
         let record = compaction.record(report.clone())?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
@@ -479,13 +444,5 @@ impl Conversation<'_> {
         // the event, and the next flush retries and reports the error.
         let _ = self.journal.flush().await;
         Ok(())
-    }
-
-    /// Returns the line, redacted if there is a redactor.
-    fn redacted(&self, line: &str) -> Text {
-        match self.redactor {
-            Some(redactor) => redacted_text(&line.into(), redactor),
-            None => line.into(),
-        }
     }
 }

@@ -52,14 +52,6 @@ impl CompactionError {
     /// ```
     #[must_use]
     pub fn is_nothing_to_compact(&self) -> bool {
-        match self {
-            Self::Strategy(failed) => failed.is_nothing_to_compact(),
-            Self::Archive(_)
-            | Self::Diverged { .. }
-            | Self::Stale(_)
-            | Self::Log(_)
-            | Self::Unexpected(_)
-            | Self::Store(_) => false,
-        }
+        matches!(self, Self::Strategy(failed) if failed.is_nothing_to_compact())
     }
 }

@@ -9,7 +9,6 @@
 mod attempt;
 mod compact;
 mod error;
-mod known;
 mod span;
 pub mod telemetry;
 
@@ -19,6 +18,5 @@ pub use compact::{Conversation, compact};
 pub use error::CompactionError;
 
 pub(crate) use attempt::{Listener, drive_with};
-pub(crate) use compact::{compact_settled, nothing_to_do};
-pub(crate) use known::{Known, logged_snapshot};
+pub(crate) use compact::{Begun, Known, nothing_to_do, run};
 pub(crate) use span::CompactionSpan;

@@ -9,8 +9,8 @@ use super::telemetry;
 use crate::{
     compact::{CompactReport, Size},
     log::Thread,
-    message::{ModelErrorKind, ThreadId, Usage},
-    strategy::{Brief, StrategyError},
+    message::{ThreadId, Usage},
+    strategy::Brief,
 };
 
 /// The span of a compaction. If it is dropped before `complete` or `fail`, the outcome is
@@ -118,31 +118,4 @@ impl Span {
     }
 
     fn record<V>(&self, _name: &str, _value: V) {}
-}
-
-/// The kind of an error as a constant, without any text of the error.
-pub(crate) fn kind(error: &StrategyError) -> &'static str {
-    match error {
-        StrategyError::NeedsModel => "needs_model",
-        StrategyError::NothingToCompact { .. } => "nothing_to_compact",
-        StrategyError::TooLong { .. } => "too_long",
-        StrategyError::Model(error) => match error.kind {
-            ModelErrorKind::Overflow { .. } => "overflow",
-            ModelErrorKind::Retryable { .. } => "retryable",
-            ModelErrorKind::Authentication => "authentication",
-            ModelErrorKind::Refused => "refused",
-            ModelErrorKind::NoModel => "no_model",
-            ModelErrorKind::Other => "model",
-        },
-        StrategyError::BlankSummary { .. } => "blank_summary",
-        StrategyError::CalledTool { .. } => "called_tool",
-        StrategyError::Incomplete { .. } => "incomplete",
-        StrategyError::Plan(_) => "plan",
-        StrategyError::Rejected(_) => "rejected",
-        StrategyError::KeepsTooLittle(_) => "keeps_too_little",
-        StrategyError::Run(_) => "run",
-        StrategyError::NoRung { .. } => "no_rung",
-        StrategyError::TooManyCalls { .. } => "too_many_calls",
-        StrategyError::Panicked { .. } => "panicked",
-    }
 }

@@ -47,7 +47,6 @@ pub(crate) struct LoggedRules {
 }
 
 impl LoggedRules {
-    /// Returns the rules of the events read so far.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -89,6 +89,7 @@ mod logged_facts;
 mod logged_rules;
 mod originals;
 mod projection;
+mod repair;
 mod rewrite;
 
 mod state;

@@ -18,6 +18,7 @@ mod limits;
 mod model;
 mod sleep;
 mod tool;
+mod tools;
 
 pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread, rewrite};
 pub use clock::{Clock, StdClock};
@@ -30,3 +31,4 @@ pub use tool::{Tool, ToolContext, ToolFailure, ToolOutput};
 pub use crate::message::{ModelError, ModelErrorKind};
 
 pub(crate) use model::cut_short;
+pub(crate) use tools::Tools;

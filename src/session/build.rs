@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use super::{
     builder::{SessionBuilder, Source},
-    context,
     error::SessionError,
-    rules_cache::RulesCache,
-    session::Session,
-    shared::Shared,
+    handle::Shared,
+    session::{Session, table_window},
 };
 use crate::{
     auto::AutoCompactor,
-    ledger::Ledger,
-    log::{Event, EventLog, LoggedFacts, RuleChange, Thread, TotalUsage},
-    message::{CheckpointIds, CompactionId, InvalidValue, Text, ThreadId, Timestamp, ToolSpec},
-    model::Tool,
+    log::{Event, EventLog, Thread, TotalUsage},
+    message::{CheckpointIds, CompactionId},
+    model::Tools,
     store::Journal,
     tokens::Calibrated,
 };
@@ -76,7 +73,8 @@ impl SessionBuilder {
     /// - [`SessionError::DoubleTool`] if two tools have the same name.
     pub fn build(self) -> Result<Session, SessionError> {
         let auto = AutoCompactor::new(self.policy)?;
-        let specs = specs(&self.settings.tools, &self.own_tools)?;
+        let tools = Tools::new(self.tools, &self.own_tools);
+        let tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
         let mut agent = self.agent;
         let mut journal = match self.source {
             Source::Log(journal) => *journal,
@@ -84,10 +82,12 @@ impl SessionBuilder {
                 return Err(SessionError::NotLoaded { thread });
             }
             Source::Thread(thread) => Journal::new(EventLog::new(thread)),
-            Source::New => Journal::new(EventLog::new(ThreadId::random())),
         };
         if let Some(store) = self.store {
             journal = journal.kept_by(store);
+        }
+        if let Some(redactor) = self.redactor {
+            journal = journal.with_redactor(redactor);
         }
         let now = self.settings.clock.now();
         if journal.log().is_empty() {
@@ -104,21 +104,19 @@ impl SessionBuilder {
         // The log's length varies the seed: a resumed session must not reuse an id from its log,
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
-        add_rules(&mut journal, &self.host_rules, now)?;
+        journal.add_rules(now, &self.host_rules)?;
         let mut session = Session {
-            table_window: agent.messages().iter().rev().find_map(context::table_window),
+            table_window: agent.messages().iter().rev().find_map(table_window),
             agent,
             journal,
             settings: self.settings,
-            specs: specs.into(),
+            tools,
             auto,
             compaction: None,
             notice: None,
             reserved: CompactionId::default(),
             in_turn: false,
             unreminded: 0,
-            facts: LoggedFacts::default(),
-            rules: RulesCache::default(),
             ids,
             at: now,
             overhead: 0,
@@ -130,43 +128,4 @@ impl SessionBuilder {
         session.show();
         Ok(session)
     }
-}
-
-/// Returns the tools that the model is offered: the host's, then the session's own.
-pub(super) fn specs(
-    tools: &[Arc<dyn Tool>],
-    own: &[ToolSpec],
-) -> Result<Vec<ToolSpec>, SessionError> {
-    let host = tools.iter().map(|tool| tool.spec());
-    let specs: Vec<ToolSpec> = host.chain(own.iter().cloned()).collect();
-    let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
-    names.sort_unstable();
-    let mut pairs = names.iter().zip(names.iter().skip(1));
-    match pairs.find(|(one, other)| one == other) {
-        Some((name, _)) => Err(SessionError::DoubleTool { name: (*name).clone() }),
-        None => Ok(specs),
-    }
-}
-
-/// Logs the rules that the log does not have yet.
-fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<(), InvalidValue> {
-    if rules.is_empty() {
-        return Ok(());
-    }
-    let mut known = Ledger::default();
-    for logged in journal.log() {
-        if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
-            // A text that was refused as a rule when it was logged is refused again.
-            let _ = known.add(text);
-        }
-    }
-    for text in rules {
-        if known.find(text).is_none() {
-            known.add(text)?;
-            // The change of a rule always fits.
-            let _ =
-                journal.append(now, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
-        }
-    }
-    Ok(())
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    error::SessionError, event::SessionEvent, observers::Observers, session::Session,
-    settings::Settings,
+    error::SessionError,
+    event::SessionEvent,
+    handle::Observers,
+    session::{Session, Settings},
 };
 use crate::{
     auto::{AutoPolicy, UnknownUsage},
     compaction,
+    log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, Tool},
     retention::RetentionPolicy,
@@ -49,8 +52,10 @@ pub struct SessionBuilder {
     pub(super) source: Source,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
     pub(super) settings: Settings,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) host_rules: Vec<Text>,
     pub(super) policy: AutoPolicy,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) own_tools: Vec<ToolSpec>,
     pub(super) observers: Observers,
 }
@@ -58,8 +63,6 @@ pub struct SessionBuilder {
 /// Where the thread comes from.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// It is new, with a random id.
-    New,
     /// It has this id, and the store may hold it.
     Thread(ThreadId),
     /// This log holds it.
@@ -69,21 +72,28 @@ pub(super) enum Source {
 impl Session {
     /// Returns the builder of a session over this agent.
     pub fn builder(agent: impl Agent + 'static) -> SessionBuilder {
-        SessionBuilder {
-            agent: Box::new(agent),
-            source: Source::New,
-            store: None,
-            settings: Settings::default(),
-            host_rules: Vec::new(),
-            // Until a provider reports a count, a session uses estimates.
-            policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
-            own_tools: Vec::new(),
-            observers: Observers::default(),
-        }
+        let log = EventLog::new(ThreadId::random());
+        SessionBuilder::of(Box::new(agent), Journal::new(log))
     }
 }
 
 impl SessionBuilder {
+    pub(super) fn of(agent: Box<dyn Agent>, journal: Journal) -> Self {
+        Self {
+            agent,
+            source: Source::Log(Box::new(journal)),
+            store: None,
+            settings: Settings::default(),
+            redactor: None,
+            host_rules: Vec::new(),
+            // Until a provider reports a count, a session uses estimates.
+            policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
+            tools: Vec::new(),
+            own_tools: Vec::new(),
+            observers: Observers::default(),
+        }
+    }
+
     /// Returns the builder with the id of the thread, such as the name of a user's conversation.
     /// Without one the thread is new, and its id is random.
     ///
@@ -134,7 +144,7 @@ impl SessionBuilder {
 
     /// Returns the builder with one more tool.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.settings.tools.push(tool);
+        self.tools.push(tool);
         self
     }
 
@@ -240,7 +250,7 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
-        self.settings.redactor = Some(redactor);
+        self.redactor = Some(redactor);
         self
     }
 
@@ -364,7 +374,7 @@ impl SessionBuilder {
         mut self,
         observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
     ) -> Self {
-        self.observers.add(observer);
+        self.observers.0.push(Arc::new(observer));
         self
     }
 

@@ -1,21 +1,15 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, resume_unwind},
-    sync::Arc,
-};
-
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
-use super::{
-    error::SessionError, event::SessionEvent, events::Emit, session::Session, tool_output,
-};
+use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
-    compaction::{COMPACT, COMPACT_CONTEXT, ONE_CALL},
+    compaction::{COMPACT, COMPACT_CONTEXT, ONE_CALL, not_compacted},
+    log::Event,
     message::{ToolResult, ToolUse},
-    model::{Tool, ToolContext, ToolOutput},
-    recall::tool::RECALL,
+    model::{ToolContext, ToolOutput},
+    recall::{MAX_BYTES, Recall, tool::RECALL},
+    strategy::clip_result,
 };
 
 /// The result of a compaction tool that the builder did not add.
@@ -56,7 +50,7 @@ impl Session {
         self.cut_long(&mut results)?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
-                let output = self.recall(call);
+                let output = self.answer_recall(call);
                 finish(&mut results, index, call, output, emit).await;
             }
         }
@@ -64,7 +58,7 @@ impl Session {
         for (index, call) in calls.iter().enumerate() {
             let output = match self.session_tool(call) {
                 None | Some(SessionTool::Recall) => continue,
-                Some(own) if !self.offers(call) => not_configured(own),
+                Some(own) if !self.tools.offers(&call.name) => not_configured(own),
                 // Boxed: inlined, this rare path would enlarge every turn's future.
                 Some(SessionTool::CompactContext) => self.compact_context(emit).boxed().await?,
                 Some(SessionTool::Compact) if compact.is_none() => {
@@ -92,45 +86,18 @@ impl Session {
         results: &mut [Option<ToolResult>],
         emit: &mut Emit,
     ) {
-        let context = &self.context();
-        let mut running: FuturesUnordered<_> = self
-            .host_calls(calls)
-            .map(|(index, call)| async move { (index, call, self.call(call, context).await) })
+        let context = &ToolContext::new(self.thread_id(), self.agent.messages());
+        let unwinds = self.settings.tool_panics_unwind;
+        let mut running: FuturesUnordered<_> = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| self.session_tool(call).is_none())
+            .map(|(index, call)| async move {
+                (index, call, self.tools.call(call, context, unwinds).await)
+            })
             .collect();
         while let Some((index, call, output)) = running.next().await {
             finish(results, index, call, output, emit).await;
-        }
-    }
-
-    /// The calls that are not for the session's own tools, with their indexes.
-    fn host_calls<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
-        calls.iter().enumerate().filter(|(_, call)| self.session_tool(call).is_none())
-    }
-
-    fn context(&self) -> ToolContext<'_> {
-        ToolContext::new(self.thread_id(), self.agent.messages())
-    }
-
-    async fn call(&self, call: &ToolUse, context: &ToolContext<'_>) -> ToolOutput {
-        if let Err(error) = call.input.json() {
-            return ToolOutput::error(format!("The input of the call cannot be read: {error}."));
-        }
-        let Some(tool) = self.host_tool(call) else {
-            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
-            let there = names.join(", ");
-            return ToolOutput::error(format!(
-                "There is no tool {}; there are {there}.",
-                call.name
-            ));
-        };
-        // Called through the `Arc`, the future would be boxed twice. A tool may panic before it
-        // returns its future, so that is made inside.
-        let called = async { tool.as_ref().call(call, context).await };
-        match AssertUnwindSafe(called).catch_unwind().await {
-            Ok(Ok(output)) => output,
-            Ok(Err(error)) => ToolOutput::error(error.to_string()),
-            Err(panic) if self.settings.tool_panics_unwind => resume_unwind(panic),
-            Err(panic) => ToolOutput::error(format!("The tool panicked: {}.", panic_text(&*panic))),
         }
     }
 
@@ -139,34 +106,55 @@ impl Session {
         let own = match call.name.as_str() {
             COMPACT => SessionTool::Compact,
             COMPACT_CONTEXT => SessionTool::CompactContext,
-            RECALL if self.offers(call) => SessionTool::Recall,
+            RECALL if self.tools.offers(&call.name) => SessionTool::Recall,
             _ => return None,
         };
-        self.host_tool(call).is_none().then_some(own)
+        self.tools.host_tool(&call.name).is_none().then_some(own)
     }
 
-    fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
-        // The specs start with those of the host's tools, in the same order.
-        let index = self.specs.iter().position(|spec| spec.name == call.name)?;
-        self.settings.tools.get(index)
+    /// Cuts the results that are too long and logs the whole of them.
+    fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<(), SessionError> {
+        let Some(most) = self.settings.max_tool_result else { return Ok(()) };
+        let can_recall = self.tools.offers(RECALL);
+        for result in results.iter_mut().flatten() {
+            let counter = self.agent.thread().counter().as_ref();
+            let Some(cut) = clip_result(result, most, counter, can_recall) else { continue };
+            let whole = std::mem::replace(result, cut);
+            let now = self.now();
+            self.journal.append(now, Event::ResultCut(Box::new(whole)))?;
+        }
+        Ok(())
     }
 
-    /// Whether the request offers this tool to the model.
-    fn offers(&self, call: &ToolUse) -> bool {
-        self.specs.iter().any(|spec| spec.name == call.name)
+    /// Answers a call from the log. An invalid call gets an error result.
+    fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
+        let input = call.input.json().and_then(|input| input.to_value());
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return ToolOutput::error(format!("Nothing was recalled: {error}.")),
+        };
+        let recall = Recall::of(self.log()).within(self.recall_bytes());
+        let recall = match self.journal.redactor() {
+            Some(redactor) => recall.redacted_by(redactor.as_ref()),
+            None => recall,
+        };
+        match recall.call(&input) {
+            Ok(text) => ToolOutput::from(text),
+            Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
+        }
     }
-}
 
-/// What a panic says, if it says anything.
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
+    /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.
+    fn recall_bytes(&self) -> usize {
+        let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
+        usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
+    }
 }
 
 fn not_configured(own: SessionTool) -> ToolOutput {
     match own {
         SessionTool::Compact | SessionTool::Recall => ToolOutput::error(NOT_CONFIGURED),
-        SessionTool::CompactContext => tool_output::not_compacted(NOT_CONFIGURED),
+        SessionTool::CompactContext => ToolOutput::error(not_compacted(NOT_CONFIGURED)),
     }
 }
 

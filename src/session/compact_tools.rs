@@ -5,26 +5,17 @@
 //! with the results of the other calls in it, and then thread and log change in one step.
 
 use super::{
-    compacting::Order,
+    compacting::{Order, stored},
     error::SessionError,
     events::Emit,
     session::Session,
-    tool_output::{self, Compacted},
 };
 use crate::{
-    compaction::{self, COMPACT, COMPACTED, Done, Driven},
+    compaction::{self, COMPACT, COMPACTED, ContextCompacted, Driven},
     message::{CompactionId, CompactionReason, Message, Role, Text, ToolResult, ToolUse},
     model::ToolOutput,
     strategy::{Brief, Proposal},
 };
-
-/// A call of `compact` that passed the checks.
-struct Checked {
-    /// A message with the results of all calls of the answer.
-    results: Message,
-    brief: Brief,
-    driven: Driven,
-}
 
 impl Session {
     /// Executes a call of `compact_context`.
@@ -37,20 +28,16 @@ impl Session {
         // A thread within its target needs no compaction.
         let counted = self.ratio.scale_up(before);
         if target.is_some_and(|target| counted <= target) {
-            return Ok(Compacted::nothing(before).output());
+            return Ok(ContextCompacted::nothing(before).text().into());
         }
         let reason = CompactionReason::AgentTool;
         let order = Order { reason, target, limit: None, next_prompt: None, strategy: None };
         Ok(match self.compact_for(order, emit).await? {
-            Ok(Done { id, report, calls, .. }) => Compacted {
-                messages_compressed: self.taken_by(id),
-                batches_created: calls,
-                tokens_estimate_before: report.before.tokens,
-                tokens_estimate_after: report.after.tokens,
+            Ok(done) => ContextCompacted::new(&done, self.taken_by(done.id)).text().into(),
+            Err(error) if error.is_nothing_to_compact() => {
+                ContextCompacted::nothing(before).text().into()
             }
-            .output(),
-            Err(error) if error.is_nothing_to_compact() => Compacted::nothing(before).output(),
-            Err(error) => tool_output::not_compacted(error.to_string()),
+            Err(error) => ToolOutput::error(compaction::not_compacted(error.to_string())),
         })
     }
 
@@ -69,40 +56,40 @@ impl Session {
         results: &[Option<ToolResult>],
         emit: &mut Emit,
     ) -> Result<ToolOutput, SessionError> {
-        let checked = match self.check_ranges(call, results) {
+        let (arriving, brief, driven) = match self.check_ranges(call, results) {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),
         };
-        let Checked { results, brief, driven } = checked;
-        self.replace_ranges(COMPACT, &brief, driven, results, emit).await??;
+        let span = self.span(COMPACT, &brief);
+        let work = self.carry_out(COMPACT, &brief, Ok(driven), Some(arriving), (&span, emit));
+        stored(work.await)??;
         Ok(ToolOutput::from(COMPACTED))
     }
 
-    /// Plans a call against the thread as it will be; the error is the text of the error result.
+    /// Plans a call against the thread as it will be. Returns the message with all results of the
+    /// answer, or the text of the error result.
     fn check_ranges(
         &mut self,
         call: &ToolUse,
         results: &[Option<ToolResult>],
-    ) -> Result<Checked, Text> {
+    ) -> Result<(Message, Brief, Driven), Text> {
         let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
         let own = || ToolResult::text(call.id.clone(), COMPACTED);
         let blocks = results.iter().map(|result| result.clone().unwrap_or_else(own).into());
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
-        let id = self.next_compaction();
+        let brief = self.brief(CompactionReason::AgentTool, None);
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
         let counter = self.agent.thread().counter().as_ref();
+        let id = brief.compaction.unwrap_or_default();
         let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
-        let brief = self.brief(id, CompactionReason::AgentTool, None, None);
         let mut proposal = Proposal::new(plan);
         if let Some(policy) = &brief.retention {
             // Audited, but not completed: nothing is added to the model's own words.
             let after =
                 proposal.plan.after(&thread).map_err(|error| Text::from(error.to_string()))?;
-            let redactor = self.settings.redactor.as_deref();
-            let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
-            proposal.retention = Some(facts.audit(&after).shortened());
+            proposal.retention = Some(self.journal.facts(&policy.audit).audit(&after).shortened());
         }
-        Ok(Checked { results, brief, driven: Driven::new(proposal) })
+        Ok((results, brief, Driven::new(proposal)))
     }
 }

@@ -3,8 +3,9 @@
 //! | requested by | entry point | proposed by |
 //! |---|---|---|
 //! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | the strategy, with the safety net below it |
-//! | the tool `compact` | [`Session::replace_ranges`] | the model, as named ranges |
-//! | [`Session::adopt`] | [`Session::end_prepared`] | a [`CompactionJob`](super::CompactionJob), earlier |
+//! | the tool `compact` | [`Session::carry_out`] | the model, as named ranges |
+//! | [`Session::adopt`] | [`Session::carry_out`] | a [`CompactionJob`](super::CompactionJob), earlier |
+//! | [`Session::replace`], [`Session::redo_compaction`] | [`Session::carry_out`] | the host, or the log |
 //!
 //! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
 //! the stream leaves it in flight, and the next turn ends it.
@@ -22,12 +23,11 @@ use crate::{
     auto::Input,
     compaction::{Compaction, CompactionEvent, Done, DriveError, Driven},
     drive::{
-        CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, Models, drive_with,
-        logged_snapshot, nothing_to_do,
+        Begun, CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, drive_with,
     },
     message::{CompactionId, CompactionReason, Delta, Message, Timestamp},
     model::AgentModel,
-    strategy::{Attempt, Brief, CompactionStrategy, Net, Snapshot},
+    strategy::{Attempt, Brief, CompactionStrategy, Net},
 };
 
 /// The parameters of a compaction.
@@ -54,118 +54,76 @@ impl Session {
         order: Order,
         emit: &'a mut Emit,
     ) -> BoxFuture<'a, Result<Result<Done, CompactionError>, SessionError>> {
-        self.carry_out(order, emit).boxed()
-    }
-
-    async fn carry_out(
-        &mut self,
-        order: Order,
-        emit: &mut Emit,
-    ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let Order { reason, target, limit, next_prompt, strategy } = order;
-        let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
-        let strategy = Net::new(strategy, self.uncalibrated(limit));
-        let strategy = match reason {
-            CompactionReason::Overflow | CompactionReason::ModelSwitch => {
-                strategy.with_last_resort()
-            }
-            CompactionReason::Threshold
-            | CompactionReason::Manual { .. }
-            | CompactionReason::AgentTool
-            | CompactionReason::Background => strategy,
+        let work = async move {
+            let Order { reason, target, limit, next_prompt, strategy } = order;
+            let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
+            let strategy = Net::new(strategy, limit.map(|tokens| self.ratio.scale_down(tokens)));
+            let brief = Brief { next_prompt, ..self.brief(reason, target) };
+            let begun = match self.conversation().begin(&strategy, &brief) {
+                Ok(begun) => begun,
+                Err(error) => {
+                    let notice =
+                        self.auto.handle(brief.now, Input::Failed { reason: brief.reason });
+                    emit.notice_of(notice).await;
+                    return Ok(Err(error.into()));
+                }
+            };
+            let Begun { mut attempt, compaction, span, .. } = begun;
+            let id = compaction.id();
+            self.start(compaction, emit).await;
+            let outcome = span.run(self.ask_models(attempt.as_mut(), id, emit)).await;
+            let done = span.run(self.conclude(outcome, None, &span)).await;
+            self.emit_end(emit).await;
+            stored(done)
         };
-        let id = self.next_compaction();
-        let brief = self.brief(id, reason, target, next_prompt);
-        let (snapshot, redacted) = (self.snapshot_for(&brief), self.redacted_brief(&brief));
-        let mut attempt = strategy.begin(&snapshot, &redacted);
-        if let Some(error) = nothing_to_do(attempt.as_ref()) {
-            let notice = self.auto.handle(brief.now, Input::Failed { reason: brief.reason });
-            emit.notice_of(notice).await;
-            return Ok(Err(error.into()));
-        }
-        let span = self.span(strategy.name(), &brief);
-        self.begin(strategy.name(), &redacted, emit).await;
-        let outcome = span.run(self.ask_models(attempt.as_mut(), id, emit)).await;
-        let done = span.run(self.conclude(outcome, None, &span)).await;
-        self.emit_end(emit).await;
-        stored(done)
+        work.boxed()
     }
 
-    /// Applies a checked proposal of named ranges. The arriving message is appended to thread and
-    /// log in the same step.
-    pub(super) async fn replace_ranges(
-        &mut self,
-        strategy: &str,
-        brief: &Brief,
-        driven: Driven,
-        arriving: Message,
-        emit: &mut Emit,
-    ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let (span, redacted) = (self.span(strategy, brief), self.redacted_brief(brief));
-        self.begin(strategy, &redacted, emit).await;
-        let done = span.run(self.conclude(Ok(driven), Some(arriving), &span)).await;
-        self.emit_end(emit).await;
-        stored(done)
-    }
-
-    /// Ends a prepared compaction. Its events are deferred to the next stream.
-    pub(super) async fn end_prepared(
+    /// Carries out a proposal that was made before. The arriving message, if any, is appended to
+    /// thread and log in the same step.
+    pub(super) async fn carry_out(
         &mut self,
         strategy: &str,
         brief: &Brief,
         outcome: Result<Driven, DriveError>,
-        span: &CompactionSpan,
+        arriving: Option<Message>,
+        (span, emit): (&CompactionSpan, &mut Emit),
     ) -> Result<Done, CompactionError> {
-        if self.compaction.is_some() {
-            // No stream is open, so its end is deferred too.
-            self.interrupt().await?;
-            self.defer_end();
-        }
-        let compaction = self.machine(strategy, &self.redacted_brief(brief));
-        self.shared.defer(SessionEvent::Compaction(compaction.started()));
-        self.compaction = Some(compaction);
-        let done = span.run(self.conclude(outcome, None, span)).await;
-        self.defer_end();
+        let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
+        let redacted = self.journal.redacted(brief);
+        let compaction = Compaction::begin(id, self.thread_id().clone(), strategy, &redacted);
+        self.start(compaction, emit).await;
+        let done = span.run(self.conclude(outcome, arriving, span)).await;
+        self.emit_end(emit).await;
         done
     }
 
     /// Ends a compaction whose stream was dropped, and reports the end unless it was delivered. The
     /// start was: the poll that emits an event delivers it, and deferred events come first.
-    pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
+    pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), CompactionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
-        if self.shared.last_compaction() == Some((compaction.id(), true)) {
+        if self.shared.lock().last_compaction == Some((compaction.id(), true)) {
             self.compaction = None;
             return Ok(());
         }
-        let ended = self.interrupt().await;
-        self.emit_end(emit).await;
-        stored(ended).map(|_| ())
-    }
-
-    async fn interrupt(&mut self) -> Result<(), CompactionError> {
         let now = self.now();
         let (compaction, mut conversation) = self.in_flight()?;
-        if compaction.end().is_some() {
-            return Ok(());
+        let mut ended = Ok(());
+        if compaction.end().is_none() {
+            compaction.interrupted();
+            compaction.set_now(now);
+            ended = conversation.end(compaction, &CompactionSpan::none()).await;
+            self.report_end_to_trigger();
         }
-        compaction.interrupted();
-        compaction.set_now(now);
-        let ended = conversation.end(compaction, &CompactionSpan::none()).await;
-        self.report_end_to_trigger();
+        self.emit_end(emit).await;
         ended
     }
 
     /// Puts a compaction in flight and emits its start.
-    async fn begin(&mut self, strategy: &str, redacted: &Brief, emit: &mut Emit) {
-        let compaction = self.machine(strategy, redacted);
+    async fn start(&mut self, compaction: Compaction, emit: &mut Emit) {
         let started = compaction.started();
         self.compaction = Some(compaction);
         emit.event(SessionEvent::Compaction(started)).await;
-    }
-
-    fn machine(&self, strategy: &str, redacted: &Brief) -> Compaction {
-        let id = redacted.compaction.unwrap_or_else(|| self.next_compaction());
-        Compaction::begin(id, self.thread_id().clone(), strategy, redacted)
     }
 
     /// Carries the compaction in flight from its proposal to its end, and reports the end to the
@@ -177,11 +135,8 @@ impl Session {
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let now = self.now();
-        self.rules.invalidate();
         let (compaction, mut conversation) = self.in_flight()?;
-        if let Some(message) = arriving {
-            conversation = conversation.with_arriving(message);
-        }
+        conversation.arriving = arriving;
         compaction.set_now(now);
         let done = conversation.conclude(compaction, span, outcome).await;
         self.report_end_to_trigger();
@@ -194,12 +149,7 @@ impl Session {
         let none = UnexpectedInput::new("this input", "no compaction has begun");
         let compaction = self.compaction.as_mut().ok_or(none)?;
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
-        if let Some(archive) = &self.settings.archive {
-            conversation = conversation.with_archive(archive.as_ref());
-        }
-        if let Some(redactor) = &self.settings.redactor {
-            conversation = conversation.with_redactor(redactor.as_ref());
-        }
+        conversation.archive = self.settings.archive.as_deref();
         Ok((compaction, conversation))
     }
 
@@ -219,23 +169,12 @@ impl Session {
     /// Emits the end of the compaction in flight. Cleared only after delivery, so that a dropped
     /// stream does not lose the end.
     async fn emit_end(&mut self, emit: &mut Emit) {
-        if let Some(event) = self.end_event() {
-            emit.event(event).await;
+        if let Some(end) = self.compaction.as_ref().and_then(Compaction::end) {
+            emit.event(SessionEvent::Compaction(end.clone())).await;
         }
         self.compaction = None;
         let notice = self.notice.take();
         emit.notice_of(notice).await;
-    }
-
-    fn defer_end(&mut self) {
-        if let Some(event) = self.end_event() {
-            self.shared.defer(event);
-        }
-        self.compaction = None;
-    }
-
-    fn end_event(&self) -> Option<SessionEvent> {
-        self.compaction.as_ref()?.end().cloned().map(SessionEvent::Compaction)
     }
 
     /// Drives an attempt and emits its progress.
@@ -246,35 +185,20 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<Driven, DriveError> {
         let conversation = AgentModel(self.agent.as_ref());
-        let models = Models {
-            conversation: Some(&conversation),
-            fast: self.settings.fast.as_deref(),
-            sleeper: Some(self.settings.sleeper.as_ref()),
-        };
+        let models = self.settings.models(&conversation);
         drive_with(attempt, models, &mut EmitProgress { emit, id }).await
     }
 
-    /// The brief of a compaction. `target` is in tokens as the provider counts them.
-    pub(super) fn brief(
-        &self,
-        id: CompactionId,
-        reason: CompactionReason,
-        target: Option<u64>,
-        next_prompt: Option<Message>,
-    ) -> Brief {
+    /// The brief of the next compaction. `target` is in tokens as the provider counts them.
+    pub(super) fn brief(&self, reason: CompactionReason, target: Option<u64>) -> Brief {
         Brief {
-            compaction: Some(id),
+            compaction: Some(self.next_compaction()),
             reason,
-            next_prompt,
-            target: self.uncalibrated(target),
+            next_prompt: None,
+            target: target.map(|tokens| self.ratio.scale_down(tokens)),
             retention: self.settings.retention.clone(),
             now: self.now(),
         }
-    }
-
-    /// Converts provider tokens to those of the thread's counter, which strategies use.
-    fn uncalibrated(&self, tokens: Option<u64>) -> Option<u64> {
-        tokens.map(|tokens| self.ratio.scale_down(tokens))
     }
 
     /// The next free compaction id: after those in the log, those reserved by jobs, and the one in
@@ -284,35 +208,16 @@ impl Session {
         self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id().next()))
     }
 
-    /// The snapshot for a strategy, with the facts of all logged messages if the brief asks for
-    /// retention.
-    pub(super) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
-        self.read_rules();
-        let redactor = self.settings.redactor.as_deref();
-        let snapshot = logged_snapshot(self.agent.thread(), self.journal.log())
-            .with_context(self.system_prompt(), self.specs.clone())
-            .with_rules(Arc::new(self.rules().clone()))
-            .with_window(self.window());
-        let snapshot = match redactor {
-            Some(redactor) => snapshot.redacted(redactor),
-            None => snapshot,
-        };
-        match &brief.retention {
-            Some(policy) => {
-                let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
-                snapshot.with_facts(facts)
-            }
-            None => snapshot,
-        }
+    /// The conversation with what strategies see beside the thread.
+    pub(super) fn conversation(&mut self) -> Conversation<'_> {
+        let (system, tools) = (self.system_prompt(), self.tools.specs().clone());
+        let window = self.window();
+        Conversation::new(self.agent.as_mut(), &mut self.journal)
+            .with_context(system, tools)
+            .with_window(window)
     }
 
-    /// The brief as strategies see it, without what the redactor removes.
-    pub(super) fn redacted_brief(&self, brief: &Brief) -> Brief {
-        let redactor = self.settings.redactor.as_deref();
-        redactor.map_or_else(|| brief.clone(), |redactor| brief.redacted(redactor))
-    }
-
-    fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {
+    pub(super) fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {
         CompactionSpan::begin(self.agent.thread(), self.thread_id(), strategy, brief)
     }
 
@@ -349,7 +254,9 @@ impl Listener for EmitProgress<'_> {
 }
 
 /// Moves a store error to the session's result: the compaction itself was applied.
-fn stored<T>(done: Result<T, CompactionError>) -> Result<Result<T, CompactionError>, SessionError> {
+pub(super) fn stored<T>(
+    done: Result<T, CompactionError>,
+) -> Result<Result<T, CompactionError>, SessionError> {
     match done {
         Err(CompactionError::Store(error)) => Err(error.into()),
         done => Ok(done),

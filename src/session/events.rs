@@ -5,7 +5,7 @@ use std::{
     future::{self, IntoFuture},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
@@ -13,7 +13,7 @@ use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use super::{
     error::SessionError,
     event::{SessionEvent, notice_line},
-    shared::Shared,
+    handle::Shared,
 };
 use crate::{
     auto::Output,
@@ -43,9 +43,10 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Events<'a> {
-    work: Option<BoxFuture<'a, ()>>,
-    shared: Arc<Shared>,
-    is_command: bool,
+    /// Advances only when the stream is polled.
+    pub(super) work: Option<BoxFuture<'a, ()>>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) is_command: bool,
 }
 
 /// The result of a turn.
@@ -68,61 +69,38 @@ pub struct Reply {
     pub nothing_compacted: Option<Text>,
 }
 
-/// The future of a turn's [`Reply`].
-#[derive(Debug)]
-#[must_use = "nothing happens before it is awaited"]
-pub struct ReplyFuture<'a> {
-    events: Events<'a>,
-    reply: Reply,
-    /// Whether the text of the reply belongs to a turn that is over.
-    is_over: bool,
-    notice: Option<Text>,
+/// Emits the events of a turn.
+pub(super) struct Emit {
+    pub(super) shared: Arc<Shared>,
+    /// Whether no stream is open, so that events wait for the next one.
+    pub(super) defers: bool,
 }
 
-/// Emits the events of a turn. The turn waits until each event is taken, so that nothing has
-/// happened after an event when a host drops the stream there.
-pub(super) struct Emit(Arc<Shared>);
-
 impl Emit {
-    /// Emits an event and waits until it is taken. If the stream was dropped, the turn is about to
-    /// be dropped too.
+    /// Emits an event and waits until the stream has taken it, so that a host which drops the stream
+    /// after an event knows that nothing happened after it. The returned future owns no event: it
+    /// would reserve space for one at every await.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
-        self.0.slot.put(Ok(event));
-        self.taken()
+        if self.defers {
+            self.shared.defer(event);
+        } else {
+            self.shared.lock().slot.push_back(Ok(event));
+        }
+        future::poll_fn(|_| match self.shared.lock().slot.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
     }
 
-    /// Emits the notice of the trigger, if its output is one.
+    /// Emits the notice of the trigger, if any.
     pub(super) async fn notice_of(&mut self, output: Option<Output>) {
         if let Some(Output::Notify(notice)) = output {
             self.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
         }
     }
-
-    /// Emits the error that the turn ended with, if any.
-    pub(super) fn ended(&mut self, ended: Result<(), SessionError>) -> impl Future<Output = ()> {
-        if let Err(error) = ended {
-            self.0.slot.put(Err(error));
-        }
-        self.taken()
-    }
-
-    /// Waits until the slot is empty. Takes no event: a future that owns one reserves space for it
-    /// at every await.
-    fn taken(&self) -> impl Future<Output = ()> {
-        future::poll_fn(|_| if self.0.slot.is_full() { Poll::Pending } else { Poll::Ready(()) })
-    }
 }
 
-impl<'a> Events<'a> {
-    /// Returns the events of this work, which advances only when the stream is polled.
-    pub(super) fn of<F, W>(shared: Arc<Shared>, is_command: bool, work: F) -> Self
-    where
-        F: FnOnce(Emit) -> W,
-        W: Future<Output = ()> + Send + 'a,
-    {
-        Self { work: Some(work(Emit(Arc::clone(&shared))).boxed()), shared, is_command }
-    }
-
+impl Events<'_> {
     /// Returns the next event, or `None` after the last one.
     ///
     /// ```
@@ -153,35 +131,32 @@ impl<'a> Events<'a> {
 impl Stream for Events<'_> {
     type Item = Result<SessionEvent, SessionError>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.work.is_some() && self.shared.is_aborted(context) {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let Some(work) = &mut this.work else { return Poll::Ready(None) };
+        if this.shared.is_aborted(context) {
             // Dropping the work cancels it.
-            self.work = None;
-            self.shared.end();
-            self.shared.observe(Ok(&SessionEvent::Aborted));
+            this.work = None;
+            this.shared.end();
+            this.shared.observe(Ok(&SessionEvent::Aborted));
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
-        if self.work.is_some()
-            && let Some(event) = self.shared.next_deferred()
-        {
+        if let Some(event) = this.shared.next_deferred() {
             return Poll::Ready(Some(Ok(event)));
         }
-        let Some(work) = &mut self.work else { return Poll::Ready(None) };
         let ready = work.poll_unpin(context).is_ready();
-        let event = self.shared.next_event();
-        // Nothing follows an error, so the work is over although it waits until that is taken.
-        let over = ready || matches!(event, Some(Err(_)));
-        if over {
-            self.work = None;
-            self.shared.end();
+        let event = this.shared.next_event();
+        if ready {
+            this.work = None;
+            this.shared.end();
         }
-        if event.is_none() && !over { Poll::Pending } else { Poll::Ready(event) }
+        if event.is_none() && !ready { Poll::Pending } else { Poll::Ready(event) }
     }
 }
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
-        self.shared.slot.clear();
+        self.shared.lock().slot.clear();
         self.shared.end();
         if self.work.is_some() {
             // Nobody reads the stream any more, but observers see how the turn ended.
@@ -192,66 +167,54 @@ impl Drop for Events<'_> {
 
 impl<'a> IntoFuture for Events<'a> {
     type Output = Result<Reply, SessionError>;
-    type IntoFuture = ReplyFuture<'a>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
 
     /// Returns the future of the turn's reply.
-    fn into_future(self) -> ReplyFuture<'a> {
-        let reply = Reply::default();
-        ReplyFuture { events: self, reply, is_over: false, notice: None }
-    }
-}
-
-impl Future for ReplyFuture<'_> {
-    type Output = Result<Reply, SessionError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            match ready!(self.events.poll_next_unpin(context)) {
-                Some(Ok(event)) => self.note(event),
-                Some(Err(error)) => return Poll::Ready(Err(error)),
-                None => return Poll::Ready(Ok(self.reply())),
+    fn into_future(mut self) -> Self::IntoFuture {
+        let work = async move {
+            let (mut reply, mut line) = (Reply::default(), None);
+            while let Some(event) = self.next().await {
+                match event? {
+                    SessionEvent::Notice { text } => line = Some(text),
+                    event => reply.note(event),
+                }
             }
-        }
+            if let Some(line) = line.filter(|_| self.is_command) {
+                reply.text = line.to_string();
+            }
+            Ok(reply)
+        };
+        work.boxed()
     }
 }
 
-impl ReplyFuture<'_> {
+impl Reply {
     fn note(&mut self, event: SessionEvent) {
-        let reply = &mut self.reply;
         match event {
             SessionEvent::TextDelta { text } => {
-                if std::mem::take(&mut self.is_over) {
-                    reply.text.clear();
+                // The first text of a later turn replaces the answer of the one before.
+                if self.stop_reason.take().is_some() {
+                    self.text.clear();
                 }
-                reply.text.push_str(&text);
+                self.text.push_str(&text);
             }
-            SessionEvent::Notice { text } => self.notice = Some(text),
             // Another answer follows tool calls, a queued message and a discarded answer.
             SessionEvent::ToolStarted { .. }
             | SessionEvent::QueuedMessage { .. }
-            | SessionEvent::AnswerDiscarded => reply.text.clear(),
+            | SessionEvent::AnswerDiscarded => self.text.clear(),
             SessionEvent::TurnEnded { stop_reason, usage, capped, .. } => {
-                self.is_over = true;
-                reply.stop_reason = Some(stop_reason);
-                reply.capped |= capped;
-                reply.usage += usage;
+                self.stop_reason = Some(stop_reason);
+                self.capped |= capped;
+                self.usage += usage;
             }
-            SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
-            SessionEvent::Compaction(event) if event.is_end() => reply.compactions.push(event),
-            SessionEvent::NothingCompacted { why } => reply.nothing_compacted = Some(why),
+            SessionEvent::Aborted => self.stop_reason = Some(StopReason::Aborted),
+            SessionEvent::Compaction(event) if event.is_end() => self.compactions.push(event),
+            SessionEvent::NothingCompacted { why } => self.nothing_compacted = Some(why),
             SessionEvent::ThinkingDelta { .. }
             | SessionEvent::ToolInputDelta { .. }
             | SessionEvent::ToolFinished { .. }
-            | SessionEvent::Compaction(_) => {}
-        }
-    }
-
-    /// The reply of the finished turn.
-    fn reply(&mut self) -> Reply {
-        let reply = std::mem::take(&mut self.reply);
-        match self.notice.take().filter(|_| self.events.is_command) {
-            Some(line) => Reply { text: line.to_string(), ..reply },
-            None => reply,
+            | SessionEvent::Compaction(_)
+            | SessionEvent::Notice { .. } => {}
         }
     }
 }

@@ -1,11 +1,6 @@
 //! Forking a conversation.
 
-use super::{
-    builder::{SessionBuilder, Source},
-    error::SessionError,
-    observers::Observers,
-    session::Session,
-};
+use super::{builder::SessionBuilder, error::SessionError, session::Session};
 use crate::{
     log::{Event, Truncated},
     message::{CheckpointId, ThreadId},
@@ -77,14 +72,12 @@ impl Session {
             journal.append(self.now(), Event::Truncated(Truncated { from, len }))?;
         }
         Ok(SessionBuilder {
-            agent: self.agent.fork(),
-            source: Source::Log(Box::new(journal)),
-            store: None,
-            own_tools: self.specs.iter().skip(self.settings.tools.len()).cloned().collect(),
+            tools: self.tools.host().to_vec(),
+            own_tools: self.tools.own(),
             settings: self.settings.clone(),
-            host_rules: Vec::new(),
-            observers: Observers::default(),
             policy: *self.auto.policy(),
+            redactor: self.journal.redactor().cloned(),
+            ..SessionBuilder::of(self.agent.fork(), journal)
         })
     }
 

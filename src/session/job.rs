@@ -6,17 +6,19 @@
 
 use std::sync::Arc;
 
-use super::session::Session;
+use super::{
+    events::Emit,
+    session::{Session, Settings},
+};
 use crate::{
-    auto::{Input, Output},
-    compact::{CompactError, CompactReport, Plan, Size},
+    compact::{CompactError, CompactReport, Plan},
     compaction::{Done, DriveError, Driven, redacted},
-    drive::{self, CompactionError, CompactionSpan, DriveEvent, Models, nothing_to_do},
+    drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do},
     message::{
         CompactionId, CompactionReason, ContentBlock, Message, Messages, Redactor, StopReason,
         Text, ThreadId,
     },
-    model::{Agent, AgentModel, Model, Sleeper},
+    model::{Agent, AgentModel},
     strategy::{Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, StrategyError},
 };
 
@@ -27,8 +29,7 @@ pub struct CompactionJob {
     thread: ThreadId,
     /// Asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
-    fast: Option<Arc<dyn Model>>,
-    sleeper: Arc<dyn Sleeper>,
+    settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
     messages: Messages,
     snapshot: Snapshot,
@@ -118,11 +119,7 @@ impl CompactionJob {
         observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
     ) -> PreparedCompaction {
         let conversation = AgentModel(self.agent.as_ref());
-        let models = Models {
-            conversation: Some(&conversation),
-            fast: self.fast.as_deref(),
-            sleeper: Some(self.sleeper.as_ref()),
-        };
+        let models = self.settings.models(&conversation);
         let strategy = Net::new(Arc::clone(&self.strategy), None);
         let mut attempt = strategy.begin(&self.snapshot, &self.redacted_brief);
         let span = match nothing_to_do(attempt.as_ref()) {
@@ -199,7 +196,7 @@ impl PreparedCompaction {
         let outcome = outcome.and_then(|(mut driven, _)| {
             if text.trim().is_empty() {
                 let blank = StrategyError::BlankSummary { stop_reason: StopReason::EndTurn };
-                return Err(failed(&driven, blank));
+                return Err(driven.failed(blank));
             }
             driven.proposal.plan = driven.proposal.plan.with_last_summary(text);
             reported(&snapshot, driven.accepted(&snapshot, &brief)?)
@@ -319,11 +316,10 @@ impl Session {
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
             // Summaries and archive entries hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
-            outcome =
-                outcome.and_then(|driven| Err(refused(&driven, Rejection::NumberTaken { id })));
+            outcome = outcome.and_then(|driven| Err(driven.failed(Rejection::NumberTaken { id })));
             brief.compaction = Some(self.next_compaction());
         }
-        span.run(self.end_prepared(&strategy, &brief, outcome, &span)).await
+        self.carry_out_deferred(&strategy, &brief, outcome, &span).await
     }
 
     /// Applies a plan that was made for these messages, as a compaction of its own.
@@ -333,15 +329,14 @@ impl Session {
         plan: Plan,
         messages: Messages,
     ) -> Result<Done, CompactionError> {
-        let reason = CompactionReason::Manual { focus: None };
-        let id = self.next_compaction();
         // Nothing is added to the words of a host, or to what was settled the first time.
-        let brief = Brief { retention: None, ..self.brief(id, reason, None, None) };
-        let plan = plan.with_new_messages(|message| renumber(message, id));
+        let reason = CompactionReason::Manual { focus: None };
+        let brief = Brief { retention: None, ..self.brief(reason, None) };
+        let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
         let driven = Driven::new(Proposal::new(plan));
         let outcome = self.fitted(driven, &messages, &brief);
-        let span = CompactionSpan::begin(self.agent.thread(), self.thread_id(), &strategy, &brief);
-        span.run(self.end_prepared(&strategy, &brief, outcome, &span)).await
+        let span = self.span(&strategy, &brief);
+        self.carry_out_deferred(&strategy, &brief, outcome, &span).await
     }
 
     fn job(
@@ -349,29 +344,37 @@ impl Session {
         strategy: Arc<dyn CompactionStrategy>,
         reason: CompactionReason,
     ) -> CompactionJob {
-        let id = self.next_compaction();
-        self.reserved = id.next();
-        let target = self.requested_target();
-        let brief = self.brief(id, reason, target, None);
+        let brief = self.brief(reason, self.requested_target());
+        self.reserved = self.next_compaction().next();
         CompactionJob {
             thread: self.thread_id().clone(),
             agent: self.agent.fork(),
-            fast: self.settings.fast.clone(),
-            sleeper: Arc::clone(&self.settings.sleeper),
+            settings: self.settings.clone(),
             strategy,
             messages: self.messages().clone(),
-            snapshot: self.snapshot_for(&brief),
-            redacted_brief: self.redacted_brief(&brief),
-            redactor: self.settings.redactor.clone(),
+            snapshot: self.conversation().snapshot_for(&brief),
+            redacted_brief: self.journal.redacted(&brief),
+            redactor: self.journal.redactor().cloned(),
             brief,
         }
     }
 
+    /// Carries out a proposal while no stream is open: its events are the first of the next one.
+    async fn carry_out_deferred(
+        &mut self,
+        strategy: &str,
+        brief: &Brief,
+        outcome: Result<Driven, DriveError>,
+        span: &CompactionSpan,
+    ) -> Result<Done, CompactionError> {
+        let mut emit = Emit { shared: Arc::clone(&self.shared), defers: true };
+        self.end_interrupted(&mut emit).await?;
+        self.carry_out(strategy, brief, outcome, None, (span, &mut emit)).await
+    }
+
     /// The target, in tokens, of a compaction that is requested and not needed.
-    pub(super) fn requested_target(&mut self) -> Option<u64> {
-        let (now, pressure) = (self.now(), self.pressure(0));
-        let asked = self.auto.handle(now, Input::Requested { focus: None, pressure });
-        if let Some(Output::Compact { target, .. }) = asked { target } else { None }
+    pub(super) fn requested_target(&self) -> Option<u64> {
+        self.auto.requested_target(self.pressure(0))
     }
 
     /// Adapts a proposal for these messages to the thread as it is now.
@@ -384,48 +387,29 @@ impl Session {
         let pairs = messages.iter().zip(self.messages().iter());
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
-            return Err(refused(&driven, CompactError::Rewritten { message: same }.into()));
+            let rewritten = CompactError::Rewritten { message: same };
+            return Err(driven.failed(Rejection::from(rewritten)));
         }
         driven.proposal.plan = driven.proposal.plan.extended(self.messages());
-        driven.accepted(&self.snapshot_for(brief), brief)
+        driven.accepted(&self.conversation().snapshot_for(brief), brief)
     }
 }
 
 /// Gives the summaries of a message the number of the compaction that makes them.
-fn renumber(message: &mut Message, id: CompactionId) {
+fn renumber(message: &mut Message, id: Option<CompactionId>) {
     if !message.is_summary() {
         return;
     }
     for block in &mut message.make_mut().content {
         if let ContentBlock::Summary(summary) = block {
-            summary.compaction = Some(id);
+            summary.compaction = id;
         }
     }
 }
 
-/// The error of a prepared compaction that is not applied, with its cost.
-fn refused(driven: &Driven, why: Rejection) -> DriveError {
-    failed(driven, why.into())
-}
-
-fn failed(driven: &Driven, why: StrategyError) -> DriveError {
-    let error = DriveError::new(why);
-    DriveError { usage: driven.usage, calls: driven.calls, ..error }
-}
-
-/// Adds the report of what the proposal would do.
+/// The proposal with its report.
 fn reported(snapshot: &Snapshot, driven: Driven) -> Result<(Driven, CompactReport), DriveError> {
-    let plan = &driven.proposal.plan;
-    let after = plan.after(snapshot.messages()).map_err(|stale| refused(&driven, stale.into()))?;
-    let before = Size::of(snapshot.messages(), snapshot.counter());
-    let mut report = CompactReport::new(before, &after, plan, snapshot.counter());
-    report.retention = driven.proposal.retention.clone().map(Box::new);
-    report.notes.clone_from(&driven.proposal.notes);
+    let report = driven.report(snapshot.messages(), snapshot.counter());
+    let report = report.map_err(|stale| driven.failed(Rejection::from(stale)))?;
     Ok((driven, report))
 }
-
-const _: () = {
-    const fn send<T: Send + 'static>() {}
-    send::<CompactionJob>();
-    send::<PreparedCompaction>();
-};

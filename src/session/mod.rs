@@ -83,29 +83,17 @@ mod change;
 mod command;
 mod compact_tools;
 mod compacting;
-mod context;
 mod error;
 mod event;
 mod events;
 mod fork;
 mod handle;
-mod input;
 mod job;
-mod long_results;
-mod observers;
-mod recall_tool;
 mod recent;
-mod repair;
 mod rules;
-mod rules_cache;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
-mod settings;
-mod shared;
-mod slot;
-mod tool_output;
-mod undo;
 mod work;
 
 pub use crate::compaction::{
@@ -115,9 +103,26 @@ pub use builder::SessionBuilder;
 pub use command::Command;
 pub use error::SessionError;
 pub use event::SessionEvent;
-pub use events::{Events, Reply, ReplyFuture};
+pub use events::{Events, Reply};
 pub use fork::ForkPoint;
-pub use handle::{SessionHandle, SessionStatus};
+pub use handle::{Queued, SessionHandle, SessionStatus};
 pub use job::{CompactionJob, PreparedCompaction};
 pub use session::Session;
-pub use shared::Queued;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_turns_and_jobs_may_move_to_another_thread() {
+        fn send<T: Send>() {}
+        fn unpin<T: Unpin>() {}
+        send::<Session>();
+        send::<Events<'static>>();
+        unpin::<Events<'static>>();
+        send::<Result<Reply, SessionError>>();
+        send::<SessionEvent>();
+        send::<CompactionJob>();
+        send::<PreparedCompaction>();
+    }
+}

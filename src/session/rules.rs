@@ -4,7 +4,7 @@ use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, RuleId, TITLE},
     log::{Event, RuleChange},
-    message::{Message, Messages, Text, redact::redacted_text},
+    message::{Message, Messages, Text},
 };
 
 impl Session {
@@ -24,7 +24,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn rules(&self) -> &Ledger {
-        self.rules.ledger(self.journal.log(), self.settings.redactor.as_deref())
+        self.journal.rules()
     }
 
     /// Adds a standing rule and returns its id. It is logged at once and stored with the next turn.
@@ -50,14 +50,11 @@ impl Session {
     /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
-        let told = match &self.settings.redactor {
-            Some(redactor) => redacted_text(&text, redactor.as_ref()),
-            None => text.clone(),
-        };
+        let shown = self.journal.shown(text.clone());
         let mut rules = self.rules().clone();
-        let id = rules.add(&told)?;
+        let id = rules.add(&shown)?;
         self.change_rule(RuleChange::Added { text })?;
-        Ok(self.rules().find(&told).map_or(id, |rule| rule.id))
+        Ok(self.rules().find(&shown).map_or(id, |rule| rule.id))
     }
 
     /// Revokes a rule of user or host, and returns whether it was active. The change is logged at
@@ -89,16 +86,9 @@ impl Session {
     }
 
     fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
-        self.rules.invalidate();
         let now = self.now();
         self.journal.append(now, Event::RuleChanged(change))?;
-        self.read_rules();
         Ok(())
-    }
-
-    /// Updates the rules from the log.
-    pub(super) fn read_rules(&mut self) {
-        self.rules.read(self.journal.log(), self.settings.redactor.as_deref());
     }
 
     /// The system prompt, with the rules if the host put them there.
@@ -136,7 +126,7 @@ mod tests {
         let mut said = Vec::new();
         for text in ["Never touch the lexer.", "Go on.", "You may touch the lexer now."] {
             block_on(async { session.send(text).await }).unwrap();
-            assert!(!session.rules.read.is_read(session.log()));
+            assert!(!session.journal.has_read_rules());
             said.push(session.rules().to_string());
             assert_eq!(*session.rules(), session.log().rules(None));
         }
@@ -149,7 +139,7 @@ mod tests {
         let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
         let mut session = builder.build().unwrap();
         block_on(async { session.send("Never touch the lexer.").await }).unwrap();
-        assert!(session.rules.read.is_read(session.log()));
+        assert!(session.journal.has_read_rules());
         assert_eq!(session.system_prompt().len(), 1);
     }
 }

@@ -1,19 +1,56 @@
-//! Sending messages and commands to a session, each answered with a stream of events.
+//! What a turn begins with: a message, a command, or the turn that broke off.
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+
 use super::{
     command::Command,
+    compacting::Order,
     error::SessionError,
     event::SessionEvent,
-    events::{Events, Reply},
-    input::UserInput,
+    events::{Emit, Events},
     session::Session,
 };
 use crate::{
-    message::{Message, Role, Text},
-    strategy::CompactionStrategy,
+    drive::CompactionError,
+    log::{Event, LocalNotice},
+    message::{CompactionReason, Message, Role, StopReason, SystemReminder, Text},
+    strategy::{CompactionStrategy, StrategyError},
 };
+
+/// The message to the agent after a `@compact` without a prompt, and after an answer that was cut
+/// off.
+const CONTINUE: &str = "Please continue.";
+
+/// What the user sent.
+#[derive(Debug)]
+pub(super) enum UserInput {
+    /// Send this and run a turn.
+    Message(Message),
+    /// Compact, with the strategy of the session if none is named, and do not ask the agent.
+    Compact { strategy: Option<Arc<dyn CompactionStrategy>>, focus: Option<Text> },
+    /// Compact, then send the prompt.
+    CompactAndSend(Option<Message>),
+    /// Continue the turn that broke off.
+    Continue,
+    /// Run what is queued, and nothing else.
+    Queued,
+}
+
+impl UserInput {
+    pub(super) fn parse(text: Text) -> Self {
+        match Command::parse(&text) {
+            Some(Command::Compact { focus }) => {
+                Self::Compact { strategy: None, focus: focus.map(Text::from) }
+            }
+            Some(Command::CompactAndSend { prompt }) => {
+                Self::CompactAndSend(prompt.map(Message::user))
+            }
+            None => Self::Message(Message::user(text)),
+        }
+    }
+}
 
 impl Session {
     /// Sends a user message and returns the events of the turn, and of the turns of queued messages
@@ -41,7 +78,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send(&mut self, text: impl Into<Text>) -> Events<'_> {
-        self.events(UserInput::parse(text.into()))
+        self.run(UserInput::parse(text.into()))
     }
 
     /// Same as [`send`](Self::send), for a message with any content. It is never parsed as a
@@ -67,7 +104,7 @@ impl Session {
         if message.role != Role::User {
             message.make_mut().role = Role::User;
         }
-        self.events(UserInput::Message(message))
+        self.run(UserInput::Message(message))
     }
 
     /// Compacts the thread now and asks the agent nothing. `focus` names what the summary should
@@ -89,8 +126,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
-        let focus = focus.map(|focus| focus.to_string());
-        self.events(UserInput::Command(Command::Compact { focus }))
+        self.run(UserInput::Compact { strategy: None, focus })
     }
 
     /// Compacts the thread now with this strategy, once, and asks the agent nothing. Otherwise as
@@ -115,7 +151,7 @@ impl Session {
         strategy: Arc<dyn CompactionStrategy>,
         focus: Option<Text>,
     ) -> Events<'_> {
-        self.events(UserInput::CompactWith(strategy, focus))
+        self.run(UserInput::Compact { strategy: Some(strategy), focus })
     }
 
     /// Continues a turn that broke off: because the model failed, the stream was dropped, the host
@@ -141,7 +177,7 @@ impl Session {
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     pub fn continue_turn(&mut self) -> Events<'_> {
-        self.run(Some(UserInput::Continue))
+        self.run(UserInput::Continue)
     }
 
     /// Runs the texts that were [queued](super::SessionHandle::queue) while no turn was running, each
@@ -160,32 +196,126 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_queued(&mut self) -> Events<'_> {
-        self.run(None)
+        self.run(UserInput::Queued)
     }
 
-    fn events(&mut self, input: UserInput) -> Events<'_> {
-        self.run(Some(input))
-    }
-
-    fn run(&mut self, input: Option<UserInput>) -> Events<'_> {
+    fn run(&mut self, input: UserInput) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
         let queued_later = shared.begin();
-        let is_command = matches!(
-            input,
-            Some(UserInput::Command(Command::Compact { .. }) | UserInput::CompactWith(..))
-        );
-        Events::of(shared, is_command, move |mut emit| async move {
-            let ended = self.work(input, queued_later, &mut emit).await;
-            emit.ended(ended).await;
-        })
+        let is_command = matches!(input, UserInput::Compact { .. });
+        let mut emit = Emit { shared: Arc::clone(&shared), defers: false };
+        let work = async move {
+            if let Err(error) = self.work(input, queued_later, &mut emit).await {
+                self.shared.lock().slot.push_back(Err(error));
+            }
+        };
+        Events { work: Some(work.boxed()), shared, is_command }
+    }
+
+    pub(super) async fn run_text(
+        &mut self,
+        text: Text,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
+        emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
+        self.run_input(UserInput::parse(text), emit).await
+    }
+
+    pub(super) async fn run_input(
+        &mut self,
+        input: UserInput,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
+        match input {
+            UserInput::Message(message) => self.turn(Some(message), emit).await,
+            UserInput::Continue => {
+                let message = self.continuation()?;
+                self.turn(message, emit).await
+            }
+            UserInput::Compact { strategy, focus } => {
+                self.command(strategy, focus, None, emit).boxed().await
+            }
+            UserInput::CompactAndSend(prompt) => {
+                self.command(None, None, prompt.clone(), emit).boxed().await?;
+                self.turn(Some(prompt.unwrap_or_else(go_on)), emit).await
+            }
+            UserInput::Queued => Ok(()),
+        }
+    }
+
+    /// Compacts because the user asked, and logs the result as a notice.
+    async fn command(
+        &mut self,
+        strategy: Option<Arc<dyn CompactionStrategy>>,
+        focus: Option<Text>,
+        next_prompt: Option<Message>,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
+        self.answer_open_calls()?;
+        // A user who asks for a compaction expects an effect, so the target is at most half of the
+        // thread, and there is none where the thread already meets it.
+        let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
+        let target = self.requested_target().filter(|target| thread > *target);
+        let target = target.map(|target| target.min(thread / 2));
+        let reason = CompactionReason::Manual { focus };
+        let order = Order { reason, target, limit: None, next_prompt, strategy };
+        let line = match self.compact_for(order, emit).await? {
+            Ok(done) => format!("Compacted: {}.", done.report),
+            Err(error) => {
+                let why = self.journal.shown(why_not(&error));
+                if error.is_nothing_to_compact() {
+                    let why = why.clone();
+                    emit.event(SessionEvent::NothingCompacted { why }).await;
+                }
+                format!("Not compacted: {why}.")
+            }
+        };
+        let text = self.journal.shown(line);
+        let event = Event::LocalNotice(LocalNotice { text: text.clone() });
+        let now = self.now();
+        self.journal.append(now, event)?;
+        self.journal.flush().await?;
+        emit.event(SessionEvent::Notice { text }).await;
+        Ok(())
+    }
+
+    /// The message that a continued turn begins with; `None` if the thread is sent as it is.
+    fn continuation(&self) -> Result<Option<Message>, SessionError> {
+        let last = self.messages().last().ok_or(SessionError::NothingToContinue)?;
+        if last.role != Role::Assistant || !self.agent.thread().open_calls().is_empty() {
+            return Ok(None);
+        }
+        match &last.stop_reason {
+            Some(StopReason::PauseTurn) => Ok(None),
+            Some(
+                StopReason::MaxTokens
+                | StopReason::ContextWindowExceeded
+                | StopReason::Aborted
+                | StopReason::ToolUse
+                | StopReason::Other(_),
+            ) => Ok(Some(go_on())),
+            Some(StopReason::EndTurn | StopReason::StopSequence | StopReason::Refusal) | None => {
+                Err(SessionError::NothingToContinue)
+            }
+        }
     }
 }
 
-const _: () = {
-    const fn send<T: Send>() {}
-    const fn unpin<T: Unpin>() {}
-    send::<Events<'static>>();
-    unpin::<Events<'static>>();
-    send::<Result<Reply, SessionError>>();
-    send::<SessionEvent>();
-};
+/// Asks the agent to continue. A reminder, because the user typed nothing: it does not count as the
+/// user's words.
+fn go_on() -> Message {
+    Message::new(Role::User, vec![SystemReminder::new(CONTINUE).into()])
+}
+
+/// A short line for the user on why nothing was compacted. Events and log have the details.
+fn why_not(error: &CompactionError) -> String {
+    if error.is_nothing_to_compact() {
+        return "there is nothing to compact yet".to_owned();
+    }
+    if let CompactionError::Strategy(failed) = error
+        && let StrategyError::NoRung { .. } = failed.error
+    {
+        return "no strategy could make the thread smaller".to_owned();
+    }
+    error.to_string()
+}

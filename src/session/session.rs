@@ -1,19 +1,25 @@
-//! The session: its state and its getters.
+//! The session: its state, its settings and its getters.
 
 use std::sync::Arc;
 
-use super::{handle::SessionHandle, rules_cache::RulesCache, settings::Settings, shared::Shared};
+use super::{
+    error::SessionError,
+    handle::{SessionHandle, Shared},
+};
 use crate::{
-    auto::{AutoCompactor, Output},
+    auto::{AutoCompactor, Output, Pressure},
     compaction::{Compaction, api::TokenUsageSummary},
-    log::{EventLog, LoggedFacts, TotalUsage},
+    drive::Models,
+    log::{EventLog, TotalUsage},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, Messages, SharedVec, ThreadId,
-        Timestamp, ToolSpec,
+        CheckpointIds, CompactionId, ContextWindow, Message, Messages, Text, ThreadId, Timestamp,
+        Turn,
     },
-    model::Agent,
-    store::Journal,
-    tokens::Calibrated,
+    model::{Agent, AgentModel, Clock, Model, Sleeper, StdClock, StdSleeper, Tools},
+    retention::RetentionPolicy,
+    store::{Archive, Journal},
+    strategy::{CompactionStrategy, Ladder, StrategyRegistry},
+    tokens::{Breakdown, Calibrated},
 };
 
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
@@ -42,8 +48,7 @@ pub struct Session {
     /// The log and its store.
     pub(super) journal: Journal,
     pub(super) settings: Settings,
-    /// The host's tools, then the session's own.
-    pub(super) specs: SharedVec<ToolSpec>,
+    pub(super) tools: Tools,
     /// Decides when to compact.
     pub(super) auto: AutoCompactor,
     /// The compaction in flight. It stays here until its end event was delivered.
@@ -56,10 +61,6 @@ pub struct Session {
     pub(super) in_turn: bool,
     /// Output tokens since the last reminder.
     pub(super) unreminded: u64,
-    /// The facts of all logged messages, computed when a compaction needs them.
-    pub(super) facts: LoggedFacts,
-    /// The standing rules, computed on first use.
-    pub(super) rules: RulesCache,
     pub(super) ids: CheckpointIds,
     /// Time for log entries, in milliseconds; read again after every await that can take long.
     pub(super) at: Timestamp,
@@ -75,6 +76,63 @@ pub struct Session {
     pub(super) shared: Arc<Shared>,
 }
 
+/// The settings that a builder collects, a session keeps and a fork inherits.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) archive: Option<Arc<dyn Archive>>,
+    pub(super) system: Messages,
+    pub(super) reminder: Option<Text>,
+    pub(super) remind_every: Option<u64>,
+    pub(super) strategy: Arc<dyn CompactionStrategy>,
+    /// The strategies that can be chosen by name.
+    pub(super) registry: StrategyRegistry,
+    pub(super) fast: Option<Arc<dyn Model>>,
+    pub(super) retention: Option<RetentionPolicy>,
+    pub(super) rules_in_system_prompt: bool,
+    pub(super) window: Option<ContextWindow>,
+    pub(super) max_output: Option<u64>,
+    pub(super) max_rounds: u32,
+    /// The most tokens of a tool result in the thread.
+    pub(super) max_tool_result: Option<u64>,
+    /// Whether a panic of a tool goes on to the host.
+    pub(super) tool_panics_unwind: bool,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) sleeper: Arc<dyn Sleeper>,
+    pub(super) seed: u64,
+}
+
+impl Settings {
+    /// The models of a compaction.
+    pub(super) fn models<'a>(&'a self, conversation: &'a AgentModel<'_>) -> Models<'a> {
+        let (fast, sleeper) = (self.fast.as_deref(), Some(self.sleeper.as_ref()));
+        Models { conversation: Some(conversation), fast, sleeper }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            archive: None,
+            system: Messages::default(),
+            reminder: None,
+            remind_every: None,
+            strategy: Arc::new(Ladder::default()),
+            registry: StrategyRegistry::default(),
+            fast: None,
+            retention: Some(RetentionPolicy::default()),
+            rules_in_system_prompt: false,
+            window: None,
+            max_output: None,
+            max_rounds: 100,
+            max_tool_result: None,
+            tool_panics_unwind: false,
+            clock: Arc::new(StdClock),
+            sleeper: Arc::new(StdSleeper),
+            seed: 0,
+        }
+    }
+}
+
 impl Session {
     /// Returns a handle that controls the session while a turn borrows it.
     #[must_use]
@@ -84,19 +142,19 @@ impl Session {
 
     /// Shows the handles what the thread is now.
     pub(super) fn show(&mut self) {
-        let usage = self.usage_to_show();
-        self.shared.show(self.messages(), usage);
+        self.shared.lock().messages = self.messages().iter().cloned().collect();
+        self.show_usage();
     }
 
     /// Shows the handles a message that was appended.
     pub(super) fn show_next(&mut self, message: Message) {
-        let usage = self.usage_to_show();
-        self.shared.show_next(message, usage);
+        self.shared.lock().messages.make_mut().push(message);
+        self.show_usage();
     }
 
-    fn usage_to_show(&mut self) -> TokenUsageSummary {
+    fn show_usage(&mut self) {
         self.billed = (self.journal.log().len(), self.billed());
-        self.token_usage()
+        self.shared.lock().usage = self.token_usage();
     }
 
     /// The messages of the next request.
@@ -116,9 +174,134 @@ impl Session {
     pub fn thread_id(&self) -> &ThreadId {
         self.journal.log().thread_id()
     }
+
+    /// The window of the model: from the [builder](super::SessionBuilder::window), else from the
+    /// agent or its model, else from the [table](ContextWindow::for_model) for the model that
+    /// answered last. A refusal of the provider can lower it. `None` if unknown.
+    #[must_use]
+    pub fn window(&self) -> Option<ContextWindow> {
+        self.auto.window(self.host_window())
+    }
+
+    /// The window before any correction from refusals.
+    fn host_window(&self) -> Option<ContextWindow> {
+        self.settings.window.or(self.agent.context_window()).or(self.table_window)
+    }
+
+    /// The tokens of the next request: the larger of the provider's last count plus an estimate of
+    /// what was appended since, and an estimate of the whole request.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, ModelAgent, Session, Turn, Usage, message::StopReason};
+    /// use threadfold::testing::ScriptedModel;
+    ///
+    /// let answer = Message::assistant("Hello!");
+    /// let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(900, 100)));
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new([turn])));
+    /// let mut session = Session::builder(agent).system("Be brief.").build()?;
+    /// assert_eq!(session.context_tokens(), 7, "nobody counted yet");
+    /// block_on(async { session.send("Hi.").await })?;
+    /// assert_eq!(session.context_tokens(), 1_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn context_tokens(&self) -> u64 {
+        self.pressure(0).tokens()
+    }
+
+    /// The tokens billed so far and the context usage.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent.with_window(ContextWindow::new(1_000))).build()?;
+    /// let usage = session.token_usage();
+    /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    #[must_use]
+    pub fn token_usage(&self) -> TokenUsageSummary {
+        TokenUsageSummary::new(self.billed(), self.context_tokens(), self.window())
+    }
+
+    /// What the next request is made of: system prompt, tools, typed text, answers, results by tool,
+    /// summaries and so on. The tokens of the parts sum up to [`context_tokens`](Self::context_tokens).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
+    /// let mut session = Session::builder(agent).system("Be brief.").build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// let breakdown = session.breakdown();
+    /// assert_eq!(breakdown.tokens(), session.context_tokens());
+    /// assert!(breakdown.to_string().contains("system prompt (1)"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn breakdown(&self) -> Breakdown {
+        let counter = self.agent.thread().counter().as_ref();
+        Breakdown::of(&self.request(), counter).scaled_to(self.context_tokens())
+    }
+
+    /// The tokens billed by all events of the log.
+    pub(super) fn billed(&self) -> TotalUsage {
+        let (read, mut billed) = self.billed;
+        let later = self.log().since(read);
+        later.iter().for_each(|logged| billed.record(&logged.event));
+        billed
+    }
+
+    /// Updates the window and the token ratio from an answer.
+    pub(super) fn learn(&mut self, turn: &Turn) {
+        self.table_window = table_window(&turn.message).or(self.table_window);
+        let Some(usage) = turn.usage else { return };
+        let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead());
+        // A count that cannot be of this request is ignored.
+        let _ = self.ratio.learn(estimated, usage.input);
+    }
+
+    /// The context usage of a request without a new prompt; `pending` are the estimated tokens of
+    /// what is appended before it.
+    pub(super) fn pressure(&self, pending: u64) -> Pressure {
+        Pressure {
+            window: self.host_window(),
+            overhead: self.overhead(),
+            pending,
+            output: self.settings.max_output.unwrap_or(0),
+            ..Pressure::of(self.agent.thread())
+        }
+        .calibrated(&self.ratio)
+    }
+
+    /// The context usage before this prompt is appended and sent. A compaction may then remove
+    /// everything else.
+    pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
+        let pending = self.agent.thread().counter().message(prompt);
+        Pressure { newest: 0, ..self.pressure(pending) }
+    }
+
+    /// The error for a request that cannot fit, with the size of each part.
+    pub(super) fn cannot_fit(
+        &self,
+        (floor, tokens, limit): (u64, u64, u64),
+        tried: Option<Text>,
+    ) -> SessionError {
+        let counter = self.agent.thread().counter();
+        let system = self.ratio.scale_up(counter.messages(&self.system_prompt()));
+        let tools = self.ratio.scale_up(counter.tools(self.tools.specs()));
+        let newest = floor.saturating_sub(system.saturating_add(tools));
+        SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried }
+    }
 }
 
-const _: () = {
-    const fn send<T: Send>() {}
-    send::<Session>();
-};
+/// The window of the model that wrote an answer, from the built-in table.
+pub(super) fn table_window(answer: &Message) -> Option<ContextWindow> {
+    ContextWindow::for_model(answer.origin.as_ref()?.model.as_ref()?)
+}

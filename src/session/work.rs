@@ -5,15 +5,20 @@ use std::collections::HashMap;
 use futures::{FutureExt, StreamExt};
 
 use super::{
-    calls::Called, compacting::Order, error::SessionError, event::SessionEvent, events::Emit,
-    input::UserInput, repair::repaired, session::Session,
+    calls::Called,
+    compacting::{Order, stored},
+    error::SessionError,
+    event::SessionEvent,
+    events::Emit,
+    send::UserInput,
+    session::Session,
 };
 use crate::{
     auto::{Input, Output},
     log::Event,
     message::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
-        StopReason, SystemReminder, Text, ToolUse, Turn, Usage, redact::redacted_text,
+        StopReason, SystemReminder, Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, Finished, TurnMachine, TurnStep},
@@ -22,33 +27,19 @@ use crate::{
 /// The result of calls whose turn was cancelled before they finished.
 const CANCELLED: &str = "Cancelled before it was done.";
 
-/// The point at which a request is about to be sent.
-#[derive(Clone, Copy)]
-enum Before<'a> {
-    /// This prompt is appended first.
-    Prompt(&'a Message),
-    /// The thread is sent as it is.
-    Continuing,
-}
-
-/// A request that was too long: the provider refused it, or the answer filled the window.
-enum TooLong {
-    Refused(ModelError),
-    CutOff(Turn),
-}
-
 impl Session {
     /// Runs the input, after what is pending: the end of a dropped turn or compaction, and texts
     /// queued before number `queued_later`. Texts queued meanwhile run last.
     pub(super) async fn work(
         &mut self,
-        input: Option<UserInput>,
+        input: UserInput,
         queued_later: u64,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         if self.compaction.is_some() {
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            self.end_interrupted(emit).boxed().await?;
+            // Its failure was reported by its events.
+            let _ = stored(self.end_interrupted(emit).boxed().await)?;
         }
         if std::mem::take(&mut self.in_turn) {
             // The previous turn was dropped.
@@ -60,9 +51,7 @@ impl Session {
         while let Some(text) = self.shared.next_queued_before(queued_later) {
             self.run_text(text, emit).await?;
         }
-        if let Some(input) = input {
-            self.run_input(input, emit).await?;
-        }
+        self.run_input(input, emit).await?;
         while let Some(text) = self.shared.next_queued() {
             self.run_text(text, emit).await?;
         }
@@ -76,7 +65,7 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         self.answer_open_calls()?;
-        let message = match message.map(|message| repaired(self.agent.thread(), message)) {
+        let message = match message.map(|message| self.agent.thread().repaired(message)) {
             Some(message) if message.content.is_empty() => return Err(SessionError::Blank),
             message => message,
         };
@@ -116,7 +105,7 @@ impl Session {
             // Stamped and with its reminder, so that all of it is counted.
             let message = self.with_reminder(message);
             let message = self.stamped(message);
-            self.guard(Before::Prompt(&message), emit).await?;
+            self.guard(Some(&message), emit).await?;
             self.append(message)?;
         }
         let (mut machine, mut usage) =
@@ -129,7 +118,7 @@ impl Session {
             match machine.step() {
                 TurnStep::CallModel => {
                     if std::mem::replace(&mut recheck, true) {
-                        self.guard(Before::Continuing, emit).await?;
+                        self.guard(None, emit).await?;
                     }
                     let turn = self.call_model(&mut usage, emit).await?;
                     self.tick();
@@ -160,14 +149,16 @@ impl Session {
 
     /// Makes sure that the next request fits: compacts ahead of need, compacts what exceeds the
     /// window, or returns an error.
-    async fn guard(&mut self, before: Before<'_>, emit: &mut Emit) -> Result<(), SessionError> {
+    async fn guard(
+        &mut self,
+        prompt: Option<&Message>,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
         let mut tried = None;
         loop {
-            let (input, next_prompt) = match before {
-                Before::Prompt(prompt) => {
-                    (Input::BeforeSend(self.pressure_before(prompt)), Some(prompt.clone()))
-                }
-                Before::Continuing => (Input::BeforeContinue(self.pressure(0)), None),
+            let input = match prompt {
+                Some(prompt) => Input::BeforeSend(self.pressure_before(prompt)),
+                None => Input::BeforeContinue(self.pressure(0)),
             };
             match self.auto.handle(self.at, input) {
                 None => return Ok(()),
@@ -180,32 +171,33 @@ impl Session {
                 }
                 Some(Output::Compact { reason, target, limit }) => {
                     let needed = reason != CompactionReason::Threshold;
+                    let next_prompt = prompt.cloned();
                     let order = Order { reason, target, limit, next_prompt, strategy: None };
                     let done = self.compact_for(order, emit).await?;
                     self.tick();
                     if !needed {
                         return Ok(());
                     }
-                    tried = done.err().map(|error| self.shown(error.to_string()));
+                    tried = done.err().map(|error| self.journal.shown(error.to_string()));
                 }
             }
         }
     }
 
     /// Appends an answer to the thread.
-    fn take(&mut self, turn: Turn, machine: &mut TurnMachine) -> Result<(), SessionError> {
+    fn take(&mut self, mut turn: Turn, machine: &mut TurnMachine) -> Result<(), SessionError> {
         self.learn(&turn);
-        let turn = self.repaired_turn(turn);
+        if turn.message.role != Role::Assistant {
+            turn.message.make_mut().role = Role::Assistant;
+        }
+        turn.message = self.agent.thread().repaired(turn.message);
         self.count_written(&turn);
         let refused = machine.handle_turn(&turn)?;
         // An empty answer is not appended.
         if !turn.message.content.is_empty() {
             self.append(turn.message)?;
         }
-        match refused {
-            Some(results) => self.append_user(results),
-            None => Ok(()),
-        }
+        refused.map_or(Ok(()), |results| self.append_user(results))
     }
 
     /// Asks the model. If the provider refuses the request as too long, or the window cuts the
@@ -217,16 +209,16 @@ impl Session {
     ) -> Result<Turn, SessionError> {
         loop {
             let mut streamed = String::new();
-            let too_long = match self.ask(&mut streamed, emit).await {
-                Ok(turn) if turn.stop_reason == StopReason::ContextWindowExceeded => {
-                    TooLong::CutOff(turn)
-                }
-                Ok(turn) => return Ok(turn),
-                Err(error) if error.is_overflow() => TooLong::Refused(error),
-                Err(error) => return Err(error.into()),
+            let answer = self.ask(&mut streamed, emit).await;
+            let is_too_long = match &answer {
+                Ok(turn) => turn.stop_reason == StopReason::ContextWindowExceeded,
+                Err(error) => error.is_overflow(),
             };
+            if !is_too_long {
+                return Ok(answer?);
+            }
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            if let Some(turn) = self.make_room(too_long, usage, emit).boxed().await? {
+            if let Some(turn) = self.make_room(answer, usage, emit).boxed().await? {
                 return Ok(turn);
             }
             if !streamed.is_empty() {
@@ -239,33 +231,29 @@ impl Session {
     /// helps.
     async fn make_room(
         &mut self,
-        too_long: TooLong,
+        answer: Result<Turn, ModelError>,
         usage: &mut Usage,
         emit: &mut Emit,
     ) -> Result<Option<Turn>, SessionError> {
         let (now, pressure) = (self.now(), self.pressure(0));
-        let (limit, output) = match &too_long {
-            TooLong::Refused(ModelError {
-                kind: ModelErrorKind::Overflow { limit, output, .. },
-                ..
-            }) => (*limit, *output),
-            TooLong::Refused(_) | TooLong::CutOff(_) => (None, None),
+        let (limit, output) = match &answer {
+            Err(ModelError { kind: ModelErrorKind::Overflow { limit, output, .. }, .. }) => {
+                (*limit, *output)
+            }
+            Ok(_) | Err(_) => (None, None),
         };
         let next = self.auto.handle(now, Input::Overflowed { pressure, limit, output });
         let Some(Output::Compact { reason, target, limit }) = next else {
-            return match too_long {
-                TooLong::Refused(error) => Err(error.into()),
-                TooLong::CutOff(turn) => Ok(Some(turn)),
-            };
+            return Ok(Some(answer?));
         };
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
-        match (self.compact_for(order, emit).await?, too_long) {
-            (Err(_), TooLong::CutOff(turn)) => return Ok(Some(turn)),
-            (Err(failed), TooLong::Refused(_)) => return Err(failed.into()),
-            (Ok(_), TooLong::CutOff(turn)) => *usage += turn.usage.unwrap_or_default(),
-            (Ok(_), TooLong::Refused(_)) => {}
+        match (self.compact_for(order, emit).await?, answer) {
+            (Err(_), Ok(turn)) => return Ok(Some(turn)),
+            (Err(failed), Err(_)) => return Err(failed.into()),
+            (Ok(_), Ok(turn)) => *usage += turn.usage.unwrap_or_default(),
+            (Ok(_), Err(_)) => {}
         }
-        self.guard(Before::Continuing, emit).await?;
+        self.guard(None, emit).await?;
         Ok(None)
     }
 
@@ -315,7 +303,7 @@ impl Session {
     pub(super) fn request(&self) -> Request {
         Request {
             system: self.system_prompt(),
-            tools: self.specs.clone(),
+            tools: self.tools.specs().clone(),
             max_output: self.settings.max_output,
             ..Request::new(self.agent.messages().clone())
         }
@@ -330,19 +318,7 @@ impl Session {
         let last = self.agent.messages().last();
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
-        match turn::refused(&calls, CANCELLED) {
-            Some(message) => self.append_user(message),
-            None => Ok(()),
-        }
-    }
-
-    /// The answer as it may be appended, with the role set to assistant.
-    fn repaired_turn(&self, mut turn: Turn) -> Turn {
-        if turn.message.role != Role::Assistant {
-            turn.message.make_mut().role = Role::Assistant;
-        }
-        turn.message = repaired(self.agent.thread(), turn.message);
-        turn
+        turn::refused(&calls, CANCELLED).map_or(Ok(()), |message| self.append_user(message))
     }
 
     fn with_reminder(&mut self, mut message: Message) -> Message {
@@ -386,24 +362,15 @@ impl Session {
         self.at = self.now();
     }
 
-    /// The line without what the redactor removes.
-    pub(super) fn shown(&self, line: String) -> Text {
-        match &self.settings.redactor {
-            Some(redactor) => redacted_text(&line.into(), redactor.as_ref()),
-            None => line.into(),
-        }
-    }
-
     /// Appends a message to thread and log, both or neither. No other function here does.
     pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        self.rules.invalidate();
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
         // The thread first: its counter may panic, and then both are as before.
         self.agent.push(message.clone());
         self.journal.append(self.at, event)?;
         if self.settings.rules_in_system_prompt {
-            self.read_rules();
+            self.journal.read_rules();
         }
         self.show_next(message);
         Ok(())

@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use super::thread_store::{Loaded, StoreError, ThreadStore};
+use super::{
+    rules_cache::RulesCache,
+    thread_store::{Loaded, StoreError, ThreadStore},
+};
 use crate::{
     compact::Plan,
+    compaction,
     ledger::Ledger,
-    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts, LoggedRules},
-    message::{CompactionId, ThreadId, Timestamp},
+    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange},
+    message::{CompactionId, InvalidValue, Redactor, Text, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
+    strategy::Brief,
 };
 
 /// A log, its store, and the number of stored events.
@@ -40,9 +45,10 @@ pub struct Journal {
     id: Option<LogId>,
     /// Whether an unfinished write may have stored some of its events.
     in_doubt: bool,
-    /// The standing rules, updated when they are needed.
-    rules: LoggedRules,
-    /// The facts of the thread, updated when they are needed.
+    redactor: Option<Arc<dyn Redactor>>,
+    /// The standing rules, redacted.
+    rules: RulesCache,
+    /// The facts of the thread, redacted, updated when they are needed.
     facts: LoggedFacts,
 }
 
@@ -60,7 +66,8 @@ impl Journal {
     #[must_use]
     pub fn new(log: EventLog) -> Self {
         let (rules, facts) = Default::default();
-        Self { log, store: None, stored: 0, id: None, in_doubt: false, rules, facts }
+        let (store, id, redactor) = Default::default();
+        Self { log, store, stored: 0, id, in_doubt: false, redactor, rules, facts }
     }
 
     /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
@@ -139,15 +146,88 @@ impl Journal {
         &self.log
     }
 
-    /// Returns the standing rules, updated with the events since the last call.
-    pub(crate) fn rules(&mut self) -> &Ledger {
-        self.rules.read(&self.log, None);
-        self.rules.ledger()
+    /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact) get
+    /// redacted texts, and rules and facts are read from them; log and thread keep the originals.
+    ///
+    /// ```
+    /// use std::{borrow::Cow, sync::Arc};
+    /// use threadfold::{EventLog, Message, ModelAgent, ProviderThread, testing::ScriptedModel};
+    /// use threadfold::{drive::Conversation, message::Redactor, store::Journal};
+    ///
+    /// #[derive(Debug)]
+    /// struct Keys;
+    ///
+    /// impl Redactor for Keys {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("sk-123", "[key]").into()
+    ///     }
+    /// }
+    ///
+    /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// agent.push(Message::user("The key is sk-123."));
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?)).with_redactor(Arc::new(Keys));
+    /// let conversation = Conversation::new(&mut agent, &mut journal);
+    /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
+        let (rules, facts) = Default::default();
+        Self { redactor: Some(redactor), rules, facts, ..self }
     }
 
-    /// Returns the facts of the thread, updated with the events since the last call.
+    pub(crate) fn redactor(&self) -> Option<&Arc<dyn Redactor>> {
+        self.redactor.as_ref()
+    }
+
+    /// Returns the text without what the redactor removes, if there is one.
+    pub(crate) fn shown(&self, text: impl Into<Text>) -> Text {
+        compaction::shown(text.into(), self.redactor.as_deref())
+    }
+
+    /// Returns the brief as strategies see it.
+    pub(crate) fn redacted(&self, brief: &Brief) -> Brief {
+        self.redactor.as_ref().map_or_else(|| brief.clone(), |one| brief.redacted(one.as_ref()))
+    }
+
+    /// The standing rules, redacted.
+    pub(crate) fn rules(&self) -> &Ledger {
+        self.rules.ledger(&self.log, self.redactor.as_deref())
+    }
+
+    /// Reads the rules at once, for a caller that needs them after every event.
+    pub(crate) fn read_rules(&mut self) {
+        self.rules.read(&self.log, self.redactor.as_deref());
+    }
+
+    /// Adds the rules of a host that the log does not hold yet, revoked or not.
+    pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
+        let mut known = Ledger::default();
+        for logged in &self.log {
+            if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
+                // A text that was refused as a rule when it was logged is refused again.
+                let _ = known.add(text);
+            }
+        }
+        for text in rules {
+            if known.find(text).is_none() {
+                known.add(text)?;
+                // The change of a rule always fits.
+                let _ =
+                    self.append(at, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_read_rules(&self) -> bool {
+        self.rules.is_read(&self.log)
+    }
+
+    /// The facts of all messages of the log, redacted.
     pub(crate) fn facts(&mut self, options: &AuditOptions) -> Arc<Facts> {
-        self.facts.of(&self.log, options, None)
+        self.facts.of(&self.log, options, self.redactor.as_deref())
     }
 
     /// Returns the events that are not stored yet; none if there is no store.
@@ -172,6 +252,7 @@ impl Journal {
     ///
     /// As [`EventLog::append`]. The log is then unchanged.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
+        self.rules.invalidate();
         self.log.append(at, event)
     }
 
@@ -203,6 +284,7 @@ impl Journal {
     ///
     /// As [`EventLog::undo`]. The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
+        self.rules.invalidate();
         self.log.undo(at, id)
     }
 

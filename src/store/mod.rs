@@ -46,6 +46,7 @@ mod lease_store;
 mod memory;
 mod memory_archive;
 mod plain_file;
+mod rules_cache;
 mod run_store;
 mod thread_store;
 mod visible;

@@ -1,6 +1,9 @@
 //! Shortens a text to a token limit by omitting its middle.
 
-use crate::tokens::TokenCounter;
+use crate::{
+    message::{ContentBlock, TextBlock, ToolResult},
+    tokens::TokenCounter,
+};
 
 /// Token limit for each text beside the thread: the focus and the next prompt. Every request
 /// repeats them, so a long paste must not inflate all requests.
@@ -26,6 +29,40 @@ pub(crate) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String 
         }
         kept -= (kept / 16).max(1);
     }
+}
+
+/// Returns the result with the head and the tail of its texts, so that they have at most this many
+/// tokens together, and a note; `None` if it is short enough. Each text keeps the same share.
+pub(crate) fn clip_result(
+    result: &ToolResult,
+    most: u64,
+    counter: &dyn TokenCounter,
+    can_recall: bool,
+) -> Option<ToolResult> {
+    let texts = || result.content.iter().filter_map(ContentBlock::as_text);
+    let tokens = texts().map(|text| counter.text(text)).fold(0, u64::saturating_add);
+    if tokens <= most {
+        return None;
+    }
+    let share = |text: &str| {
+        let share = u128::from(counter.text(text)) * u128::from(most) / u128::from(tokens);
+        u64::try_from(share).unwrap_or(most)
+    };
+    let content = result.content.iter().map(|block| {
+        let ContentBlock::Text(whole) = block else { return block.clone() };
+        let text = clip(&whole.text, share(&whole.text), counter).into();
+        TextBlock { text, extra: whole.extra.clone() }.into()
+    });
+    let mut content: Vec<ContentBlock> = content.collect();
+    let bytes: usize = texts().map(|text| text.len()).sum();
+    let mut note = format!("[This result has {bytes} bytes, so its middle is left out.");
+    if can_recall {
+        let id = serde_json::Value::from(result.tool_use_id.as_str());
+        note.push_str(&format!(" To read all of it call recall with {{\"call\":{id}}}."));
+    }
+    note.push(']');
+    content.push(ContentBlock::text(note));
+    Some(ToolResult { content, ..result.clone() })
 }
 
 /// The last character border at or before an offset.

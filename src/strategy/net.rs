@@ -18,7 +18,7 @@ use super::{
     snapshot::Snapshot,
     trim_tool_results::TrimToolResults,
 };
-use crate::message::{ModelError, Text, Turn, Usage};
+use crate::message::{CompactionReason, ModelError, Text, Turn, Usage};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
@@ -35,7 +35,8 @@ impl Net {
         Self { strategy, limit, last_resort: false }
     }
 
-    /// Returns the strategy with trimming and a digest as its fallback.
+    /// Returns the strategy with trimming and a digest as its fallback, which it has in any case
+    /// where the request does not fit.
     pub(crate) fn with_last_resort(self) -> Self {
         Self { last_resort: true, ..self }
     }
@@ -52,7 +53,7 @@ impl CompactionStrategy for Net {
             brief: brief.clone(),
             limit: self.limit,
             strategy: self.strategy.name().into(),
-            last_resort: self.last_resort,
+            last_resort: self.last_resort || is_needed(&brief.reason),
             state: State::Running {
                 attempt: panic_guard::begin(self.strategy.as_ref(), thread, brief),
                 usage: Usage::default(),
@@ -61,6 +62,17 @@ impl CompactionStrategy for Net {
         };
         attempt.advance();
         Box::new(attempt)
+    }
+}
+
+/// Whether the request cannot go out without a compaction for this reason.
+fn is_needed(reason: &CompactionReason) -> bool {
+    match reason {
+        CompactionReason::Overflow | CompactionReason::ModelSwitch => true,
+        CompactionReason::Threshold
+        | CompactionReason::Manual { .. }
+        | CompactionReason::AgentTool
+        | CompactionReason::Background => false,
     }
 }
 

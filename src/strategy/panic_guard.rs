@@ -93,7 +93,8 @@ impl StoredStep {
     }
 }
 
-fn panic_message(payload: &(dyn Any + Send)) -> Text {
+/// The message of a panic, if it has one.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Text {
     let literal = payload.downcast_ref::<&str>().copied();
     let message = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     message.unwrap_or("no message").into()

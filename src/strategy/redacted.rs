@@ -5,7 +5,9 @@ use super::{
     contract::{Proposal, Rung, StrategyError},
     run_error::RunError,
 };
-use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
+use crate::message::{
+    ModelError, ModelErrorKind, Redactor, StopReason, Text, redact::redacted_text,
+};
 
 impl Proposal {
     /// Returns the proposal with what it says of failures redacted.
@@ -16,6 +18,33 @@ impl Proposal {
 }
 
 impl StrategyError {
+    /// The kind of an error as a constant, without any text of the error.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::NeedsModel => "needs_model",
+            Self::NothingToCompact { .. } => "nothing_to_compact",
+            Self::TooLong { .. } => "too_long",
+            Self::Model(error) => match error.kind {
+                ModelErrorKind::Overflow { .. } => "overflow",
+                ModelErrorKind::Retryable { .. } => "retryable",
+                ModelErrorKind::Authentication => "authentication",
+                ModelErrorKind::Refused => "refused",
+                ModelErrorKind::NoModel => "no_model",
+                ModelErrorKind::Other => "model",
+            },
+            Self::BlankSummary { .. } => "blank_summary",
+            Self::CalledTool { .. } => "called_tool",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Plan(_) => "plan",
+            Self::Rejected(_) => "rejected",
+            Self::KeepsTooLittle(_) => "keeps_too_little",
+            Self::Run(_) => "run",
+            Self::NoRung { .. } => "no_rung",
+            Self::TooManyCalls { .. } => "too_many_calls",
+            Self::Panicked { .. } => "panicked",
+        }
+    }
+
     /// Returns the error with every text from a model, a provider or a strategy redacted.
     pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
         let text = |text: &Text| redacted_text(text, redactor);

@@ -337,7 +337,8 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
 fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let name = strategy.name();
     let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
-    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    let journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    let mut journal = journal.with_redactor(Arc::new(Secrets));
     for message in thread() {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         agent.push(message);
@@ -359,8 +360,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let mut conversation = Conversation::new(&mut agent, &mut journal)
         .with_context(system.into(), tools.to_vec().into())
         .with_window(Some(ContextWindow::new(60_000)))
-        .with_archive(&archive)
-        .with_redactor(&Secrets);
+        .with_archive(&archive);
     let models = Models { conversation: Some(&model), ..Models::default() };
     let mut observe = |event: drive::DriveEvent<'_>| seen.push(format!("{event:?}"));
     let done = traced(
@@ -427,11 +427,12 @@ fn a_compaction_beside_the_conversation_says_no_secret_whatever_the_strategy_is(
 fn calls_and_results_still_belong_to_each_other() {
     let messages = thread();
     let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
-    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    let journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    let mut journal = journal.with_redactor(Arc::new(Secrets));
     for message in &messages {
         agent.push(message.clone());
     }
-    let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Secrets);
+    let conversation = Conversation::new(&mut agent, &mut journal);
     let snapshot = conversation.snapshot();
     let violations = threadfold::legality::violations(&messages);
     assert_eq!(threadfold::legality::violations(snapshot.messages()), violations);

@@ -1,27 +1,29 @@
-//! What comes into the thread, in the form in which every provider takes it back.
+//! Repairs a message before it is appended to a thread.
 //!
-//! Models answer with nothing, with white space, with one id for two calls; persons send nothing
-//! too. In the thread that would make every request from then on illegal.
+//! Models answer with nothing, with white space, or with one id for two calls, and users send empty
+//! text. In the thread, such a message would make every later request illegal.
 
 use std::slice;
 
+use super::thread::Thread;
 use crate::{
     compact::legality::{self, repair_numbered},
-    log::Thread,
     message::{ContentBlock, Message, Role, Text},
 };
 
-/// Returns a message as it may stand behind these, without blocks if nothing of it may. One that is
-/// in order is the same handle.
-pub(super) fn repaired(thread: &Thread, message: Message) -> Message {
-    // Almost every message begins a turn and answers nothing, so nothing before it matters.
-    let begins_turn = thread.messages().last().is_none_or(|before| before.role != message.role);
-    let answers = message.role != Role::Assistant && !thread.open_calls().is_empty();
-    let alone = slice::from_ref(&message);
-    if begins_turn && !answers && legality::violations(alone).is_empty() {
-        return message;
+impl Thread {
+    /// Returns the message as it may be appended to this thread, without blocks if nothing of it may
+    /// be. A message that is in order is the same handle.
+    pub(crate) fn repaired(&self, message: Message) -> Message {
+        // Almost every message begins a turn and answers nothing, so nothing before it matters.
+        let begins_turn = self.messages().last().is_none_or(|before| before.role != message.role);
+        let answers = message.role != Role::Assistant && !self.open_calls().is_empty();
+        let alone = slice::from_ref(&message);
+        if begins_turn && !answers && legality::violations(alone).is_empty() {
+            return message;
+        }
+        repaired_round(self.messages(), message)
     }
-    repaired_round(thread.messages(), message)
 }
 
 fn repaired_round(thread: &[Message], message: Message) -> Message {
@@ -85,7 +87,7 @@ mod tests {
         ]);
         for message in [answer(vec![call("a")]), Message::assistant("So."), Message::user("Stop.")]
         {
-            assert!(repaired(&thread, message.clone()).ptr_eq(&message));
+            assert!(thread.repaired(message.clone()).ptr_eq(&message));
         }
     }
 
@@ -100,14 +102,14 @@ mod tests {
             (Message::new(Role::User, vec![result("a")]), Message::new(Role::User, Vec::new())),
         ];
         for (message, expected) in rows {
-            assert_eq!(repaired(&thread, message), expected);
+            assert_eq!(thread.repaired(message), expected);
         }
     }
 
     #[test]
     fn two_calls_of_one_id_get_two() {
         let thread = Thread::from_iter([Message::user("Read.")]);
-        let repaired_round = repaired(&thread, answer(vec![call("a"), call("a")]));
+        let repaired_round = thread.repaired(answer(vec![call("a"), call("a")]));
         assert_eq!(repaired_round, answer(vec![call("a"), call("a-2")]));
     }
 
@@ -118,7 +120,7 @@ mod tests {
         let rounds = [[Message::user("Read.")].as_slice(), &round(), &round(), &round()].concat();
         let thread = Thread::from_iter(rounds[..6].iter().cloned());
         let message = results();
-        assert!(repaired(&thread, message.clone()).ptr_eq(&message));
+        assert!(thread.repaired(message.clone()).ptr_eq(&message));
     }
 
     #[test]
@@ -126,7 +128,7 @@ mod tests {
         let calls = ["a", "b"].map(|id| answer(vec![call(id)]));
         let thread = Thread::from_iter([Message::user("Read.")].into_iter().chain(calls));
         let message = Message::new(Role::User, vec![result("a"), result("b")]);
-        assert!(repaired(&thread, message.clone()).ptr_eq(&message));
+        assert!(thread.repaired(message.clone()).ptr_eq(&message));
     }
 
     #[test]
@@ -157,7 +159,7 @@ mod tests {
             let thread = Thread::from_iter(before.clone());
             for message in &all {
                 let (looked, whole) =
-                    (repaired(&thread, message.clone()), repaired_round(&before, message.clone()));
+                    (thread.repaired(message.clone()), repaired_round(&before, message.clone()));
                 assert_eq!(looked, whole, "{before:?}");
             }
         }
@@ -178,6 +180,6 @@ mod tests {
         ]));
         let found = ServerToolResult::new("s1", "found", Json::default());
         let message = answer(vec![found.into(), ContentBlock::text("Found.")]);
-        assert!(repaired(&thread, message.clone()).ptr_eq(&message));
+        assert!(thread.repaired(message.clone()).ptr_eq(&message));
     }
 }

@@ -1,0 +1,90 @@
+//! The tools that a request offers to the model.
+
+use std::{
+    panic::{AssertUnwindSafe, resume_unwind},
+    sync::Arc,
+};
+
+use futures::FutureExt;
+
+use super::tool::{Tool, ToolContext, ToolOutput};
+use crate::{
+    message::{SharedVec, Text, ToolSpec, ToolUse},
+    strategy::panic_message,
+};
+
+/// The tools of a host, and those that the driver itself answers. No two have the same name.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    host: Vec<Arc<dyn Tool>>,
+    /// The specs of the host's tools in their order, then those of the driver's own.
+    specs: SharedVec<ToolSpec>,
+}
+
+impl Tools {
+    /// Returns the tools, or the name that two of them have.
+    pub(crate) fn new(host: Vec<Arc<dyn Tool>>, own: &[ToolSpec]) -> Result<Self, Text> {
+        let specs: Vec<ToolSpec> =
+            host.iter().map(|tool| tool.spec()).chain(own.iter().cloned()).collect();
+        let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
+        names.sort_unstable();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        match pairs.find(|(one, other)| one == other) {
+            Some((name, _)) => Err((*name).clone()),
+            None => Ok(Self { host, specs: specs.into() }),
+        }
+    }
+
+    pub(crate) fn host(&self) -> &[Arc<dyn Tool>] {
+        &self.host
+    }
+
+    /// The specs of the driver's own tools.
+    pub(crate) fn own(&self) -> Vec<ToolSpec> {
+        self.specs.iter().skip(self.host.len()).cloned().collect()
+    }
+
+    pub(crate) fn specs(&self) -> &SharedVec<ToolSpec> {
+        &self.specs
+    }
+
+    /// Whether a tool has this name.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.specs.iter().any(|spec| spec.name == *name)
+    }
+
+    /// The host's tool of this name.
+    pub(crate) fn host_tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let index = self.specs.iter().position(|spec| spec.name == *name)?;
+        self.host.get(index)
+    }
+
+    /// Calls a tool of the host. A tool that fails, panics or does not exist, and input that is not
+    /// JSON, give an error result. If `unwinds`, a panic goes on to the caller instead.
+    pub(crate) async fn call(
+        &self,
+        call: &ToolUse,
+        context: &ToolContext<'_>,
+        unwinds: bool,
+    ) -> ToolOutput {
+        if let Err(error) = call.input.json() {
+            return ToolOutput::error(format!("The input of the call cannot be read: {error}."));
+        }
+        let Some(tool) = self.host_tool(&call.name) else {
+            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let (name, names) = (&call.name, names.join(", "));
+            return ToolOutput::error(format!("There is no tool {name}; there are {names}."));
+        };
+        // Called through the `Arc`, the future would be boxed twice. A tool may panic before it
+        // returns its future, so that is made inside.
+        let called = async { tool.as_ref().call(call, context).await };
+        match AssertUnwindSafe(called).catch_unwind().await {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) => ToolOutput::error(error.to_string()),
+            Err(panic) if unwinds => resume_unwind(panic),
+            Err(panic) => {
+                ToolOutput::error(format!("The tool panicked: {}.", panic_message(&*panic)))
+            }
+        }
+    }
+}
