@@ -1,4 +1,4 @@
-//! The machine that says when: the soft trigger, and the hard check before every request.
+//! Decides when to compact: the soft trigger, and the hard check before every request.
 
 use super::{
     learned::Learned,
@@ -11,14 +11,15 @@ use crate::{
     strategy::{Breaker, BreakerOptions},
 };
 
-/// After the last refusal that a turn may have, the thread is compacted to this part of the usual
-/// target: the next refusal would end the turn.
+/// Before the last attempt of a turn, the thread is compacted to the usual target divided by this,
+/// because another refusal would end the turn.
 const LAST_TRY: u64 = 64;
 
-/// Tokens beside the floor that the last try leaves at least: a summary of one line, with its marks.
+/// The tokens above the floor that the last attempt keeps at least: enough for a summary of one
+/// line.
 const SUMMARY_LINE: u64 = 100;
 
-/// Says when to compact. See the [module](super) for the two checks.
+/// Decides when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
 pub struct AutoCompactor {
     policy: AutoPolicy,
@@ -26,13 +27,13 @@ pub struct AutoCompactor {
     breaker: Breaker,
     request: NextRequest,
     learned: Learned,
-    /// Whether the host was told that nobody knows the window.
+    /// Whether the notice about the unknown window was given.
     announced: bool,
     /// The window of the last request, to notice a smaller model.
     window: Option<ContextWindow>,
 }
 
-/// What was tried for the request at hand.
+/// The attempts to make room for the next request.
 ///
 /// | state | input | next state | output |
 /// |---|---|---|---|
@@ -43,23 +44,24 @@ pub struct AutoCompactor {
 /// | any | the turn ended | `Due`, nothing tried | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextRequest {
-    /// It has not gone out. So many compactions were tried because it did not fit, and so many
-    /// because the provider refused it.
+    /// It was not sent yet. The numbers count the compactions that were tried for it: because it
+    /// did not fit, and because the provider refused it.
     Due { forced: u32, refused: u32 },
-    /// It went out after that with so many tokens by the estimate, and nothing was heard of it yet.
+    /// It was sent after these compactions, with this many estimated tokens. The provider has not
+    /// answered or refused it yet.
     Sent { forced: u32, refused: u32, tokens: u64 },
 }
 
-/// What the machine is told.
+/// An event that the machine reacts to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input {
     /// A prompt is about to be appended and sent.
     BeforeSend(Pressure),
-    /// Tool results were appended, and the agent is about to go on.
+    /// Tool results were appended, and the next request is about to be sent.
     BeforeContinue(Pressure),
-    /// A turn is over, however it ended: with an answer, an error, or by the user's wish. A new one
-    /// has all its tries again.
+    /// A turn ended: with an answer, with an error, or because it was aborted. The next turn has
+    /// all its attempts again.
     TurnEnded(Pressure),
     /// The provider refused the request as too long.
     Overflowed {
@@ -82,14 +84,14 @@ pub enum Input {
         /// Why.
         reason: CompactionReason,
     },
-    /// A compaction came to nothing.
+    /// A compaction failed or was cancelled.
     Failed {
         /// Why it was tried.
         reason: CompactionReason,
     },
 }
 
-/// What the machine says.
+/// What the driver should do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
@@ -97,18 +99,20 @@ pub enum Output {
     Compact {
         /// Why.
         reason: CompactionReason,
-        /// The most tokens that the thread should have afterwards: the policy's target, or more
-        /// where that is out of reach. `None` where no window is known.
+        /// The size of the thread to aim for, in tokens: the policy's target, or more if that
+        /// cannot be reached. `None` if the window is unknown.
         target: Option<u64>,
-        /// The most tokens that the thread may have for the compaction to help at all: with more the
-        /// request does not fit, or the trigger fires again at once. `None` where any gain helps.
+        /// The largest size of the thread, in tokens, with which the compaction helps. If the
+        /// thread stays larger, the request does not fit, or the trigger fires again at once.
+        /// `None` if any reduction helps.
         limit: Option<u64>,
     },
-    /// Tell the person who watches.
+    /// Show this notice to the user.
     Notify(Notice),
     /// The request cannot be sent, and no compaction helps.
     CannotFit {
-        /// The tokens of the smallest request: system prompt, tools, newest turn, what comes.
+        /// The tokens of the smallest possible request: system prompt, tools, the text that the
+        /// user typed last, and what is appended before the request.
         floor: u64,
         /// The tokens of the request as it is.
         tokens: u64,
@@ -117,13 +121,14 @@ pub enum Output {
     },
 }
 
-/// What a person should know about automatic compaction.
+/// A notice about automatic compaction for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Two compactions did not bring the context under the threshold, or what no compaction can take
-    /// is over it by itself. The soft trigger rests until the context is under the threshold for
-    /// another reason or a person compacts; in the latter case, until that part is smaller.
+    /// Two compactions in a row left the context over the threshold, or what no compaction can
+    /// remove exceeds it alone. In the first case the soft trigger rests until the context is under
+    /// the threshold for another reason, or the user compacts; in the second, until that part is
+    /// smaller.
     Suspended {
         /// The tokens of the next request.
         tokens: u64,
@@ -137,8 +142,8 @@ pub enum Notice {
         /// When the pause ends.
         until: Timestamp,
     },
-    /// Nobody knows the window of the model. Nothing is compacted ahead of need until the host names
-    /// it or the provider refuses a request; the refusal is learnt from.
+    /// The window of the model is unknown. Nothing is compacted ahead of need until the host names
+    /// a window or a refusal of the provider shows one.
     UnknownWindow,
 }
 
@@ -181,7 +186,8 @@ impl AutoCompactor {
         &self.policy
     }
 
-    /// Follows another policy from now on. What was learnt and tried stays.
+    /// Follows another policy from now on. Limits learnt from refusals stay, and so do the attempts
+    /// for the next request.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy};
@@ -206,8 +212,8 @@ impl AutoCompactor {
         (self.learned, self.announced) = (Learned::default(), false);
     }
 
-    /// The window of the model: what the host thinks it is, or what its provider stated in a refusal
-    /// where that is less. A provider that answered a longer request since is believed again.
+    /// The window of the model: the smaller one of the host's and the one that a refusal stated.
+    /// The stated one is forgotten when the provider answers a longer request.
     ///
     /// ```
     /// use threadfold::{
@@ -301,16 +307,17 @@ impl AutoCompactor {
             return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
-        // Where nothing comes below a limit that only refusals taught, anything smaller may fit.
+        // A limit that is known only from refusals may be wrong. If no compaction can reach it, any
+        // smaller request may still be accepted.
         let smaller = pressure.tokens().saturating_sub(1).min(believed);
         let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, believed);
         let limit = if is_doubtful { smaller } else { limit };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
-    /// Whether a request that is too long goes out all the same, because only a doubtful number says
-    /// so and nothing else helps. If it is too long the provider refuses it, and a wrong number must
-    /// not end a thread.
+    /// Whether to send a request although it seems too long, because the number that says so is
+    /// doubtful and nothing else helps. If the number is right, the provider refuses the request; a
+    /// wrong number must not end a thread.
     fn doubts(
         &self,
         now: Timestamp,
@@ -320,17 +327,17 @@ impl AutoCompactor {
         believed: u64,
     ) -> bool {
         let tried = forced >= self.policy.max_reactive;
-        // A count that compacting does not bring down, against an estimate that fits.
+        // The estimate fits, and compactions do not reduce the provider's count.
         let counted =
             (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
-        // A limit that only refusals taught: once a turn it is asked whether it holds.
+        // The limit is known only from refusals, so one request in each turn tests it.
         let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
         let hopeless = tried || (nothing_goes && pressure.floor() > limit);
         counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
     }
 
-    /// The pressure with what refusals taught, and the tokens that fit by what the host thinks the
-    /// window is.
+    /// The pressure, corrected by what refusals showed, and the tokens that fit the window of the
+    /// host.
     fn known(&self, pressure: Pressure) -> (Pressure, u64) {
         let known = self.learned.known(pressure);
         let host = Pressure { window: pressure.window, ..known };
@@ -350,7 +357,7 @@ impl AutoCompactor {
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
 
-    /// The thread grew since the last request went out, so that was answered.
+    /// Notes that the last request was answered if the thread has grown since it was sent.
     fn answered(&mut self, pressure: &Pressure) {
         self.learned.answered(pressure);
         if let NextRequest::Sent { tokens, .. } = self.request
@@ -360,8 +367,8 @@ impl AutoCompactor {
         }
     }
 
-    /// The provider refused the request. What it stated is learnt; where it stated nothing, the size
-    /// that it refused is.
+    /// Makes room after a refusal. The limit that the provider stated is learnt, or, if it stated
+    /// none, the size that it refused.
     fn overflowed(
         &mut self,
         pressure: Pressure,
@@ -373,7 +380,7 @@ impl AutoCompactor {
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
         let (pressure, believed) = self.known(pressure);
-        // What was refused does not fit, whatever the window is thought to be.
+        // A request of this size was just refused, so even a larger window does not make it fit.
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, believed));
         let limit = room.map_or(too_long, |room| room.min(too_long));
@@ -381,7 +388,7 @@ impl AutoCompactor {
             self.request;
         self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
         let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
-        // The last try: nobody says how much is too much, so little stays.
+        // The last attempt: the true limit is unknown, so the target is made very small.
         let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
         if let Output::Compact { target: Some(target), .. } = &mut output
             && is_last

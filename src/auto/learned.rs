@@ -5,23 +5,24 @@ use std::collections::BTreeSet;
 use super::pressure::Pressure;
 use crate::message::ContextWindow;
 
-/// What refusals of one model showed.
+/// Limits that refusals of one model showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Learned {
     /// The most tokens that fit, as a refusal stated.
     stated: Option<u64>,
-    /// The sizes that were refused where nobody knows the window, less one.
+    /// One token less than each size that was refused while the window was unknown.
     refused: BTreeSet<u64>,
-    /// Tokens that the provider reserves for the answer, where it said.
+    /// The tokens that the provider reserves for the answer, if it stated them.
     output: Option<u64>,
-    /// The window that the host thinks the model has; another one is another model.
+    /// The window that the host named when these limits were learnt. Another window means another
+    /// model, for which they do not hold.
     of: Option<ContextWindow>,
     /// What the provider had counted before the refusal.
     counted: Option<u64>,
 }
 
 impl Learned {
-    /// The window: what the host thinks, or what was learnt where that is less.
+    /// The smaller one of the host's window and the learnt limit.
     pub(super) fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
         let limit = self.limit().filter(|_| self.of == thought).map(ContextWindow::new);
         let thought = thought.filter(|window| window.tokens() > 0);
@@ -34,8 +35,8 @@ impl Learned {
         Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
     }
 
-    /// Takes a refusal: the limit and the reserve that it stated, or the tokens that fit at most,
-    /// reserve included, by the size of what it refused.
+    /// Learns from a refusal: the limit and the reserve that it stated. If it stated no limit,
+    /// `at_most` is used: the most tokens, reserve included, that can fit if this size did not.
     pub(super) fn refused(
         &mut self,
         pressure: &Pressure,
@@ -56,8 +57,8 @@ impl Learned {
         (self.of, self.counted) = (pressure.window, pressure.reported);
     }
 
-    /// Forgets a stated limit that the provider's own count of an answered request contradicts. Such
-    /// counts may be wrong, so sizes that were refused stay until a longer request was
+    /// Forgets a stated limit that the provider's own count of an answered request contradicts.
+    /// Such counts may be wrong, so sizes that were refused stay until a longer request was
     /// [answered](Self::held).
     pub(super) fn answered(&mut self, pressure: &Pressure) {
         let is_new = pressure.reported != self.counted;
@@ -65,7 +66,8 @@ impl Learned {
         self.stated = self.stated.filter(|limit| answered.is_none_or(|tokens| tokens <= *limit));
     }
 
-    /// Forgets the sizes that were refused and are smaller than this one, which was not.
+    /// Forgets refused sizes that are smaller than this one, because a request of this size was
+    /// answered.
     pub(super) fn held(&mut self, tokens: u64) {
         self.refused.retain(|limit| *limit >= tokens);
     }

@@ -1,4 +1,4 @@
-//! What a host decides about automatic compaction.
+//! The settings of automatic compaction.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +26,9 @@ pub struct AutoPolicy {
     pub threshold: Threshold,
     /// The size to which a compaction brings the context.
     pub target: Target,
-    /// Tokens of the window that are kept for the answer, at least: a request that asks for a longer
-    /// answer (`max_output`), or a provider that reserves more, has that much kept. The threshold is
-    /// a share of the rest.
+    /// Tokens of the window that are kept for the answer, at least: a request that asks for a
+    /// longer answer (`max_output`), or a provider that reserves more, has that much kept. The
+    /// threshold is a share of the rest.
     pub output_reserve: u64,
     /// How long the soft trigger is quiet after a success, in milliseconds.
     pub cooldown_ms: u64,
@@ -152,19 +152,19 @@ impl AutoPolicy {
         tokens >= level
     }
 
-    /// Whether the soft trigger goes by estimates where nobody counts.
+    /// Whether the soft trigger uses estimates while no provider has reported a count.
     pub(super) fn estimates(&self) -> bool {
         matches!(self.threshold, Threshold::MessagesOver(_))
             || self.unknown_usage == UnknownUsage::Estimate
     }
 
-    /// Whether the soft trigger fires however much is taken out of the thread.
+    /// Whether the context would be over the threshold even if everything removable were removed.
     pub(super) fn is_hopeless(&self, pressure: &Pressure) -> bool {
         let least = Pressure { reported: Some(0), since: 0, thread: pressure.newest, ..*pressure };
         self.is_over(&least)
     }
 
-    /// From how many tokens of a whole request on the soft trigger fires.
+    /// The size of a request, in tokens, from which the soft trigger fires.
     pub(super) fn level(&self, pressure: &Pressure) -> Option<u64> {
         let room = self.room(pressure)?;
         Some(match self.threshold {
@@ -183,8 +183,8 @@ impl AutoPolicy {
     pub(super) fn goal(&self, pressure: &Pressure, fits: u64) -> Goal {
         let floor = pressure.floor();
         let room = self.room(pressure).unwrap_or(u64::MAX).min(fits);
-        // At or over the threshold the trigger would fire again at once. Where the floor is over the
-        // threshold already, what fits has to do.
+        // At or over the threshold the trigger would fire again at once. Where the floor is over
+        // the threshold already, what fits has to do.
         let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
         let most = if floor < silent { silent } else { fits };
         let wanted = match self.target {

@@ -1,4 +1,4 @@
-//! How full a context is.
+//! Measures how full a context is.
 
 use crate::{
     log::{ContextCount, Thread},
@@ -6,8 +6,8 @@ use crate::{
     tokens::Calibrated,
 };
 
-/// A count that no known window holds and so many times the estimate is wrong: not even a text whose
-/// every byte is a token is estimated that low.
+/// A provider's count is taken for wrong if it exceeds the window and is more than this many times
+/// the estimate. Even a text in which every byte is a token has a higher estimate.
 const MAX_OFF: u64 = 4;
 
 /// How full the context is, in tokens: what a provider counted, and what is estimated.
@@ -15,24 +15,24 @@ const MAX_OFF: u64 = 4;
 /// Estimates are the caller's, calibrated if it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// What fits, where it is known: zero is as good as unknown. Without it nothing is too long.
+    /// The window of the model. `None` and zero mean that it is unknown: then nothing is too long.
     pub window: Option<ContextWindow>,
     /// Prompt and answer of the last call, as the provider counted them; `None` if it said nothing
-    /// since the thread was last rewritten. A count of more than four times the estimate is taken for
-    /// none unless the window holds it: the answer came, so its request was shorter.
+    /// since the thread was last rewritten. A count of more than four times the estimate is taken
+    /// for none unless the window holds it: the answer came, so its request was shorter.
     pub reported: Option<u64>,
-    /// Estimate of what came into the thread after that call.
+    /// Estimate of the messages that were appended after that call.
     pub since: u64,
     /// Estimate of the whole thread.
     pub thread: u64,
     /// Estimate of system prompt and tools.
     pub overhead: u64,
-    /// Estimate of what comes into the thread before the next request.
+    /// Estimate of the message that is appended before the next request.
     pub pending: u64,
     /// Tokens that the next request reserves for its answer: its `max_output`, 0 for none.
     pub output: u64,
-    /// Estimate of what no compaction can take out of the thread: what the user typed last and the
-    /// calls that are open. Results count with what trimming leaves of them.
+    /// Estimate of what no compaction can remove from the thread: the text that the user typed last
+    /// and the open calls. Results count with the size to which they can be trimmed.
     pub newest: u64,
 }
 
@@ -44,8 +44,8 @@ impl Pressure {
             ContextCount::Reported(tokens) => Some(tokens),
             ContextCount::Estimated(_) | ContextCount::Unknown => None,
         };
-        // Results can be trimmed and answered rounds can be summarized, so only the last message that
-        // the user typed cannot be removed.
+        // Results can be trimmed and answered rounds can be summarized, so only the last message
+        // that the user typed cannot be removed.
         let typed = thread.messages().iter().rposition(Message::is_typed);
         Self {
             reported,
@@ -76,8 +76,8 @@ impl Pressure {
         self.thread.saturating_add(self.overhead).saturating_add(self.pending)
     }
 
-    /// Returns the same without a count that cannot be right, such as one that adds up all calls.
-    /// Without an estimate to hold against it every count is believed.
+    /// Drops a count that cannot be right, such as the sum of all calls. If there is no estimate to
+    /// compare with, every count is kept.
     pub(super) fn believed(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
         let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
@@ -88,8 +88,8 @@ impl Pressure {
         }
     }
 
-    /// Returns the same with its estimates in the tokens that the provider reports, where it counts
-    /// more than is estimated. What was reported stays, and so does the window.
+    /// Scales the estimates up by the ratio of reported to estimated tokens, if the provider counts
+    /// more than was estimated. Reported counts and the window stay.
     ///
     /// ```
     /// use threadfold::{auto::Pressure, tokens::Calibrated};
@@ -111,7 +111,8 @@ impl Pressure {
         }
     }
 
-    /// The tokens that are left for the thread in a request of so many, beside what stands around it.
+    /// The part of a request of this size that is left for the thread, after system prompt, tools
+    /// and the pending message.
     pub(super) fn of_thread(&self, request: u64) -> u64 {
         request.saturating_sub(self.overhead).saturating_sub(self.pending)
     }
