@@ -12,6 +12,8 @@
 )]
 
 mod databases;
+#[cfg(feature = "tls")]
+mod encryption;
 mod kills;
 mod suites;
 mod support;

@@ -1,6 +1,6 @@
 //! The conformance suites, and what they cannot see.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use threadfold::{
     Message,
@@ -37,6 +37,15 @@ fn the_archive_conforms() {
 fn the_leases_conform() {
     let Some(server) = server() else { return };
     suite(conformance::leases(|| Box::new(open(&server.database()))));
+}
+
+#[test]
+fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
+    let Some(server) = server() else { return };
+    let store = Arc::new(open(&server.database()));
+    let worked = run(conformance::workers(store)).unwrap_or_else(|breach| panic!("{breach}"));
+    println!("{worked:?}");
+    assert!(worked.refused > 20 && worked.turns > 300 && worked.threads > 190, "{worked:?}");
 }
 
 #[test]

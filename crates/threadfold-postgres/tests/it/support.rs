@@ -3,7 +3,7 @@
 use std::{
     env,
     fmt::Display,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
@@ -29,9 +29,11 @@ pub(crate) const CHILD: &str = "THREADFOLD_POSTGRES_CHILD";
 pub(crate) struct Server {
     address: String,
     /// Holds `root.crt`, the authority of the server's certificate, if there is one.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only encryption needs it"))]
     pub(crate) folder: String,
-    _process: Child,
-    input: ChildStdin,
+    process: Child,
+    /// `None` only while it is dropped.
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
@@ -47,10 +49,10 @@ impl Server {
         output.read_line(&mut line).unwrap();
         if let Some((address, folder)) = line.trim_end().split_once(' ') {
             let (address, folder) = (address.to_owned(), folder.to_owned());
-            return Some(Self { address, folder, _process: process, input, output });
+            return Some(Self { address, folder, process, input: Some(input), output });
         }
-        let mut why = String::new();
-        process.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+        let output = process.wait_with_output().unwrap();
+        let why = String::from_utf8_lossy(&output.stderr);
         assert!(env::var("THREADFOLD_REQUIRE_POSTGRES").is_err(), "{why}");
         eprintln!("skipped: {}", why.trim_end());
         None
@@ -70,10 +72,17 @@ impl Server {
 
     /// Stops the server at once, and starts it again.
     pub(crate) fn crash(&mut self) {
-        self.input.write_all(b"crash\n").unwrap();
+        self.input.as_mut().unwrap().write_all(b"crash\n").unwrap();
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         assert_eq!(line, "started\n");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.process.wait();
     }
 }
 
@@ -152,7 +161,13 @@ pub(crate) fn texts(store: &PostgresStore, thread: &str) -> Vec<String> {
 
 /// Runs one test of this program in a process of its own, with this in [`CHILD`].
 pub(crate) fn child(test: &str, input: &str) -> Child {
+    child_with(test, input, &[])
+}
+
+/// The same with further variables.
+pub(crate) fn child_with(test: &str, input: &str, variables: &[(&str, &str)]) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "--nocapture", test]).env(CHILD, input);
+    command.envs(variables.iter().copied());
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
