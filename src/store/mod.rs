@@ -7,7 +7,7 @@
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
 //! | a chunked run between two model calls | [`RunStore`] | [`MemoryStore`] |
 //!
-//! The package `threadfold-sqlite` implements all four on a database.
+//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all four on a database.
 //!
 //! # Logs
 //!
@@ -59,5 +59,5 @@ pub use lease_store::{LeaseStore, Leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 pub use run_store::RunStore;
-pub use thread_store::{Loaded, StoreError, ThreadStore, check_places};
+pub use thread_store::{Loaded, StoreError, ThreadStore, check_places, event_lines, stored_event};
 pub use visible::{Hit, Visible};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::lease::Lease;
 use crate::{
-    log::{EventLog, LogError, LogId, LoggedEvent, TornTail},
+    log::{EventLog, LogError, LogId, LogReadOptions, LoggedEvent, TornTail},
     message::{BatchId, CompactionId, Text, ThreadId},
 };
 
@@ -307,6 +307,59 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
     Ok(())
 }
 
+/// Returns the lines by which a store of text keeps events: the JSON of each, in order. Their `seq`s
+/// ([`check_places`]) and their lengths are checked first.
+///
+/// ```
+/// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::event_lines};
+///
+/// let event = Event::MessageAppended(Message::user("hi"));
+/// let lines = event_lines(5, &[LoggedEvent { seq: 5, at: Timestamp(7), event }])?;
+/// assert!(lines[0].starts_with(r#"{"seq":5,"at":7,"#));
+/// # Ok::<(), threadfold::store::StoreError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`StoreError::Place`], [`StoreError::TooLong`], and [`StoreError::Medium`] if an event of the host
+/// has no JSON.
+pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
+    check_places(expected_len, events)?;
+    let limit = LogReadOptions::default().max_line_bytes;
+    let line = |event: &LoggedEvent| {
+        let line = serde_json::to_string(event);
+        let line = line.map_err(|error| StoreError::medium("an event", error))?;
+        check_size(event.seq, line.len() as u64, limit)?;
+        Ok(line)
+    };
+    events.iter().map(line).collect()
+}
+
+fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
+    if bytes <= limit { Ok(()) } else { Err(StoreError::TooLong { seq, bytes, limit }) }
+}
+
+/// Returns the event of a stored line. `place` is the table or file, for errors.
+///
+/// ```
+/// use threadfold::{log::LogError, store::{StoreError, stored_event}};
+///
+/// let error = stored_event("events", 3, "hi").unwrap_err();
+/// assert!(matches!(error, StoreError::Unreadable { source: LogError::NotAnEvent { .. }, .. }));
+/// ```
+///
+/// # Errors
+///
+/// [`StoreError::Unreadable`] if the line is no event.
+pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, StoreError> {
+    serde_json::from_str(line).map_err(|error| {
+        // As the line of a file of this log, whose first line is a header.
+        let (line, reason) = (seq.saturating_add(2), error.to_string().into());
+        let source = LogError::NotAnEvent { line, reason };
+        StoreError::Unreadable { place: place.into(), source }
+    })
+}
+
 /// Checks that the stored log has the id and the length that the caller expects.
 pub(super) fn check_log(
     thread: &ThreadId,
@@ -374,3 +427,15 @@ macro_rules! forward {
 forward!(&S, Box<S>, Arc<S>);
 
 const _: Option<Box<dyn ThreadStore>> = None;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_beyond_the_limit_is_refused() {
+        assert!(check_size(3, 10, 10).is_ok());
+        let refused = check_size(3, 11, 10).unwrap_err();
+        assert!(matches!(refused, StoreError::TooLong { seq: 3, bytes: 11, limit: 10 }));
+    }
+}

@@ -29,6 +29,14 @@ fn our_leases_and_runs_conform() {
 }
 
 #[test]
+fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
+    let worked = block_on(conformance::workers(Arc::new(MemoryStore::default())));
+    let worked = worked.unwrap_or_else(|breach| panic!("{breach}"));
+    println!("{worked:?}");
+    assert!(worked.refused > 20 && worked.turns > 300 && worked.threads > 190, "{worked:?}");
+}
+
+#[test]
 fn broken_leases_are_caught() {
     let laws = [
         Law::OneWorkerHolds,
@@ -42,6 +50,13 @@ fn broken_leases_are_caught() {
         let breach = outcome.expect_err(&law.to_string());
         assert_eq!(breach.law, law, "{breach}");
     }
+}
+
+#[test]
+fn workers_that_write_late_are_caught() {
+    let broken = Arc::new(BrokenLeases::new(Law::LateWriteIsRefused));
+    let breach = block_on(conformance::workers(broken)).unwrap_err();
+    assert_eq!(breach.law, Law::LateWriteIsRefused, "{breach}");
 }
 
 /// A session of a worker that has just acquired the thread.

@@ -76,6 +76,7 @@ fn names_use_no_word_that_the_glossary_refuses() {
         "src",
         "crates/threadfold-core/src",
         "crates/threadfold-edl/src",
+        "crates/threadfold-postgres/src",
         "crates/threadfold-sqlite/src",
         "crates/threadfold-wire/src",
     ] {

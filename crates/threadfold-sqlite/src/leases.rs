@@ -7,7 +7,7 @@ use threadfold::{
     async_trait,
     log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{Lease, LeaseStore, StoreError, lease_end},
+    store::{Lease, LeaseStore, StoreError, event_lines, lease_end},
 };
 
 use crate::{
@@ -81,7 +81,7 @@ impl LeaseStore for SqliteStore {
             None => Expected::Length(expected_len),
         };
         let (lease, place) = (lease.clone(), self.database.place().clone());
-        let lines = threads::lines(&place, expected, events)?;
+        let lines = event_lines(expected.len(), events)?;
         let appended = self.database.write(move |writing| {
             check(writing, &lease)?;
             threads::append(writing, &place, &lease.thread, expected, &lines)

@@ -3,9 +3,9 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 use threadfold::{
     EventLog, ThreadStore, async_trait,
-    log::{LogError, LogId, LogReadOptions, LoggedEvent},
+    log::{LogError, LogId, LoggedEvent},
     message::{Text, ThreadId},
-    store::{Loaded, StoreError, check_places},
+    store::{Loaded, StoreError, event_lines, stored_event},
 };
 
 use crate::{
@@ -97,7 +97,7 @@ async fn append_free(
     expected: Expected,
     events: &[LoggedEvent],
 ) -> Result<(), StoreError> {
-    let (thread, lines) = (thread.clone(), lines(database.place(), expected, events)?);
+    let (thread, lines) = (thread.clone(), event_lines(expected.len(), events)?);
     let place = database.place().clone();
     let appended = database.write(move |writing| {
         leases::check_free(writing, &thread)?;
@@ -106,26 +106,12 @@ async fn append_free(
     appended.await
 }
 
-/// Returns the lines to store. Their places are checked first.
-pub(crate) fn lines(
-    place: &Text,
-    expected: Expected,
-    events: &[LoggedEvent],
-) -> Result<Vec<String>, StoreError> {
-    let (Expected::Length(length) | Expected::Log(_, length)) = expected;
-    check_places(length, events)?;
-    let limit = LogReadOptions::default().max_line_bytes;
-    let line = |event: &LoggedEvent| {
-        let line = serde_json::to_string(event);
-        let line = line.map_err(|error| StoreError::medium(place.clone(), error))?;
-        check_size(event.seq, line.len() as u64, limit)?;
-        Ok(line)
-    };
-    events.iter().map(line).collect()
-}
-
-fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
-    if bytes <= limit { Ok(()) } else { Err(StoreError::TooLong { seq, bytes, limit }) }
+impl Expected {
+    /// Returns the number of events.
+    pub(crate) fn len(self) -> u64 {
+        let (Self::Length(len) | Self::Log(_, len)) = self;
+        len
+    }
 }
 
 /// Appends lines, if the stored log is the expected one.
@@ -214,12 +200,7 @@ fn events(
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let (seq, line) = (row.get::<_, u64>(0)?, row.get_ref(1)?.as_str()?);
-        let event: LoggedEvent = serde_json::from_str(line).map_err(|error| {
-            // As the line of a file of this log, whose first line is a header.
-            let (line, reason) = (seq.saturating_add(2), error.to_string().into());
-            unreadable(place, LogError::NotAnEvent { line, reason })
-        })?;
-        events.push(event);
+        events.push(stored_event(place, seq, line)?);
     }
     Ok(events)
 }
@@ -233,16 +214,4 @@ pub(crate) fn delete(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(),
 
 fn unreadable(place: &Text, source: LogError) -> StoreError {
     StoreError::Unreadable { place: place.clone(), source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_beyond_the_limit_is_refused() {
-        assert!(check_size(3, 10, 10).is_ok());
-        let refused = check_size(3, 11, 10).unwrap_err();
-        assert!(matches!(refused, StoreError::TooLong { seq: 3, bytes: 11, limit: 10 }));
-    }
 }

@@ -6,7 +6,7 @@
 //! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
 //! | [`WireFormat`](crate::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
-//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], and [`store`] |
+//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
 //! | [`Archive`](crate::store::Archive) | [`archive`] |
 //! | [`CompactionStrategy`](crate::strategy::CompactionStrategy) | [`strategy`](strategy()) |
 //! | [`RunStore`](crate::store::RunStore) | [`runs`] |
@@ -22,10 +22,12 @@ mod model;
 mod outcome;
 mod provider_thread;
 mod runs;
+mod simulated;
 mod store;
 mod strategy;
 mod threads;
 mod wire_format;
+mod workers;
 
 pub use archive::archive;
 pub use law::{Breach, Law};
@@ -36,3 +38,4 @@ pub use runs::runs;
 pub use store::{failing_store, store};
 pub use strategy::strategy;
 pub use wire_format::wire_format;
+pub use workers::{Worked, workers};

@@ -50,6 +50,15 @@ fn the_leases_conform() {
 }
 
 #[test]
+fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
+    let folder = Folder::new();
+    let worked = block_on(conformance::workers(Arc::new(open(&folder))));
+    let worked = worked.unwrap_or_else(|breach| panic!("{breach}"));
+    println!("{worked:?}");
+    assert!(worked.refused > 20 && worked.turns > 300 && worked.threads > 190, "{worked:?}");
+}
+
+#[test]
 fn the_runs_conform() {
     let folder = Folder::new();
     let runs = block_on(conformance::runs(|| Box::new(open(&folder))));

@@ -1,0 +1,162 @@
+//! `PostgresArchive`: the archive in the same database.
+
+use threadfold::{
+    async_trait,
+    message::{CompactionId, ThreadId},
+    store::{Archive, Hit, Lease, StoreError, Visible, check_entries},
+    strategy::ArchiveEntry,
+};
+use tokio_postgres::Row;
+
+use crate::store::{PostgresStore, integer};
+
+/// An archive in a Postgres database, from [`PostgresStore::archive`].
+///
+/// A search reads the entries of the thread and ranks them by [`Visible::search`], like an archive
+/// in memory.
+///
+/// ```
+/// use threadfold::message::{Batch, BatchId, CompactionId, ThreadId};
+/// use threadfold::{store::{Archive, Visible}, strategy::ArchiveEntry};
+/// use threadfold_postgres::PostgresStore;
+///
+/// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
+/// # let body = async {
+/// let archive = PostgresStore::open(&address).await?.archive();
+/// let (thread, id): (ThreadId, _) = ("doc-archive".parse()?, CompactionId(1));
+/// let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "We read a.txt."));
+/// archive.write(&thread, id, &[entry]).await?;
+/// let hits = archive.search(&thread, "A.TXT", 10, &Visible::from_iter([id])).await?;
+/// assert_eq!(hits.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # };
+/// # tokio::runtime::Runtime::new()?.block_on(body)
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresArchive {
+    store: PostgresStore,
+    lease: Option<Lease>,
+}
+
+impl PostgresArchive {
+    pub(crate) fn new(store: PostgresStore) -> Self {
+        Self { store, lease: None }
+    }
+
+    /// Returns the archive of a worker that has this lease. As soon as the lease is lost,
+    /// [`write`](Archive::write) and [`delete`](Archive::delete) return
+    /// [`StoreError::LeaseLost`] and change nothing. Otherwise a worker that slept could replace
+    /// the entries of the next one, whose compaction has the same number.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use threadfold::message::{CompactionId, ThreadId, Timestamp};
+    /// use threadfold::store::{Archive, LeaseStore, StoreError};
+    /// use threadfold_postgres::PostgresStore;
+    ///
+    /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
+    /// # let body = async {
+    /// let store = PostgresStore::open(&address).await?;
+    /// let (thread, ten): (ThreadId, _) = ("doc-leased".parse()?, Duration::from_secs(10));
+    /// # store.erase(&thread).await?;
+    /// let lease = store.acquire_lease(&thread, "worker-1", Timestamp(0), ten).await?;
+    /// let archive = store.archive().leased(lease);
+    /// archive.write(&thread, CompactionId(1), &[]).await?;
+    ///
+    /// store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten).await?;
+    /// let late = archive.write(&thread, CompactionId(1), &[]).await;
+    /// assert!(matches!(late, Err(StoreError::LeaseLost { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # };
+    /// # tokio::runtime::Runtime::new()?.block_on(body)
+    /// ```
+    #[must_use]
+    pub fn leased(self, lease: Lease) -> Self {
+        Self { lease: Some(lease), ..self }
+    }
+
+    /// Replaces the entries of a compaction by these lines.
+    async fn replace(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        lines: &[String],
+    ) -> Result<(), StoreError> {
+        // The lease of another thread has another fence, so it counts as lost.
+        let fence = self.lease.as_ref().map(|lease| lease.fence);
+        let write = "SELECT threadfold.write_entries($1, $2, $3, $4, $5)";
+        let (name, held) = (thread.as_str(), fence.map(integer));
+        let written = self
+            .store
+            .row(write, &[&name, &fence.is_some(), &held, &key(compaction), &lines])
+            .await?;
+        match (self.store.column::<Option<&str>>(&written, 0)?, fence) {
+            (Some(_), Some(fence)) => Err(StoreError::LeaseLost { thread: thread.clone(), fence }),
+            (None, _) | (_, None) => Ok(()),
+        }
+    }
+
+    async fn entries(&self, thread: &ThreadId) -> Result<Vec<ArchiveEntry>, StoreError> {
+        let client = self.store.client().await?;
+        let failed = |error| self.store.failed(error);
+        let stored = "SELECT entry FROM threadfold.entries WHERE thread = $1 \
+                      ORDER BY compaction, number";
+        let stored = client.prepare_cached(stored).await.map_err(failed)?;
+        let rows = client.query(&stored, &[&thread.as_str()]).await.map_err(failed)?;
+        rows.iter().map(|row| self.entry(row)).collect()
+    }
+
+    fn entry(&self, row: &Row) -> Result<ArchiveEntry, StoreError> {
+        let entry = serde_json::from_str(self.store.column(row, 0)?);
+        entry.map_err(|error| StoreError::medium(self.store.place().clone(), error))
+    }
+}
+
+#[async_trait]
+impl Archive for PostgresArchive {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<(), StoreError> {
+        check_entries(compaction, entries)?;
+        let lines: Result<Vec<String>, _> = entries.iter().map(serde_json::to_string).collect();
+        let place = self.store.place();
+        let lines = lines.map_err(|error| StoreError::medium(place.clone(), error))?;
+        self.replace(thread, compaction, &lines).await
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &Visible,
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
+        Ok(visible.list(&self.entries(thread).await?))
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &Visible,
+    ) -> Result<Vec<Hit>, StoreError> {
+        Ok(visible.search(&self.entries(thread).await?, query, limit))
+    }
+
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
+        self.replace(thread, compaction, &[]).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let delete = "WITH gone AS (DELETE FROM threadfold.entries WHERE thread = $1) SELECT 1";
+        self.store.row(delete, &[&thread.as_str()]).await?;
+        Ok(())
+    }
+}
+
+/// Returns the number of a compaction as Postgres stores it: an integer with a sign.
+fn key(compaction: CompactionId) -> i64 {
+    compaction.0.cast_signed()
+}

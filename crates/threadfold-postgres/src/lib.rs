@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod archive;
+mod leases;
+mod open;
+mod runs;
+mod schema;
+mod store;
+mod threads;
+
+pub use archive::PostgresArchive;
+pub use open::OpenError;
+pub use store::PostgresStore;

@@ -1,0 +1,171 @@
+//! `PostgresStore`: threads, leases and runs in one database.
+
+use std::io;
+
+use deadpool_postgres::{Client, Pool};
+use threadfold::{
+    message::{Text, ThreadId},
+    store::StoreError,
+};
+use tokio_postgres::{Row, types::ToSql};
+
+use crate::{
+    archive::PostgresArchive,
+    open::{self, OpenError, reason},
+};
+
+/// A store of threads, leases and runs in a Postgres database, for many machines.
+///
+/// - An append is one statement, and is on the server's disk when its future is ready. A crash
+///   leaves all of its events or none.
+/// - Event lines are stored as text, byte for byte.
+/// - A clone uses the same pool of connections.
+/// - The futures need a runtime of tokio. One that is dropped after its first poll may still be
+///   carried out.
+///
+/// ```
+/// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
+/// use threadfold_postgres::PostgresStore;
+///
+/// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
+/// # let body = async {
+/// // let address = "postgres://me:secret@localhost/agents";
+/// let (store, mut log) = (PostgresStore::open(&address).await?, EventLog::new("doc-store".parse()?));
+/// # store.erase(log.thread_id()).await?;
+/// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+/// store.append(log.thread_id(), 0, log.events()).await?;
+///
+/// let elsewhere = PostgresStore::open(&address).await?;
+/// assert_eq!(elsewhere.load(log.thread_id()).await?.log, log);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # };
+/// # tokio::runtime::Runtime::new()?.block_on(body)
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresStore {
+    pool: Pool,
+    /// The host and the name of the database, for errors.
+    place: Text,
+}
+
+impl PostgresStore {
+    /// Opens the database at this address, and creates or migrates the schema `threadfold` in it;
+    /// processes that do this at once wait for each other. The address has the form
+    /// `postgres://user:password@host:port/database?parameters`, or that of libpq's key words.
+    ///
+    /// With `sslmode=require` the connections are encrypted, and the server's certificate must be
+    /// one that the system trusts, or the file that `SSL_CERT_FILE` names; this needs the feature
+    /// `tls`. With any other `sslmode` they are not encrypted.
+    ///
+    /// The future may be dropped. The database is then migrated or not.
+    ///
+    /// ```
+    /// use threadfold_postgres::{OpenError, PostgresStore};
+    ///
+    /// let opened = PostgresStore::open("mysql://localhost");
+    /// let opened = tokio::runtime::Runtime::new()?.block_on(opened);
+    /// assert!(matches!(opened, Err(OpenError::Address { .. })));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    pub async fn open(address: &str) -> Result<Self, OpenError> {
+        let (pool, place) = open::open(address).await?;
+        Ok(Self { pool, place })
+    }
+
+    /// Returns an archive in the same database.
+    ///
+    /// ```
+    /// use threadfold::store::{Archive, Visible};
+    /// use threadfold_postgres::PostgresStore;
+    ///
+    /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
+    /// # let body = async {
+    /// let archive = PostgresStore::open(&address).await?.archive();
+    /// assert_eq!(archive.list(&"doc-new".parse()?, &Visible::default()).await?, []);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # };
+    /// # tokio::runtime::Runtime::new()?.block_on(body)
+    /// ```
+    #[must_use]
+    pub fn archive(&self) -> PostgresArchive {
+        PostgresArchive::new(self.clone())
+    }
+
+    /// Removes everything that the database holds of a thread, in one transaction: log, archive,
+    /// run and lease. The server's vacuum and its write-ahead log keep the bytes for a while, and
+    /// its backups longer.
+    ///
+    /// The future may be dropped. The thread is then removed or not.
+    ///
+    /// ```
+    /// use threadfold::store::ThreadStore;
+    /// use threadfold_postgres::PostgresStore;
+    ///
+    /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
+    /// # let body = async {
+    /// let store = PostgresStore::open(&address).await?;
+    /// store.erase(&"doc-erased".parse()?).await?;
+    /// assert!(store.load(&"doc-erased".parse()?).await?.log.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # };
+    /// # tokio::runtime::Runtime::new()?.block_on(body)
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let delete = "SELECT threadfold.delete_thread($1, true)";
+        self.row(delete, &[&thread.as_str()]).await?;
+        Ok(())
+    }
+
+    /// Returns the host and the name of the database, for errors.
+    pub(crate) fn place(&self) -> &Text {
+        &self.place
+    }
+
+    /// Carries out a statement that returns one row.
+    pub(crate) async fn row(
+        &self,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, StoreError> {
+        let client = self.client().await?;
+        let prepared =
+            client.prepare_cached(statement).await.map_err(|error| self.failed(error))?;
+        client.query_one(&prepared, parameters).await.map_err(|error| self.failed(error))
+    }
+
+    /// Returns a column of a row.
+    pub(crate) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
+        &self,
+        row: &'a Row,
+        index: usize,
+    ) -> Result<T, StoreError> {
+        row.try_get(index).map_err(|error| self.failed(error))
+    }
+
+    /// Takes a connection of the pool.
+    pub(crate) async fn client(&self) -> Result<Client, StoreError> {
+        self.pool.get().await.map_err(|error| self.medium(reason(&error)))
+    }
+
+    pub(crate) fn failed(&self, error: tokio_postgres::Error) -> StoreError {
+        self.medium(reason(&error))
+    }
+
+    fn medium(&self, reason: String) -> StoreError {
+        StoreError::medium(self.place.clone(), io::Error::other(reason))
+    }
+}
+
+/// Returns a number as Postgres stores it: an integer with a sign. Greater ones become the greatest,
+/// which no log and no clock reaches.
+pub(crate) fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

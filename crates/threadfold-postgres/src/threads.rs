@@ -1,0 +1,175 @@
+//! Logs: `ThreadStore` for `PostgresStore`.
+
+use futures::TryStreamExt;
+use threadfold::{
+    EventLog, ThreadStore, async_trait,
+    log::{LogId, LoggedEvent},
+    message::{ThreadId, Timestamp},
+    store::{Lease, Loaded, StoreError, event_lines, stored_event},
+};
+use tokio_postgres::{Row, types::ToSql};
+
+use crate::store::{PostgresStore, integer};
+
+/// What an append expects of the stored log.
+pub(crate) struct Expected {
+    /// The fence of the lease; `None` if no worker has the thread.
+    pub(crate) fence: Option<u64>,
+    /// The id of the log; the outer `None` if it does not matter.
+    pub(crate) log: Option<Option<LogId>>,
+    /// The number of events.
+    pub(crate) len: u64,
+}
+
+#[async_trait]
+impl ThreadStore for PostgresStore {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let expected = Expected { fence: None, log: None, len: expected_len };
+        append(self, thread, &expected, events).await
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let expected = Expected { fence: None, log: Some(log), len: expected_len };
+        append(self, thread, &expected, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        let (events, id) = events(self, thread, 0).await?;
+        let mut log = EventLog::new(thread.clone());
+        for event in events {
+            let unreadable =
+                |source| StoreError::Unreadable { place: self.place().clone(), source };
+            log.append_logged(event).map_err(unreadable)?;
+        }
+        let mut loaded = Loaded::new(log);
+        loaded.id = id;
+        Ok(loaded)
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        Ok(events(self, thread, seq).await?.0)
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        let client = self.client().await?;
+        let names = client.query("SELECT thread FROM threadfold.logs ORDER BY thread", &[]).await;
+        let name = |row: &Row| {
+            let thread = self.column::<&str>(row, 0)?.parse();
+            thread.map_err(|error| StoreError::medium(self.place().clone(), error))
+        };
+        names.map_err(|error| self.failed(error))?.iter().map(name).collect()
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let delete = "SELECT threadfold.delete_thread($1, false)";
+        self.row(delete, &[&thread.as_str()]).await?;
+        Ok(())
+    }
+}
+
+/// Appends events, if lease and log are the expected ones. It is one statement, so it is one
+/// transaction and one round trip.
+pub(crate) async fn append(
+    store: &PostgresStore,
+    thread: &ThreadId,
+    expected: &Expected,
+    events: &[LoggedEvent],
+) -> Result<(), StoreError> {
+    let lines = event_lines(expected.len, events)?;
+    let id = expected.log.flatten().map(|id| id.to_string());
+    let append = "SELECT * FROM threadfold.append($1, $2, $3, $4, $5, $6)";
+    let (fence, has_id) = (expected.fence.map(integer), expected.log.is_some());
+    let (name, len) = (thread.as_str(), integer(expected.len));
+    let appended = store.row(append, &[&name, &fence, &has_id, &id, &len, &lines]).await?;
+    let (outcome, found) =
+        (store.column(&appended, 0)?, store.column::<Option<i64>>(&appended, 1)?);
+    match outcome {
+        None => Ok(()),
+        Some("conflict") => {
+            let found = found.unwrap_or_default().unsigned_abs();
+            Err(StoreError::Conflict { expected: expected.len, found })
+        }
+        Some("other log") => {
+            let found = log_id(store, &appended, 2)?;
+            Err(StoreError::OtherLog {
+                thread: thread.clone(),
+                expected: expected.log.flatten(),
+                found,
+            })
+        }
+        Some(_) => Err(refused(store, thread, expected.fence, &appended, 3)?),
+    }
+}
+
+/// Returns the error of a thread that another worker has, or of a lease that was lost. The columns
+/// of the other lease begin at `column`.
+pub(crate) fn refused(
+    store: &PostgresStore,
+    thread: &ThreadId,
+    fence: Option<u64>,
+    row: &Row,
+    column: usize,
+) -> Result<StoreError, StoreError> {
+    match fence {
+        Some(fence) => Ok(StoreError::LeaseLost { thread: thread.clone(), fence }),
+        None => Ok(StoreError::Held { lease: lease(store, thread, row, column)? }),
+    }
+}
+
+/// Reads a lease from three columns.
+pub(crate) fn lease(
+    store: &PostgresStore,
+    thread: &ThreadId,
+    row: &Row,
+    column: usize,
+) -> Result<Lease, StoreError> {
+    Ok(Lease {
+        thread: thread.clone(),
+        worker: store.column::<&str>(row, column)?.into(),
+        fence: store.column::<i64>(row, column + 1)?.unsigned_abs(),
+        expires: Timestamp(store.column::<i64>(row, column + 2)?.unsigned_abs()),
+    })
+}
+
+/// Returns the events from this `seq` on, and the id of their log, as of one point in time.
+async fn events(
+    store: &PostgresStore,
+    thread: &ThreadId,
+    from: u64,
+) -> Result<(Vec<LoggedEvent>, Option<LogId>), StoreError> {
+    let failed = |error| store.failed(error);
+    let client = store.client().await?;
+    let stored = "SELECT seq, event, (SELECT log FROM threadfold.logs WHERE thread = $1) \
+                  FROM threadfold.events WHERE thread = $1 AND seq >= $2 ORDER BY seq";
+    let stored = client.prepare_cached(stored).await.map_err(failed)?;
+    let (name, from) = (thread.as_str(), integer(from));
+    let parameters: [&(dyn ToSql + Sync); 2] = [&name, &from];
+    let rows = client.query_raw(&stored, parameters).await.map_err(failed)?;
+    let mut rows = std::pin::pin!(rows);
+    let (mut events, mut id) = (Vec::new(), None);
+    while let Some(row) = rows.try_next().await.map_err(failed)? {
+        if events.is_empty() {
+            id = log_id(store, &row, 2)?;
+        }
+        let seq = store.column::<i64>(&row, 0)?.unsigned_abs();
+        events.push(stored_event(store.place(), seq, store.column(&row, 1)?)?);
+    }
+    Ok((events, id))
+}
+
+fn log_id(store: &PostgresStore, row: &Row, column: usize) -> Result<Option<LogId>, StoreError> {
+    let Some(id) = store.column::<Option<&str>>(row, column)? else { return Ok(None) };
+    let id = id.parse().map_err(|error| StoreError::medium(store.place().clone(), error))?;
+    Ok(Some(id))
+}

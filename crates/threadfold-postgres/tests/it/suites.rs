@@ -1,0 +1,171 @@
+//! The conformance suites, and what they cannot see.
+
+use std::{sync::Arc, time::Duration};
+
+use threadfold::{
+    Message,
+    log::{LogError, LoggedEvent},
+    message::{Batch, BatchId, CompactionId, Timestamp},
+    store::{Archive, LeaseStore, RunStore, StoreError, ThreadStore, Visible, event_lines},
+    strategy::{ArchiveEntry, CompactionRun, RunOptions},
+    testing::{FailingStore, conformance},
+};
+use threadfold_postgres::PostgresArchive;
+
+use crate::support::{append, execute, id, open, rows, run, said, server, suite, texts};
+
+const TEN: Duration = Duration::from_secs(10);
+
+#[test]
+fn the_store_conforms() {
+    let Some(server) = server() else { return };
+    suite(conformance::store(|| Box::new(open(&server.database()))));
+    let failing = |place: usize| {
+        let store = || FailingStore::new(open(&server.database()), [None, Some(place)]);
+        (place <= 3).then(|| Box::new(store()) as _)
+    };
+    suite(conformance::failing_store(failing));
+}
+
+#[test]
+fn the_archive_conforms() {
+    let Some(server) = server() else { return };
+    suite(conformance::archive(|| Box::new(open(&server.database()).archive())));
+}
+
+#[test]
+fn the_leases_conform() {
+    let Some(server) = server() else { return };
+    suite(conformance::leases(|| Box::new(open(&server.database()))));
+}
+
+#[test]
+fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
+    let Some(server) = server() else { return };
+    let store = Arc::new(open(&server.database()));
+    let worked = run(conformance::workers(store)).unwrap_or_else(|breach| panic!("{breach}"));
+    println!("{worked:?}");
+    assert!(worked.refused > 20 && worked.turns > 300 && worked.threads > 190, "{worked:?}");
+}
+
+#[test]
+fn the_runs_conform() {
+    let Some(server) = server() else { return };
+    suite(conformance::runs(|| Box::new(open(&server.database()))));
+}
+
+#[test]
+fn lines_are_stored_byte_for_byte() {
+    let Some(server) = server() else { return };
+    let address = server.database();
+    let odd = r#"{"seq":0,"at":7,"event":{"painted":{"b":1.0,"a":[1e2,"\u00e4\u0000"]}}}"#;
+    let odd: LoggedEvent = serde_json::from_str(odd).unwrap();
+    let events = [odd, said(1, "a\n\r\"\\\u{0}\u{2028}\u{1f600}"), said(2, "")];
+    append(&open(&address), "t", &events).unwrap();
+    let stored = rows(&address, "SELECT event FROM threadfold.events ORDER BY seq");
+    assert_eq!(stored, event_lines(0, &events).unwrap());
+    assert!(stored[0].contains(r#"{"b":1.0,"a":[1e2,"\u00e4\u0000"]}"#), "{}", stored[0]);
+}
+
+#[test]
+fn threads_are_listed_by_their_bytes() {
+    let Some(server) = server() else { return };
+    let store = open(&server.database());
+    for name in ["b", "B", "a-b", "aa", "a_b", "A"] {
+        append(&store, name, &[said(0, "hi")]).unwrap();
+    }
+    let names = ["A", "B", "a-b", "a_b", "aa", "b"].map(id);
+    assert_eq!(run(store.list()).unwrap(), names);
+}
+
+#[test]
+fn a_row_that_is_no_event_or_is_missing_is_an_error() {
+    let Some(server) = server() else { return };
+    let address = server.database();
+    let events: Vec<_> = (0..4).map(|seq| said(seq, "hi")).collect();
+    let store = open(&address);
+    append(&store, "broken", &events).unwrap();
+    append(&store, "gap", &events).unwrap();
+    let change = "UPDATE threadfold.events SET event = 'hi' WHERE thread = 'broken' AND seq = 2;
+                  DELETE FROM threadfold.events WHERE thread = 'gap' AND seq = 1";
+    execute(&address, change);
+    let load = |thread: &str| match run(store.load(&id(thread))) {
+        Err(StoreError::Unreadable { source, .. }) => source,
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(load("broken"), LogError::NotAnEvent { line: 4, .. }));
+    assert_eq!(load("gap"), LogError::Seq { expected: 1, found: 2 });
+}
+
+#[test]
+fn of_many_appends_at_once_one_is_stored_whole() {
+    let Some(server) = server() else { return };
+    let address = server.database();
+    let stores: Vec<_> = (0..8).map(|_| open(&address)).collect();
+    for round in 0..20 {
+        let outcomes = run(async {
+            let appends = (0_u64..).zip(&stores).map(|(writer, store)| async move {
+                let text = format!("{writer} of {round}");
+                let events = [said(2 * round, text.as_str()), said(2 * round + 1, text.as_str())];
+                store.append(&id("t"), 2 * round, &events).await
+            });
+            futures::future::join_all(appends).await
+        });
+        let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(stored, 1, "{outcomes:?}");
+        for refused in outcomes.into_iter().filter_map(Result::err) {
+            assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
+        }
+    }
+    let texts = texts(&stores[0], "t");
+    assert_eq!(texts.len(), 40);
+    assert!(texts.chunks(2).all(|pair| pair[0] == pair[1]), "{texts:?}");
+}
+
+#[test]
+fn a_worker_that_slept_does_not_change_the_archive_of_the_next() {
+    let Some(server) = server() else { return };
+    let (store, thread, compaction) = (open(&server.database()), id("t"), CompactionId(3));
+    let entry = |text: &str| ArchiveEntry::new(Batch::new(BatchId { compaction, index: 0 }, text));
+    let worker = |now: u64| {
+        let lease = run(store.acquire_lease(&thread, "worker", Timestamp(now), TEN));
+        store.archive().leased(lease.unwrap())
+    };
+    let write = |archive: &PostgresArchive, text: &str| {
+        run(archive.write(&thread, compaction, &[entry(text)]))
+    };
+    let first = worker(0);
+    write(&first, "of the first").unwrap();
+    let second = worker(10_000);
+    write(&second, "of the second").unwrap();
+    let late = [
+        write(&first, "late"),
+        run(first.delete(&thread, compaction)),
+        run(second.write(&id("another"), compaction, &[])),
+    ];
+    for refused in late {
+        assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
+    }
+    let seen = Visible::from_iter([compaction]);
+    assert_eq!(run(first.list(&thread, &seen)).unwrap(), [entry("of the second")]);
+}
+
+#[test]
+fn an_erased_thread_is_in_no_table() {
+    let Some(server) = server() else { return };
+    let address = server.database();
+    let (store, compaction) = (open(&address), CompactionId(u64::MAX));
+    let run_of = CompactionRun::new(&[Message::user("hi")], None, RunOptions::default()).unwrap();
+    for thread in [id("kept"), id("gone")] {
+        run(store.append(&thread, 0, &[said(0, "hi")])).unwrap();
+        run(store.save_run(&thread, &run_of)).unwrap();
+        let batch = Batch::new(BatchId { compaction, index: 0 }, "hi");
+        run(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();
+        run(store.acquire_lease(&thread, "worker", Timestamp(0), TEN)).unwrap();
+    }
+    run(store.erase(&id("gone"))).unwrap();
+    for table in ["logs", "events", "entries", "runs", "leases"] {
+        let left = rows(&address, &format!("SELECT thread FROM threadfold.{table}"));
+        assert_eq!(left, ["kept"], "{table}");
+    }
+}

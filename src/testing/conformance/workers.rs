@@ -1,0 +1,320 @@
+//! The conformance suite for many workers on many threads.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+
+use super::{
+    law::{Breach, Law},
+    outcome::named,
+    simulated::SimulatedTime,
+};
+use crate::{
+    legality::violations,
+    log::{Event, LogId, LoggedEvent},
+    message::{Message, ModelError, Request, StopReason, ThreadId, Timestamp, Turn},
+    model::{Model, ModelAgent},
+    session::{Session, SessionError},
+    store::{Lease, LeaseStore, Leased, Loaded, StoreError, ThreadStore},
+};
+
+const WORKERS: u64 = 8;
+const THREADS: u64 = 200;
+const END: u64 = 600_000;
+const LIFETIME: Duration = Duration::from_secs(10);
+
+/// What the workers did in [`workers`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Worked {
+    /// The turns that ended.
+    pub turns: usize,
+    /// The turns that ended because another worker had taken the thread over.
+    pub refused: usize,
+    /// The requests of all models. All of them were legal.
+    pub requests: usize,
+    /// The threads with a log.
+    pub threads: usize,
+}
+
+/// Tests a store with eight workers on 200 threads for ten minutes of simulated time. Each acquires
+/// the lease of a thread, opens a session and sends texts. Many answers take longer than the lease,
+/// so other workers take threads over; some workers die without a release, and their clocks differ.
+///
+/// At every moment a thread has one writer: no append succeeds after a later lease was acquired, the
+/// log has the texts of the leases in their order, each acknowledged text once, and every request is
+/// legal.
+///
+/// The store must be empty. Run [`leases`](super::leases) first; it finds the smaller examples.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{store::MemoryStore, testing::conformance};
+///
+/// let worked = block_on(conformance::workers(Arc::new(MemoryStore::default())))?;
+/// assert!(worked.refused > 20, "{worked:?}");
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`].
+pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<Worked, Breach> {
+    let time = SimulatedTime::new(WORKERS);
+    let world = Arc::new(World { store, time, seen: Mutex::default() });
+    let outcomes = join_all((0..WORKERS).map(|number| work(Arc::clone(&world), number))).await;
+    outcomes.into_iter().collect::<Result<(), Breach>>()?;
+    world.check_logs().await?;
+    let mut seen = world.seen();
+    seen.breaches.pop().map_or(Ok(seen.worked), Err)
+}
+
+/// What the workers share.
+#[derive(Debug)]
+struct World {
+    store: Arc<dyn LeaseStore>,
+    time: SimulatedTime,
+    seen: Mutex<Seen>,
+}
+
+/// What was observed.
+#[derive(Debug, Default)]
+struct Seen {
+    worked: Worked,
+    /// How many threads were begun.
+    begun: u64,
+    /// The greatest fence of each thread that a worker knows of.
+    fences: BTreeMap<ThreadId, u64>,
+    /// The texts of the turns that ended, in order.
+    acknowledged: BTreeMap<ThreadId, Vec<String>>,
+    breaches: Vec<Breach>,
+}
+
+/// One worker, from the first minute to the last.
+async fn work(world: Arc<World>, worker: u64) -> Result<(), Breach> {
+    let (mut chance, mut wanted) = (Chance(worker), None);
+    while world.time.now() < END {
+        let thread = match wanted.take() {
+            Some(thread) => thread,
+            None => world.next_thread()?,
+        };
+        // The clocks are up to three and a half seconds apart.
+        let now = Timestamp(world.time.now() + worker * 500);
+        let name = format!("worker-{worker}");
+        match world.store.acquire_lease(&thread, &name, now, LIFETIME).await {
+            Ok(lease) => hold(&world, lease, &mut chance).await?,
+            // Somebody waits for an answer, so it takes the thread over when the lease ends.
+            Err(StoreError::Held { lease }) if chance.below(3) > 0 => {
+                world.time.sleep(lease.expires.0.saturating_sub(now.0)).await;
+                wanted = Some(thread);
+                continue;
+            }
+            Err(StoreError::Held { .. }) => {}
+            Err(error) => return Err(Law::OneWorkerHolds.breach(thread, "a lease", error)),
+        }
+        world.time.sleep(500 + chance.below(2_000)).await;
+    }
+    world.time.end();
+    Ok(())
+}
+
+/// The work of one lease: a session with some turns.
+async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<(), Breach> {
+    world.acquired(&lease);
+    let law = Law::OneWorkerHolds;
+    let agent = ModelAgent::new(Arc::new(Thinker {
+        world: Arc::clone(world),
+        fence: lease.fence,
+        millis: if chance.below(3) == 0 {
+            9_000 + chance.below(12_000)
+        } else {
+            chance.below(3_000)
+        },
+    }));
+    let leased = Leased::new(Arc::clone(&world.store), lease.clone());
+    let store = Watched { world: Arc::clone(world), leased };
+    let builder = Session::builder(agent).thread(lease.thread.clone()).store(Arc::new(store));
+    let opened = builder.open().await;
+    let mut session = opened.map_err(|error| law.breach(&lease.worker, "a session", error))?;
+    for turn in 0..=chance.below(2) {
+        let text = format!("{} turn {turn}", lease.fence);
+        match session.send(text.as_str()).await {
+            Ok(_) => world.acknowledge(&lease.thread, text),
+            Err(SessionError::Store(StoreError::LeaseLost { .. })) => {
+                world.seen().worked.refused += 1;
+                return Ok(());
+            }
+            // A conflict would be a second writer that the lease did not stop.
+            Err(error) => return Err(law.breach(text, "an answer or a lost lease", error)),
+        }
+        let now = Timestamp(world.time.now());
+        if chance.below(3) == 0 && world.store.renew_lease(&lease, now, LIFETIME).await.is_err() {
+            return Ok(());
+        }
+    }
+    // The others died.
+    if chance.below(4) > 0 {
+        let released = world.store.release_lease(&lease).await;
+        released.map_err(|error| law.breach("a release", "Ok(())", error))?;
+    }
+    Ok(())
+}
+
+impl World {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the next thread, each twice, so that the workers meet.
+    fn next_thread(&self) -> Result<ThreadId, Breach> {
+        let mut seen = self.seen();
+        seen.begun += 1;
+        named(&format!("t{}", seen.begun / 2 % THREADS))
+    }
+
+    fn acquired(&self, lease: &Lease) {
+        let mut seen = self.seen();
+        let newest = seen.fences.entry(lease.thread.clone()).or_default();
+        *newest = lease.fence.max(*newest);
+    }
+
+    fn acknowledge(&self, thread: &ThreadId, text: String) {
+        let mut seen = self.seen();
+        seen.worked.turns += 1;
+        seen.acknowledged.entry(thread.clone()).or_default().push(text);
+    }
+
+    /// Checks that each log has the texts of one lease after those of another, and all that were
+    /// acknowledged.
+    async fn check_logs(&self) -> Result<(), Breach> {
+        let law = Law::OneWorkerHolds;
+        let medium = |error| law.breach("ten minutes of work", "the logs", error);
+        let threads = self.store.list().await.map_err(medium)?;
+        self.seen().worked.threads = threads.len();
+        for thread in threads {
+            let log = self.store.load(&thread).await.map_err(medium)?.log;
+            let texts: Vec<String> = log.events().iter().filter_map(text).collect();
+            let fence = |text: &String| text.split(' ').next()?.parse::<u64>().ok();
+            if !texts.iter().map(fence).is_sorted() {
+                return Err(law.breach(&thread, "the fences in order", format!("{texts:#?}")));
+            }
+            let acknowledged = self.seen().acknowledged.remove(&thread).unwrap_or_default();
+            for expected in acknowledged {
+                let found = texts.iter().filter(|text| **text == expected).count();
+                if found != 1 {
+                    let found = format!("{found} times in {texts:#?}");
+                    return Err(law.breach(&thread, format!("{expected:?} once"), found));
+                }
+            }
+        }
+        let left = std::mem::take(&mut self.seen().acknowledged);
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(law.breach("ten minutes of work", "all logs", format!("none of {left:?}")))
+    }
+}
+
+/// Returns the text of a message that was appended.
+fn text(event: &LoggedEvent) -> Option<String> {
+    let Event::MessageAppended(message) = &event.event else { return None };
+    message.content.iter().find_map(|block| Some(block.as_text()?.to_string()))
+}
+
+/// A model that takes its time, and answers with the fence of its worker's lease.
+#[derive(Debug)]
+struct Thinker {
+    world: Arc<World>,
+    fence: u64,
+    millis: u64,
+}
+
+#[async_trait]
+impl Model for Thinker {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let found = violations(&request.messages);
+        {
+            let mut seen = self.world.seen();
+            seen.worked.requests += 1;
+            if !found.is_empty() {
+                let found = format!("{found:?}");
+                seen.breaches.push(Law::WrittenIsLegal.breach("a request", "no violation", found));
+            }
+        }
+        self.world.time.sleep(self.millis).await;
+        let answer = Message::assistant(format!("{} answer", self.fence));
+        Ok(Turn::new(answer, StopReason::EndTurn, None))
+    }
+}
+
+/// The store of a worker. It observes the appends that a later lease must stop.
+#[derive(Debug)]
+struct Watched {
+    world: Arc<World>,
+    leased: Leased,
+}
+
+#[async_trait]
+impl ThreadStore for Watched {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.append_to(thread, None, expected_len, events).await
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let newest = self.world.seen().fences.get(thread).copied().unwrap_or_default();
+        let outcome = self.leased.append_to(thread, log, expected_len, events).await;
+        let own = self.leased.lease().fence;
+        if newest > own && outcome.is_ok() {
+            let input = format!("{thread}: an append with fence {own} after fence {newest}");
+            let breach = Law::LateWriteIsRefused.breach(input, "a lost lease", "Ok(())");
+            self.world.seen().breaches.push(breach);
+        }
+        outcome
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.leased.load(thread).await
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.leased.load_from(thread, seq).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.leased.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.leased.delete(thread).await
+    }
+}
+
+/// Numbers that look random and are the same in each run.
+#[derive(Debug)]
+struct Chance(u64);
+
+impl Chance {
+    /// Returns a number below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 8) % end.max(1)
+    }
+}
