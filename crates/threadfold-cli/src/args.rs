@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use threadfold::{CheckpointId, Replacement};
 
@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Chunked(ChunkedOptions),
     Edl(EdlOptions),
     Report(ReportOptions),
+    Import(ImportOptions),
     Proxy(ProxyArguments),
     /// Print completions for a shell, to be put where that shell looks for them
     Completions {
@@ -190,6 +191,40 @@ pub(crate) struct ReportOptions {
     /// The page: one HTML file that fetches nothing
     #[arg(long, short, value_name = "FILE", default_value = "threadfold-report.html")]
     pub(crate) output: PathBuf,
+}
+
+/// Take the stored log of Claude Code, Codex or pi over, so that its thread goes on elsewhere
+///
+/// Writes a log of threadfold, or with `--to` a request body. What is not part of the thread, and what
+/// had to be changed, goes to standard error. The times of messages are not taken over.
+#[derive(Args, Debug)]
+pub(crate) struct ImportOptions {
+    /// The log: a file of lines of JSON
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) log: PathBuf,
+    /// Whose log it is, where it cannot be found out
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<StoredBy>,
+    /// Write a request body of this dialect
+    #[arg(long, value_name = "DIALECT", value_parser = Dialect::named)]
+    pub(crate) to: Option<Dialect>,
+    /// A file with the system prompt, which no log of an agent holds whole
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) system: Option<PathBuf>,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The agents whose logs can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoredBy {
+    /// Claude Code: ~/.claude/projects/*/*.jsonl
+    ClaudeCode,
+    /// Codex: ~/.codex/sessions/*/*/*/rollout-*.jsonl
+    Codex,
+    /// pi: ~/.pi/agent/sessions/*/*.jsonl
+    Pi,
 }
 
 /// Stand between any agent and its model: the agent's thread grows, the provider's does not

@@ -15,6 +15,7 @@ mod compact;
 mod context;
 mod edl;
 mod error;
+mod import;
 mod input;
 mod models;
 pub mod proxy;
@@ -52,6 +53,7 @@ fn carry_out(command: Command) -> Result<Ended, Failure> {
         Command::Chunked(options) => chunked::run(&options),
         Command::Edl(options) => edl::run(&options),
         Command::Report(options) => report::run(options),
+        Command::Import(options) => import::run(&options),
         Command::Proxy(options) => proxy::run(options),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -95,7 +95,9 @@ fn strategies_and_chunked_speak_to_machines() {
 fn help_completions_and_man_page_name_every_command() {
     let help = out(0, &["--help"]);
     let (man, bash) = (out(0, &["man"]), out(0, &["completions", "bash"]));
-    for command in ["compact", "audit", "context", "strategies", "chunked", "edl", "report"] {
+    for command in
+        ["compact", "audit", "context", "strategies", "chunked", "edl", "report", "import", "proxy"]
+    {
         for text in [&help, &man, &bash] {
             assert!(text.contains(command), "{command}");
         }
@@ -123,4 +125,59 @@ fn context_adds_up() {
     let sum: u64 = parts.map(|part| part["tokens"].as_u64().unwrap()).sum();
     assert_eq!(Some(sum), whole["tokens"].as_u64());
     assert_eq!(whole["messages"].as_array().unwrap().len(), 10);
+}
+
+/// The lines of an import's report: how many are the thread, how many there are, and the others.
+fn accounted(report: &str) -> (u64, u64, u64) {
+    let number = |word: &str| word.replace(',', "").parse::<u64>().unwrap();
+    let head: Vec<&str> = report.lines().next().unwrap().split(' ').collect();
+    let of = head.iter().position(|word| *word == "of").unwrap();
+    let others = report.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let others = others.filter_map(|word| word.parse::<u64>().ok()).sum();
+    (number(head[of - 1]), number(head[of + 1]), others)
+}
+
+#[test]
+fn every_line_of_an_agents_log_is_accounted_for() {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/transcripts");
+    let folder = std::env::var("THREADFOLD_TRANSCRIPTS").unwrap_or_else(|_| here.to_owned());
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl").to_owned();
+    let logs = [
+        format!("{folder}/raw/claude-code-session.jsonl"),
+        format!("{folder}/raw/codex-rollout.jsonl"),
+        own,
+    ];
+    for log in logs {
+        if !Path::new(&log).exists() {
+            println!("skipped: {log} is not there");
+            continue;
+        }
+        let (carried, all, others) = accounted(&errors(0, &["import", &log]));
+        assert_eq!((carried > 0, carried + others), (true, all), "{log}");
+        for to in ["anthropic", "openai-chat", "openai-responses"] {
+            let folder = Folder::new();
+            let file = folder.join("body.json");
+            out(0, &["import", "--to", to, "--output", text(&file), &log]);
+            // What was imported is a thread like any other.
+            let context: Value =
+                serde_json::from_str(&out(0, &["context", "--json", text(&file)])).unwrap();
+            assert!(context["tokens"].as_u64().unwrap() > 50, "{log} to {to}");
+        }
+    }
+}
+
+#[test]
+fn an_imported_log_of_pi_is_the_branch_that_it_ended_on() {
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl");
+    let body: Value =
+        serde_json::from_str(&out(0, &["import", "--to", "openai-chat", log])).unwrap();
+    let texts = body["messages"].to_string();
+    assert!(texts.contains("Earlier the parser was read.") && texts.contains("call_2"), "{texts}");
+    assert!(!texts.contains("Read the parser.") && !texts.contains("Never mind."), "{texts}");
+}
+
+#[test]
+fn a_file_that_is_no_log_is_refused_with_what_to_do() {
+    let words = errors(1, &["import", THREAD]);
+    assert!(words.contains("no log of Claude Code, Codex or pi"), "{words}");
 }

@@ -1,0 +1,89 @@
+//! Logs of Claude Code: a tree of lines, each with one block of an answer or a message of the user.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::{Imported, Left, text};
+use crate::input::Dialect;
+
+pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
+    let line_of = |line: &Value| {
+        matches!(text(line, "type"), "user" | "assistant") && line.get("message").is_some()
+    };
+    let by_id: HashMap<&str, &Value> =
+        lines.iter().map(|line| (text(line, "uuid"), line)).collect();
+    let is_side = |line: &Value| line.get("isSidechain") == Some(&Value::Bool(true));
+    let leaf = lines.iter().rfind(|line| line_of(line) && !is_side(line));
+    // A line may name its parent wrongly: each is visited once.
+    let (mut chain, mut next) = (HashSet::new(), leaf);
+    while let Some(line) = next.filter(|line| chain.insert(text(line, "uuid"))) {
+        next = by_id.get(text(line, "parentUuid")).copied();
+    }
+    let on_chain = |line: &&Value| chain.contains(text(line, "uuid"));
+    // Calls of one answer have lines side by side in the tree, and so have their results.
+    let answers: HashSet<&str> =
+        lines.iter().filter(on_chain).map(answer_id).filter(|id| !id.is_empty()).collect();
+    let belongs =
+        |line: &Value| chain.contains(text(line, "uuid")) || answers.contains(answer_id(line));
+    let calls: HashSet<&str> = lines
+        .iter()
+        .filter(|line| belongs(line))
+        .flat_map(|line| ids(line, "tool_use", "id"))
+        .collect();
+
+    let (mut messages, mut carried, mut model): (Vec<Value>, usize, &str) = (Vec::new(), 0, "");
+    let mut last_answer = "";
+    for line in lines {
+        if !line_of(line) {
+            left.out(if text(line, "type") == "system" {
+                "a notice of the agent"
+            } else {
+                "bookkeeping of the agent"
+            });
+            continue;
+        }
+        if is_side(line) {
+            left.out("a subagent's thread");
+            continue;
+        }
+        let answers_kept = ids(line, "tool_result", "tool_use_id").any(|id| calls.contains(id));
+        if !belongs(line) && !answers_kept {
+            left.out("a branch that was left, or what the agent compacted away");
+            continue;
+        }
+        carried += 1;
+        let message = line.get("message").unwrap_or(&Value::Null);
+        let (role, content) = (text(message, "role"), message.get("content"));
+        let content = content.cloned().unwrap_or_default();
+        if role == "assistant" {
+            model =
+                Some(text(message, "model")).filter(|name| !name.starts_with('<')).unwrap_or(model);
+        }
+        let answer = answer_id(line);
+        let continues = !answer.is_empty() && answer == last_answer;
+        last_answer = answer;
+        let before = messages.last_mut().and_then(|message| message.get_mut("content"));
+        match (before.and_then(Value::as_array_mut), content) {
+            (Some(blocks), Value::Array(more)) if continues => blocks.extend(more),
+            (_, content) => messages.push(json!({"role": role, "content": content})),
+        }
+    }
+    let body = json!({"model": model, "max_tokens": 8192, "messages": messages});
+    Imported { body, dialect: Dialect::Anthropic, carried, left }
+}
+
+fn answer_id(line: &Value) -> &str {
+    line.get("message").map_or("", |message| text(message, "id"))
+}
+
+/// The ids in the blocks of this type.
+fn ids<'v>(
+    line: &'v Value,
+    kind: &'static str,
+    field: &'static str,
+) -> impl Iterator<Item = &'v str> {
+    let content = line.get("message").and_then(|message| message.get("content"));
+    let blocks = content.and_then(Value::as_array).into_iter().flatten();
+    blocks.filter(move |block| text(block, "type") == kind).map(move |block| text(block, field))
+}

@@ -1,0 +1,52 @@
+//! Logs of Codex: items of the Responses dialect among events for its user interface.
+
+use serde_json::{Value, json};
+
+use super::{Imported, Left, text};
+use crate::input::Dialect;
+
+pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
+    let (mut input, mut model, mut instructions) = (Vec::new(), "", "");
+    let mut sources = Vec::new();
+    for line in lines {
+        let payload = line.get("payload").unwrap_or(&Value::Null);
+        match text(line, "type") {
+            "response_item" => {
+                input.push(payload.clone());
+                sources.push(1_usize);
+            }
+            "compacted" => {
+                // The agent went on with what stands here in place of all before.
+                for _ in 0..sources.iter().sum() {
+                    left.out("what the agent compacted away");
+                }
+                let history = payload.get("replacement_history").and_then(Value::as_array).cloned();
+                let summary = || {
+                    vec![json!({"type": "message", "role": "user",
+                    "content": [{"type": "input_text", "text": text(payload, "message")}]})]
+                };
+                input = history.unwrap_or_else(summary);
+                sources = vec![1];
+            }
+            kind => {
+                if kind == "session_meta" {
+                    instructions = text(payload, "instructions");
+                } else if kind == "turn_context" {
+                    model = text(payload, "model");
+                }
+                left.out(match kind {
+                    "event_msg" => "an event for the screen, which repeats the thread",
+                    "turn_context" => "settings of a turn",
+                    "session_meta" => "the head of the session",
+                    _ => "bookkeeping of the agent",
+                });
+            }
+        }
+    }
+    let mut body = json!({"model": model, "input": input});
+    if let (false, Some(body)) = (instructions.is_empty(), body.as_object_mut()) {
+        body.insert("instructions".to_owned(), instructions.into());
+    }
+    let carried = sources.iter().sum();
+    Imported { body, dialect: Dialect::OpenAiResponses, carried, left }
+}

@@ -1,0 +1,163 @@
+//! `import`: the stored log of an agent as a log of threadfold, or as a request body of any dialect.
+//!
+//! Each agent's log is turned into a request body of the dialect that its lines are closest to, and
+//! the codec reads it. Every line is accounted for: it is part of the thread, or the reason why it is
+//! not is counted.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Write},
+};
+
+use serde_json::Value;
+use threadfold::{
+    EventLog, Request, legality,
+    log::Event,
+    message::ThreadId,
+    model::{Clock, StdClock},
+    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+};
+
+use crate::{
+    args::{ImportOptions, StoredBy},
+    error::{Ended, Failure},
+    input::Dialect,
+    terminal::thousands,
+};
+
+mod claude_code;
+mod codex;
+mod pi;
+
+/// What an agent's log holds.
+#[derive(Debug)]
+struct Imported {
+    /// A request body with the thread.
+    body: Value,
+    dialect: Dialect,
+    /// How many lines are in the thread.
+    carried: usize,
+    left: Left,
+}
+
+/// How many lines are not in the thread, by reason.
+#[derive(Debug, Default)]
+struct Left(BTreeMap<&'static str, usize>);
+
+impl Left {
+    fn out(&mut self, reason: &'static str) {
+        *self.0.entry(reason).or_default() += 1;
+    }
+}
+
+pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
+    let name = options.log.display();
+    let text = fs::read_to_string(&options.log).map_err(|error| format!("{name}: {error}"))?;
+    let mut lines = Vec::new();
+    let (mut count, mut left) = (0, Left::default());
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        count += 1;
+        match serde_json::from_str::<Value>(line) {
+            Ok(line) => lines.push(line),
+            // The last line of a program that was killed, most likely.
+            Err(_) => left.out("not JSON"),
+        }
+    }
+    let by = options.agent.or_else(|| lines.iter().find_map(stored_by)).ok_or_else(|| {
+        format!("{name}: this is no log of Claude Code, Codex or pi; --agent names one of them")
+    })?;
+    let mut imported = match by {
+        StoredBy::ClaudeCode => claude_code::read(&lines, left),
+        StoredBy::Codex => codex::read(&lines, left),
+        StoredBy::Pi => pi::read(&lines, left),
+    };
+    if options.system.is_some() {
+        set_system(&mut imported, options)?;
+    }
+    let format = imported.dialect.format();
+    let request = format
+        .decode_slice(imported.body.to_string().as_bytes(), &DecodeOptions::default())
+        .map_err(|error| format!("{name}: {error}"))?;
+    let (messages, repairs) = legality::repair(request.messages.to_vec());
+    let request = Request { messages: messages.into(), ..request };
+    write(options, &request)?;
+    eprintln!(
+        "threadfold: {name}: {} of {} lines are the thread, {} messages",
+        thousands(imported.carried as u64),
+        thousands(count),
+        request.messages.len()
+    );
+    for (reason, count) in &imported.left.0 {
+        eprintln!("{count:>8}  {reason}");
+    }
+    for repair in repairs {
+        eprintln!("repaired  message {}: {repair}", repair.message());
+    }
+    Ok(Ended::Done)
+}
+
+/// Puts a system prompt in, which no log of an agent holds whole.
+fn set_system(imported: &mut Imported, options: &ImportOptions) -> Result<(), Failure> {
+    let Some(path) = &options.system else { return Ok(()) };
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let field = match imported.dialect {
+        Dialect::OpenAiResponses => "instructions",
+        Dialect::Anthropic | Dialect::BedrockConverse | Dialect::OpenAiChat | Dialect::Gemini => {
+            "system"
+        }
+    };
+    if let Some(body) = imported.body.as_object_mut() {
+        body.insert(field.to_owned(), text.into());
+    }
+    Ok(())
+}
+
+fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    match options.to {
+        Some(dialect) => {
+            let traits = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
+            let options = EncodeOptions { traits, ..EncodeOptions::default() };
+            let encoded = dialect.format().encode(request, &options);
+            writeln!(bytes, "{}", encoded.body)?;
+            for adjustment in encoded.adjustments.iter().take(12) {
+                eprintln!("adjusted  {adjustment}");
+            }
+        }
+        None => {
+            let mut log = EventLog::new(ThreadId::random());
+            for message in request.messages.iter() {
+                log.append(StdClock.now(), Event::MessageAppended(message.clone()))?;
+            }
+            log.write(&mut bytes)?;
+        }
+    }
+    match &options.output {
+        Some(path) => {
+            fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        None => io::stdout().write_all(&bytes)?,
+    }
+    Ok(())
+}
+
+/// Whose log a line is of.
+fn stored_by(line: &Value) -> Option<StoredBy> {
+    let kind = line.get("type")?.as_str()?;
+    let has = |field: &str| line.get(field).is_some();
+    match kind {
+        "session_meta" | "response_item" | "turn_context" if has("payload") => {
+            Some(StoredBy::Codex)
+        }
+        "session" if has("cwd") => Some(StoredBy::Pi),
+        "message" if has("message") && has("parentId") => Some(StoredBy::Pi),
+        "user" | "assistant" if has("message") && has("uuid") => Some(StoredBy::ClaudeCode),
+        _ => None,
+    }
+}
+
+/// The text of a field; empty if there is none.
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
