@@ -5,6 +5,7 @@
 # same agents must die.
 #
 # usage: tests/proxy.sh [TURNS]
+# THREADFOLD_PROGRAM names another build of the program, such as an optimised one.
 # Where the checker, node or npm is missing, it says what was skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +13,7 @@ cd "$(dirname "$0")/.."
 turns=${1:-200}
 # A turn has about 240 tokens.
 window=$((turns * 22))
-[ "$window" -ge 3000 ] || window=3000
+[ "$window" -ge 2000 ] || window=2000
 transcripts=${THREADFOLD_TRANSCRIPTS:-../shared/transcripts}
 checker=$transcripts/../tools/validate_wire.py
 if [ ! -f "$checker" ]; then
@@ -35,8 +36,8 @@ else
     languages=py
 fi
 
-cargo build --quiet -p threadfold-cli
-threadfold=${CARGO_TARGET_DIR:-$PWD/target}/debug/threadfold
+[ -n "${THREADFOLD_PROGRAM:-}" ] || cargo build --quiet -p threadfold-cli
+threadfold=${THREADFOLD_PROGRAM:-${CARGO_TARGET_DIR:-$PWD/target}/debug/threadfold}
 tests=$PWD/tests/proxy
 
 # `wait_for FILE PATTERN`: a server has written what it listens on.

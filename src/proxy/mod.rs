@@ -4,16 +4,16 @@
 //! A thread is recognised by a [`Chain`] of hashes over its messages, so two agents, a branch and an
 //! edited history are different threads, and a thread needs no id. A [`View`] is what a compaction
 //! made of the first messages of a thread; the longest one whose [`Link`] is in the chain is sent in
-//! their place. A [`Passage`] is one request on its way: it says when to compact, by the same policy
+//! their place. A [`Relay`] is one request on its way: it says when to compact, by the same policy
 //! as a session, and which request to send.
 //!
 //! All of it is pure. The host looks up and stores views, runs the compactions and sends the bytes.
 //! The program `threadfold` has such a host as its command `proxy`.
 
 mod chain;
-mod passage;
+mod relay;
 mod view;
 
 pub use chain::{Chain, Link};
-pub use passage::{Passage, PassageOptions, PassageStep};
+pub use relay::{Relay, RelayOptions, RelayStep};
 pub use view::View;

@@ -55,6 +55,7 @@ mod pins;
 mod promises;
 mod properties;
 mod prose;
+mod proxy;
 mod quoted;
 mod recall;
 mod rendering;

@@ -12,6 +12,7 @@ use crate::{
     args::AuditArguments,
     error::{Ended, Failure},
     input::Body,
+    out::say,
     report,
     terminal::{Style, first_line},
 };
@@ -33,19 +34,19 @@ pub(crate) fn run(options: &AuditArguments) -> Result<Ended, Failure> {
             .iter()
             .map(|(name, retention)| json!({"compaction": name, "retention": retention}))
             .collect();
-        println!("{}", serde_json::to_string(&audits)?);
+        say!("{}", serde_json::to_string(&audits)?);
         return Ok(Ended::Done);
     }
     let style = Style::of(&io::stdout());
     for (name, retention) in &audits {
-        println!("{}\n{retention}", style.heading(name));
+        say!("{}\n{retention}", style.heading(name));
         for fact in retention.missing.iter().take(LISTED) {
             let class = style.yellow(format!("{:<10}", fact.class.as_str()));
-            println!("  lost {class} {}", first_line(&fact.text, 80));
+            say!("  lost {class} {}", first_line(&fact.text, 80));
         }
         match retention.missing.len().saturating_sub(LISTED) {
             0 => {}
-            more => println!("  and {more} more, which --json lists"),
+            more => say!("  and {more} more, which --json lists"),
         }
     }
     Ok(Ended::Done)

@@ -22,6 +22,7 @@ use crate::{
     error::{Ended, Failure},
     input::Body,
     models::block_on,
+    out::say,
     terminal::{self, Style, thousands},
 };
 
@@ -36,7 +37,7 @@ async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended,
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
     if resumed && !options.json {
-        println!("{}", style.yellow(format!("Taken up again after {} chunks.", run.steps().len())));
+        say!("{}", style.yellow(format!("Taken up again after {} chunks.", run.steps().len())));
     }
     let bar = progress();
     let mut shown = run.steps().len();
@@ -114,16 +115,16 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
         ChunkOutcome::Failed | _ => style.red("failed"),
     };
     let bytes = thousands(step.bytes.len() as u64);
-    println!("{}", style.heading(&format!("Chunk {}, {bytes} bytes", index + 1)));
-    println!("{outcome}: /summary.md has {} bytes now", thousands(step.summary_bytes as u64));
+    say!("{}", style.heading(&format!("Chunk {}, {bytes} bytes", index + 1)));
+    say!("{outcome}: /summary.md has {} bytes now", thousands(step.summary_bytes as u64));
     let added = run.summary().get(summary_before..).unwrap_or_default();
     let mut lines = added.lines().filter(|line| !line.trim().is_empty());
     for line in lines.by_ref().take(12) {
-        println!("  {} {}", style.green("+"), terminal::first_line(line, 94));
+        say!("  {} {}", style.green("+"), terminal::first_line(line, 94));
     }
     match lines.count() {
         0 => {}
-        more => println!("  {}", style.dim(format!("+ and {more} more lines"))),
+        more => say!("  {}", style.dim(format!("+ and {more} more lines"))),
     }
 }
 
@@ -131,14 +132,14 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
     match run.step() {
         RunStep::Done { summary } if options.json => {
             let chunks = run.steps().len();
-            println!("{}", json!({"summary": summary, "chunks": chunks, "usage": run.usage()}));
+            say!("{}", json!({"summary": summary, "chunks": chunks, "usage": run.usage()}));
             Ok(())
         }
         RunStep::Done { summary } => {
-            println!("{}", style.heading("The summary, /summary.md"));
-            println!("{}", terminal::plain(summary));
+            say!("{}", style.heading("The summary, /summary.md"));
+            say!("{}", terminal::plain(summary));
             let usage = run.usage();
-            println!(
+            say!(
                 "{}",
                 style.dim(format!(
                     "{} chunks, about {} tokens in and {} out.",

@@ -12,6 +12,7 @@ use crate::{
     args::ContextOptions,
     error::{Ended, Failure},
     input::Body,
+    out::say,
     terminal::{Style, outline, speaker, thousands},
 };
 
@@ -40,26 +41,26 @@ pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
             "tokens": breakdown.tokens(), "window": window, "dollars": dollars,
             "parts": breakdown.parts, "messages": messages,
         });
-        println!("{whole}");
+        say!("{whole}");
         return Ok(Ended::Done);
     }
     let style = Style::of(&io::stdout());
     let total = breakdown.tokens();
-    println!("{}", style.heading(&options.file.display().to_string()));
+    say!("{}", style.heading(&options.file.display().to_string()));
     match window {
-        Some(window) => println!("{}", style.meter(total, window)),
-        None => println!("about {} tokens; --window says of how many", thousands(total)),
+        Some(window) => say!("{}", style.meter(total, window)),
+        None => say!("about {} tokens; --window says of how many", thousands(total)),
     }
-    println!();
+    say!();
     for part in &breakdown.parts {
         row(style, options.price, total, part.tokens, name(part));
     }
-    println!("{}", style.heading("The largest messages"));
+    say!("{}", style.heading("The largest messages"));
     for Heavy { index, message, tokens } in heavy {
         let about = format!("{index:>5} {:<9} {}", speaker(message), outline(message, 60));
         row(style, options.price, total, tokens, about);
     }
-    println!("\n{}", style.dim("Tokens are estimates, a third of the bytes."));
+    say!("\n{}", style.dim("Tokens are estimates, a third of the bytes."));
     Ok(Ended::Done)
 }
 
@@ -76,7 +77,7 @@ fn heaviest(request: &Request, most: usize) -> Vec<Heavy<'_>> {
 fn row(style: Style, price: Option<f64>, total: u64, tokens: u64, about: impl Display) {
     let percent = tokens.saturating_mul(100) / total.max(1);
     let money = price.map(|price| format!(" {:>9.4} $", cost(tokens, price)));
-    println!(
+    say!(
         "{} {}{}  {about}",
         style.cyan(format!("{:>10}", thousands(tokens))),
         style.dim(format!("{percent:>3} %")),

@@ -14,6 +14,7 @@ use write::write_all;
 use crate::{
     args::EdlOptions,
     error::{Ended, Failure},
+    out::say,
 };
 
 mod write;
@@ -30,9 +31,9 @@ pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
         write_all(Path::new("."), &report, &workspace)?;
     }
     if options.text {
-        println!("{report}");
+        say!("{report}");
     } else {
-        println!("{}", as_json(&options.files, &workspace, &report)?);
+        say!("{}", as_json(&options.files, &workspace, &report)?);
     }
     if options.write && !report.is_ok() {
         return Err("nothing was written, because a file failed".into());

@@ -18,6 +18,7 @@ mod error;
 mod import;
 mod input;
 mod models;
+mod out;
 pub mod proxy;
 mod report;
 mod strategies;

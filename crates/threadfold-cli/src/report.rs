@@ -10,6 +10,7 @@ use threadfold::{EventLog, retention::Retention};
 use crate::{
     args::ReportOptions,
     error::{Ended, Failure},
+    out::say,
     terminal::{Style, thousands},
 };
 
@@ -30,7 +31,7 @@ pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
     let out = options.output.display();
     fs::write(&options.output, &page).map_err(|error| format!("{out}: {error}"))?;
     let style = Style::of(&io::stdout());
-    println!(
+    say!(
         "{} {}: {} bytes about {} events",
         style.green("✓"),
         style.bold(out),

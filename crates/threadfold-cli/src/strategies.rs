@@ -21,6 +21,7 @@ use crate::{
     error::{Ended, Failure},
     input::Body,
     models::block_on,
+    out::say,
     terminal::{Style, first_line, thousands},
 };
 
@@ -63,7 +64,7 @@ async fn compare(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended
         }
     }
     match options.json {
-        true => println!("{}", json!({"before": before, "target": target, "strategies": rows})),
+        true => say!("{}", json!({"before": before, "target": target, "strategies": rows})),
         false => table.foot(&reasons),
     }
     Ok(Ended::Done)
@@ -157,8 +158,8 @@ struct Table {
 impl Table {
     fn head(&self, name: &str, target: u64) {
         let Size { messages, tokens, .. } = self.before;
-        println!("{}", self.style.heading("Every strategy on one thread"));
-        println!(
+        say!("{}", self.style.heading("Every strategy on one thread"));
+        say!(
             "{}: {messages} messages, about {} tokens. The target is {}.\n",
             first_line(name, 60),
             thousands(tokens),
@@ -180,7 +181,7 @@ impl Table {
             "{:<18} {:>8} {:>9} {:>6} {:>9} {:>6} {:>10} {:>11} {:>9}",
             "", "left", "left", "", "kept", "", "spent", "named", "kept"
         );
-        println!("{}\n{}", self.style.bold(head), self.style.dim(below));
+        say!("{}\n{}", self.style.bold(head), self.style.dim(below));
     }
 
     fn json(&self, name: &str, driven: &Driven, after: &[Message]) -> Value {
@@ -205,7 +206,7 @@ impl Table {
         let kept = percent(self.facts.kept(after), self.before.bytes);
         let files = self.facts.paths.intersection(&facts.paths).count();
         let typed = self.facts.typed.iter().filter(|text| facts.typed.contains(text)).count();
-        println!(
+        say!(
             "{} {:>8} {:>9} {:>6} {:>9} {:>6} {:>10} {:>11} {:>9}",
             self.style.cyan(format!("{name:<18}")),
             size.messages,
@@ -221,21 +222,21 @@ impl Table {
 
     fn blank(&self, name: &str, calls: usize) {
         let nothing = self.style.yellow(format!("{:>8}", "as it was"));
-        println!("{} {nothing} {:>34}", self.style.cyan(format!("{name:<18}")), calls);
+        say!("{} {nothing} {:>34}", self.style.cyan(format!("{name:<18}")), calls);
     }
 
     fn foot(&self, reasons: &[(String, String)]) {
-        println!();
+        say!();
         for (name, reason) in reasons {
-            println!("  {} {}", self.style.dim(format!("{name:<18}")), first_line(reason, 76));
+            say!("  {} {}", self.style.dim(format!("{name:<18}")), first_line(reason, 76));
         }
-        println!(
+        say!(
             "\n  {}",
             self.style.dim(
                 "files: paths still named; typed: messages of the user still there word for word."
             )
         );
-        println!("  {}", self.style.dim("Tokens are estimates, a third of the bytes."));
+        say!("  {}", self.style.dim("Tokens are estimates, a third of the bytes."));
     }
 }
 

@@ -9,7 +9,7 @@ use threadfold::{
     auto::AutoCompactor,
     message::ModelErrorKind,
     model::{Clock, StdClock},
-    proxy::{Chain, Link, Passage, PassageOptions, PassageStep},
+    proxy::{Chain, Link, Relay, RelayOptions, RelayStep},
     tokens::ByteEstimate,
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
@@ -28,7 +28,7 @@ pub(super) struct Journey {
     dialect: Dialect,
     model: String,
     window: Option<ContextWindow>,
-    passage: Passage,
+    relay: Relay,
     chain: Chain,
     root: Link,
     found: Option<Arc<Row>>,
@@ -71,13 +71,12 @@ impl Proxy {
         let (auto, lock) = self.threads.known(root, &self.fresh);
         let found = self.views.find(&chain);
         let window = self.window(&model);
-        let options = PassageOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
+        let options = RelayOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
         let view = found.as_ref().map(|row| &row.view);
         let mut auto_now = auto;
-        let passage = Passage::new(request, view, &options, &mut auto_now, StdClock.now());
+        let relay = Relay::new(request, view, &options, &mut auto_now, StdClock.now());
         let auto = auto_now;
-        let mut journey =
-            Journey { dialect, model, window, passage, chain, root, found, auto, lock };
+        let mut journey = Journey { dialect, model, window, relay, chain, root, found, auto, lock };
         if compacts {
             self.go_on(&mut journey).await;
         }
@@ -87,23 +86,23 @@ impl Proxy {
     /// Takes a refusal, and compacts the thread if it was for its length. Returns whether to ask
     /// again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
-        journey.passage.refused(error, &mut journey.auto, StdClock.now());
+        journey.relay.refused(error, &mut journey.auto, StdClock.now());
         self.go_on(journey).await;
-        *journey.passage.step() == PassageStep::Send
+        *journey.relay.step() == RelayStep::Send
     }
 
-    /// Compacts as long as the passage asks for it.
+    /// Compacts as long as the relay asks for it.
     async fn go_on(&self, journey: &mut Journey) {
-        while let PassageStep::Compact { .. } = journey.passage.step() {
+        while let RelayStep::Compact { .. } = journey.relay.step() {
             if self.options.shadow {
-                let tokens = thousands(journey.passage.tokens());
+                let tokens = thousands(journey.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
-                journey.passage.failed(&mut journey.auto, StdClock.now());
+                journey.relay.failed(&mut journey.auto, StdClock.now());
                 break;
             }
             if let Err(failure) = self.compact(journey).await {
                 self.note(&format!("not compacted: {}", failure.line()));
-                journey.passage.failed(&mut journey.auto, StdClock.now());
+                journey.relay.failed(&mut journey.auto, StdClock.now());
             }
         }
         self.threads.remember(journey.root, &journey.auto);
@@ -118,15 +117,15 @@ impl Proxy {
             && let Some(row) = newest
         {
             // Another request of the thread compacted it meanwhile.
-            journey.passage.compacted(&row.view, &mut journey.auto, StdClock.now());
+            journey.relay.compacted(&row.view, &mut journey.auto, StdClock.now());
             journey.found = Some(row);
             return Ok(());
         }
-        let PassageStep::Compact { reason, target, .. } = journey.passage.step().clone() else {
+        let RelayStep::Compact { reason, target, .. } = journey.relay.step().clone() else {
             return Ok(());
         };
         let work = Work {
-            request: journey.passage.original(),
+            request: journey.relay.original(),
             found: journey.found.as_deref(),
             reason,
             target,
@@ -156,7 +155,7 @@ impl Proxy {
             self.note(&format!("a view is in memory only: {error}"));
         }
         let row = self.views.find(&journey.chain).ok_or("the view is not found again")?;
-        journey.passage.compacted(&row.view, &mut journey.auto, StdClock.now());
+        journey.relay.compacted(&row.view, &mut journey.auto, StdClock.now());
         journey.found = Some(row);
         Ok(())
     }
@@ -169,7 +168,7 @@ impl Proxy {
 impl Journey {
     /// The body to send; `None` if it is the one that came.
     pub(super) fn body(&self) -> Option<Bytes> {
-        let request = self.passage.request()?;
+        let request = self.relay.request()?;
         let traits = ModelTraits::for_model(&self.model);
         let options = EncodeOptions { model: None, traits };
         let encoded = self.dialect.format().encode(&request, &options);

@@ -9,9 +9,9 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// What a passage needs beside the request.
+/// What a relay needs beside the request.
 #[derive(Clone, Debug)]
-pub struct PassageOptions {
+pub struct RelayOptions {
     /// The window of the model, where it is known.
     pub window: Option<ContextWindow>,
     /// Counts the tokens.
@@ -33,41 +33,41 @@ pub struct PassageOptions {
 /// use std::sync::Arc;
 /// use threadfold::{ContextWindow, Message, Request, message::Timestamp, tokens::ByteEstimate};
 /// use threadfold::auto::{AutoCompactor, AutoPolicy, UnknownUsage};
-/// use threadfold::proxy::{Passage, PassageOptions, PassageStep, View};
+/// use threadfold::proxy::{Relay, RelayOptions, RelayStep, View};
 ///
 /// let policy = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
 /// let mut auto = AutoCompactor::new(policy)?;
 /// let window = Some(ContextWindow::new(1_000));
-/// let options = PassageOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
+/// let options = RelayOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
 /// let old = Message::assistant("A long story. ".repeat(300));
 /// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
 ///
-/// let mut passage = Passage::new(request, None, &options, &mut auto, Timestamp(1));
-/// assert!(matches!(passage.step(), PassageStep::Compact { .. }));
+/// let mut relay = Relay::new(request, None, &options, &mut auto, Timestamp(1));
+/// assert!(matches!(relay.step(), RelayStep::Compact { .. }));
 /// // The host compacts, and stores the view.
 /// let view = View { covers: 2, messages: vec![Message::user("A story was told.")] };
-/// passage.compacted(&view, &mut auto, Timestamp(2));
-/// assert_eq!(passage.step(), &PassageStep::Send);
-/// assert_eq!(passage.request().map(|request| request.messages.len()), Some(2));
+/// relay.compacted(&view, &mut auto, Timestamp(2));
+/// assert_eq!(relay.step(), &RelayStep::Send);
+/// assert_eq!(relay.request().map(|request| request.messages.len()), Some(2));
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Passage {
+pub struct Relay {
     /// The request as it came.
     original: Request,
     /// The messages that are sent, if they are others.
     viewed: Option<Vec<Message>>,
-    options: PassageOptions,
-    step: PassageStep,
+    options: RelayOptions,
+    step: RelayStep,
     was_refused: bool,
 }
 
 /// What the host does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PassageStep {
-    /// Compact the messages of [`Passage::messages`], and report the view or the failure.
+pub enum RelayStep {
+    /// Compact the messages of [`Relay::messages`], and report the view or the failure.
     Compact {
         /// Why.
         reason: CompactionReason,
@@ -82,27 +82,27 @@ pub enum PassageStep {
     Refused,
 }
 
-impl Passage {
-    /// Returns the passage of a request, with the view that was found for it. `auto` is that of the
+impl Relay {
+    /// Returns the relay of a request, with the view that was found for it. `auto` is that of the
     /// thread; the time is only compared with other times of the same machine.
     pub fn new(
         request: Request,
         view: Option<&View>,
-        options: &PassageOptions,
+        options: &RelayOptions,
         auto: &mut AutoCompactor,
         now: Timestamp,
     ) -> Self {
         let viewed = view.and_then(|view| view.of(&request.messages));
         let options = options.clone();
-        let step = PassageStep::Send;
-        let mut passage = Self { original: request, viewed, options, step, was_refused: false };
-        passage.check(auto, now);
-        passage
+        let step = RelayStep::Send;
+        let mut relay = Self { original: request, viewed, options, step, was_refused: false };
+        relay.check(auto, now);
+        relay
     }
 
     /// What to do next.
     #[must_use]
-    pub fn step(&self) -> &PassageStep {
+    pub fn step(&self) -> &RelayStep {
         &self.step
     }
 
@@ -134,7 +134,7 @@ impl Passage {
     /// The thread was compacted: `view` stands for its first messages. A view that does not fit the
     /// request is a failure.
     pub fn compacted(&mut self, view: &View, auto: &mut AutoCompactor, now: Timestamp) {
-        let PassageStep::Compact { reason, .. } = &self.step else { return };
+        let RelayStep::Compact { reason, .. } = &self.step else { return };
         let Some(viewed) = view.of(&self.original.messages) else {
             return self.failed(auto, now);
         };
@@ -146,18 +146,18 @@ impl Passage {
     /// The compaction came to nothing. What was not refused yet is sent as it is: whatever fails
     /// here, the agent must not notice.
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
-        let PassageStep::Compact { reason, .. } = &self.step else { return };
+        let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
-        self.step = if self.was_refused { PassageStep::Refused } else { PassageStep::Send };
+        self.step = if self.was_refused { RelayStep::Refused } else { RelayStep::Send };
     }
 
     /// The provider refused the request. Only a refusal for its length leads to a compaction.
     pub fn refused(&mut self, error: &ModelErrorKind, auto: &mut AutoCompactor, now: Timestamp) {
-        if self.step != PassageStep::Send {
+        if self.step != RelayStep::Send {
             return;
         }
         self.was_refused = true;
-        self.step = PassageStep::Refused;
+        self.step = RelayStep::Refused;
         if let ModelErrorKind::Overflow { limit, output, .. } = error {
             let (limit, output, pressure) = (*limit, *output, self.pressure());
             let output = auto.handle(now, Input::Overflowed { pressure, limit, output });
@@ -171,11 +171,11 @@ impl Passage {
     fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let output = auto.handle(now, Input::BeforeSend(self.pressure()));
         // What cannot be made to fit is sent all the same: the provider knows its window.
-        self.step = compaction(output).unwrap_or(PassageStep::Send);
+        self.step = compaction(output).unwrap_or(RelayStep::Send);
     }
 
     fn pressure(&self) -> Pressure {
-        let PassageOptions { window, counter, .. } = &self.options;
+        let RelayOptions { window, counter, .. } = &self.options;
         let Request { system, tools, max_output, .. } = &self.original;
         let messages = self.messages();
         let typed = messages.iter().rfind(|message| message.is_typed());
@@ -190,10 +190,10 @@ impl Passage {
     }
 }
 
-fn compaction(output: Option<Output>) -> Option<PassageStep> {
+fn compaction(output: Option<Output>) -> Option<RelayStep> {
     match output? {
         Output::Compact { reason, target, limit } => {
-            Some(PassageStep::Compact { reason, target, limit })
+            Some(RelayStep::Compact { reason, target, limit })
         }
         Output::Notify(_) | Output::CannotFit { .. } => None,
     }
