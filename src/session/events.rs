@@ -174,9 +174,11 @@ impl<'a> IntoFuture for Events<'a> {
         let work = async move {
             let (mut reply, mut line) = (Reply::default(), None);
             while let Some(event) = self.next().await {
-                match event? {
-                    SessionEvent::Notice { text } => line = Some(text),
-                    event => reply.note(event),
+                let event = event?;
+                if let SessionEvent::Notice { text } = event {
+                    line = Some(text);
+                } else {
+                    reply.note(event);
                 }
             }
             if let Some(line) = line.filter(|_| self.is_command) {
