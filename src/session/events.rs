@@ -175,10 +175,11 @@ impl<'a> IntoFuture for Events<'a> {
             let (mut reply, mut line) = (Reply::default(), None);
             while let Some(event) = self.next().await {
                 let event = event?;
-                if let SessionEvent::Notice { text } = &event {
-                    line = Some(text.clone());
+                if let SessionEvent::Notice { text } = event {
+                    line = Some(text);
+                } else {
+                    reply.note(event);
                 }
-                reply.note(event);
             }
             if let Some(line) = line.filter(|_| self.is_command) {
                 reply.text = line.to_string();
