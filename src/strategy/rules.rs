@@ -52,6 +52,7 @@ impl Snapshot {
         // A list of rules in the summary itself is replaced, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
+        let alone = room.saturating_add(counter.text(&own));
         let unstated = unstated(self.rules().active(), after, self.system());
         let list = ledger::titled(&unstated, self.rules().left_out(), RULES_TOKENS, counter);
         let merged = self.merged(&unstated, room, counter.text(&list), brief);
@@ -85,7 +86,7 @@ impl Snapshot {
             let text = joined(own, list);
             // All of the summary may be among the user's words, which then stand for it.
             let shown =
-                if text.is_blank() { self.words_alone(room, brief, after) } else { text.clone() };
+                if text.is_blank() { self.words_alone(alone, brief, after) } else { text.clone() };
             let plan = proposal.plan.clone().with_last_summary(shown.clone());
             if !shown.is_blank() && self.accept(&plan, brief).is_ok() {
                 return (Proposal { plan, ..proposal }, text, merged);

@@ -167,24 +167,26 @@ impl Snapshot {
         let mut typed = Typed::new(&statements, self, brief, after);
         typed.skip(&without_typed(summary));
         let typed = typed.with_rules(merged);
-        let room = self.room(after, brief);
+        let is_alone = summary.is_blank();
+        let room = self.room_beside(&proposal.plan, summary, after, brief);
         let lists = policy.lists_typed();
         let most = match lists {
             false => 0,
-            true if merged.is_empty() => typed
+            true if merged.is_empty() && !is_alone => typed
                 .share_of(brief.target.unwrap_or(policy.addendum_tokens))
                 .max(typed.emphasised(self.counter()).min(room / 3 * 2)),
-            // Rules may take all of the room.
             true => room,
         };
         let share = typed.room(room, room, self.counter()).min(most);
-        // Other facts get half of the room, unless rules need it.
-        let share = if merged.is_empty() { share.min(room / 2) } else { share };
+        // Other facts get half of the room, unless rules or the user's words need it.
+        let share = if merged.is_empty() && !is_alone { share.min(room / 2) } else { share };
         let first = typed.list(share, self.counter());
         let invented = self.invented(summary, &facts);
         let with = |list: &str, all: bool| {
-            let tokens = room.saturating_sub(self.counter().text(list));
-            let tokens = tokens.min(policy.addendum_tokens);
+            if is_alone && list.is_empty() {
+                return None;
+            }
+            let tokens = room.saturating_sub(self.counter().text(list)).min(policy.addendum_tokens);
             let policy = RetentionPolicy { addendum_tokens: tokens, ..policy.clone() };
             // What the user typed is listed in whole statements, a value with its subject.
             let is_listed = |fact: &Fact| all || !lists || !typed.covers(fact);
@@ -210,6 +212,14 @@ impl Snapshot {
             let enriched = enrich(&summary, &facts, after, &bare, self.counter());
             with_enriched(&proposal, summary, enriched, &invented, policy)
         })
+    }
+
+    /// Tokens for lists after a summary. A blank one stands for the user's words alone, which the
+    /// plan shows so far and the lists replace.
+    fn room_beside(&self, plan: &Plan, summary: &Text, after: &[Message], brief: &Brief) -> u64 {
+        let shown = last_summary(plan).filter(|_| summary.is_blank());
+        let shown = shown.map_or(0, |shown| self.counter().text(shown));
+        self.room(after, brief).saturating_add(shown)
     }
 
     /// What a summary states and nothing in the conversation does. A digest only quotes.

@@ -28,7 +28,8 @@ const MIN_TOKENS: u64 = 100;
 /// The digest is a user message with a summary in Markdown: the first request, earlier summaries,
 /// files and commands from tool inputs, errors, the model's last text, and what the user typed,
 /// statement by statement. The user's statements get a third of the budget before anything else,
-/// more if they are rules, labelled or give values, and the room that the rest leaves. Lines over
+/// more if they are rules, labelled or give values, and the room that the rest leaves. If they need
+/// most of the room, the summary has nothing else. Lines over
 /// the budget are omitted, and a note gives the number of lines other than the user's. A digest in the old part is parsed and
 /// merged with what came after it, so a digest of a digest is no longer than one and keeps the first
 /// request.
@@ -153,9 +154,10 @@ impl DigestJob<'_> {
         let target = self.brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(cut, kept, |_, _| true);
         let room = target.min(self.before.saturating_sub(1)).saturating_sub(fixed);
-        // The addendum follows the digest and takes at most half of the room.
-        // So do the rules and what the user typed, which matter more than the rest.
-        let lists = tail::typed_need(self.thread, self.brief).min(room / 4 * 3);
+        // Rules and what the user typed follow the digest and matter more than the rest; the
+        // addendum follows too and takes at most half of the room.
+        let (whole, need) = (room, tail::typed_need(self.thread, self.brief));
+        let lists = need.min(whole / 4 * 3);
         let room = room.saturating_sub(self.brief.reserve().min(room / 2).max(lists));
         // A digest must not be longer than its source, apart from the first line.
         let facts = self.facts(cut, kept);
@@ -166,7 +168,13 @@ impl DigestJob<'_> {
         let stay = stay.map(|(_, message)| message);
         let mut typed = Typed::new(&self.statements, self.thread, self.brief, stay);
         typed.skip(facts.short_request());
-        let digest = write::write(&facts, &typed, budget, counter).filter(|_| goes > 0);
+        // If little else fits beside the user's words, a heading and a line of something else would
+        // only cost some of them.
+        let words = (need > lists).then(|| typed.list(whole.min(goes), counter));
+        let digest = words
+            .filter(|words| !words.is_empty())
+            .or_else(|| write::write(&facts, &typed, budget, counter))
+            .filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.

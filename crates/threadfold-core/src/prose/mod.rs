@@ -8,13 +8,15 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_words` | what a statement is about, and the values that it gives |
+//! | `subject`, `subject_words`, `stem` | what a statement is about, and the values that it gives |
+//! | `definition` | statements that say in words what a thing is |
 //! | `section` | the titles of the lists in an addendum |
 
 mod border;
 mod chunk;
 mod class;
 mod command;
+mod definition;
 mod demand;
 mod demand_words;
 mod failure;
@@ -26,6 +28,7 @@ mod quote;
 mod section;
 #[doc(hidden)]
 pub mod spans;
+mod stem;
 mod subject;
 mod subject_words;
 mod symbol;

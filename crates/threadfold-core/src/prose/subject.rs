@@ -8,7 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::subject_words::{CHANGES, COPULAS, NEGATIONS, STOPS, is_listed_word};
+use super::{
+    definition::Definition,
+    stem::{is_mark, parts, stem},
+    subject_words::{CHANGES, COPULAS, NEGATIONS, STOPS, is_listed_word},
+};
 use crate::message::steps;
 
 /// The form of a value.
@@ -44,6 +48,8 @@ pub struct Subject {
     changes: bool,
     /// Whether it forbids something about its first value.
     forbids: bool,
+    /// Its label and what it defines, if all of it is one definition.
+    definition: Option<(String, Definition)>,
 }
 
 impl Subject {
@@ -52,6 +58,8 @@ impl Subject {
         let (label, body) = label(statement).unwrap_or(("", statement));
         let mut subject = Self { asserts: !label.is_empty(), ..Self::default() };
         subject.read(body);
+        let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
+        subject.definition = defined.map(|definition| (label.to_owned(), definition));
         // A label beside a statement of its own is no part of what that is about.
         if subject.words.len() < 2 {
             subject.read(label);
@@ -96,7 +104,7 @@ impl Subject {
         if !(self.asserts || self.changes) || !(old.asserts || old.changes) {
             return false;
         }
-        let Some(form) = self.differing_form(old) else { return false };
+        let Some(form) = self.differing_form(old) else { return self.defines_anew(old) };
         if self.frame == old.frame {
             return !self.names_what_is_forbidden(old, form) || self.shared(old) >= 3;
         }
@@ -114,6 +122,15 @@ impl Subject {
                 || old.names(form, self))
             && !self.contrasts(old)
             && (!self.names_what_is_forbidden(old, form) || shared >= 3)
+    }
+
+    /// Whether both define one thing under one label, in words whose form shows no value.
+    fn defines_anew(&self, old: &Self) -> bool {
+        let both = self.definition.as_ref().zip(old.definition.as_ref());
+        let has_no_value = self.values.is_empty() && old.values.is_empty();
+        both.is_some_and(|((label, new), (old_label, old))| {
+            has_no_value && label == old_label && new.replaces(old)
+        })
     }
 
     /// Returns a form in which both give values, each some that the other lacks.
@@ -250,11 +267,6 @@ pub fn label(statement: &str) -> Option<(&str, &str)> {
         .then(|| (label.trim(), body.trim()))
 }
 
-fn is_mark(c: char) -> bool {
-    matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '(' | ')' | '[' | ']' | '"' | '\'' | '`' | '*')
-        || matches!(c, '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}' | '\u{2019}')
-}
-
 /// Returns the form of a value, or `None` for a word.
 fn form(word: &str, next: &str, is_first: bool) -> Option<Form> {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -294,46 +306,6 @@ fn form(word: &str, next: &str, is_first: bool) -> Option<Form> {
     }
     let measured = word.starts_with(|c: char| c.is_ascii_digit()) && letters < 4;
     Some(if measured { Form::Number } else { Form::Code })
-}
-
-/// Returns the words of a token in lower case. Text without spaces between words gives pairs of
-/// characters.
-fn parts(token: &str) -> Vec<String> {
-    let pieces = token.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
-    let mut words = Vec::new();
-    for piece in pieces.filter(|piece| !piece.is_empty()) {
-        let unspaced = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}');
-        if piece.contains(unspaced) {
-            let chars: Vec<char> = piece.chars().collect();
-            words.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
-        } else {
-            words.push(piece.to_lowercase().replace('\u{2019}', "'"));
-        }
-    }
-    words
-}
-
-/// Returns a word without the endings of its forms: `plans` and `planned` have one stem.
-fn stem(word: &str) -> String {
-    const ENDINGS: [&str; 10] = ["'s", "ing", "ed", "er", "es", "al", "en", "s", "e", "n"];
-    const LONGEST: usize = 6;
-    let mut stem = word;
-    while let Some(rest) = ENDINGS
-        .iter()
-        .find_map(|ending| stem.strip_suffix(ending))
-        .filter(|rest| rest.chars().count() >= 3)
-    {
-        stem = rest;
-    }
-    let mut letters: Vec<char> = stem.chars().take(LONGEST).collect();
-    // `planned` and `plan`.
-    if let [.., one, two] = letters.as_slice()
-        && one == two
-        && letters.len() > 3
-    {
-        letters.pop();
-    }
-    letters.into_iter().collect()
 }
 
 #[cfg(test)]
