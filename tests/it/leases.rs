@@ -56,7 +56,9 @@ fn broken_leases_are_caught() {
 fn workers_that_write_late_are_caught() {
     let broken = Arc::new(BrokenLeases::new(Law::LateWriteIsRefused));
     let breach = block_on(conformance::workers(broken)).unwrap_err();
-    assert_eq!(breach.law, Law::LateWriteIsRefused, "{breach}");
+    // The late write itself, or the conflict of the worker that it hit.
+    let laws = [Law::LateWriteIsRefused, Law::OneWorkerHolds];
+    assert!(laws.contains(&breach.law), "{breach}");
 }
 
 /// A session of a worker that has just acquired the thread.

@@ -20,17 +20,18 @@ use crate::store::{PostgresStore, integer};
 /// use threadfold::{store::{Archive, Visible}, strategy::ArchiveEntry};
 /// use threadfold_postgres::PostgresStore;
 ///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-/// # let body = async {
+/// # tokio::runtime::Runtime::new()?.block_on(async {
 /// let archive = PostgresStore::open(&address).await?.archive();
 /// let (thread, id): (ThreadId, _) = ("doc-archive".parse()?, CompactionId(1));
 /// let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "We read a.txt."));
 /// archive.write(&thread, id, &[entry]).await?;
 /// let hits = archive.search(&thread, "A.TXT", 10, &Visible::from_iter([id])).await?;
 /// assert_eq!(hits.len(), 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # };
-/// # tokio::runtime::Runtime::new()?.block_on(body)
+/// # Ok(())
+/// # })
+/// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct PostgresArchive {
@@ -54,8 +55,9 @@ impl PostgresArchive {
     /// use threadfold::store::{Archive, LeaseStore, StoreError};
     /// use threadfold_postgres::PostgresStore;
     ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-    /// # let body = async {
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
     /// let store = PostgresStore::open(&address).await?;
     /// let (thread, ten): (ThreadId, _) = ("doc-leased".parse()?, Duration::from_secs(10));
     /// # store.erase(&thread).await?;
@@ -66,9 +68,9 @@ impl PostgresArchive {
     /// store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten).await?;
     /// let late = archive.write(&thread, CompactionId(1), &[]).await;
     /// assert!(matches!(late, Err(StoreError::LeaseLost { .. })));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # };
-    /// # tokio::runtime::Runtime::new()?.block_on(body)
+    /// # Ok(())
+    /// # })
+    /// # }
     /// ```
     #[must_use]
     pub fn leased(self, lease: Lease) -> Self {

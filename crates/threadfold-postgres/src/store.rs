@@ -27,8 +27,9 @@ use crate::{
 /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
 /// use threadfold_postgres::PostgresStore;
 ///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-/// # let body = async {
+/// # tokio::runtime::Runtime::new()?.block_on(async {
 /// // let address = "postgres://me:secret@localhost/agents";
 /// let (store, mut log) = (PostgresStore::open(&address).await?, EventLog::new("doc-store".parse()?));
 /// # store.erase(log.thread_id()).await?;
@@ -37,9 +38,9 @@ use crate::{
 ///
 /// let elsewhere = PostgresStore::open(&address).await?;
 /// assert_eq!(elsewhere.load(log.thread_id()).await?.log, log);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # };
-/// # tokio::runtime::Runtime::new()?.block_on(body)
+/// # Ok(())
+/// # })
+/// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
@@ -82,13 +83,14 @@ impl PostgresStore {
     /// use threadfold::store::{Archive, Visible};
     /// use threadfold_postgres::PostgresStore;
     ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-    /// # let body = async {
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
     /// let archive = PostgresStore::open(&address).await?.archive();
     /// assert_eq!(archive.list(&"doc-new".parse()?, &Visible::default()).await?, []);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # };
-    /// # tokio::runtime::Runtime::new()?.block_on(body)
+    /// # Ok(())
+    /// # })
+    /// # }
     /// ```
     #[must_use]
     pub fn archive(&self) -> PostgresArchive {
@@ -105,14 +107,15 @@ impl PostgresStore {
     /// use threadfold::store::ThreadStore;
     /// use threadfold_postgres::PostgresStore;
     ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-    /// # let body = async {
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
     /// let store = PostgresStore::open(&address).await?;
     /// store.erase(&"doc-erased".parse()?).await?;
     /// assert!(store.load(&"doc-erased".parse()?).await?.log.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # };
-    /// # tokio::runtime::Runtime::new()?.block_on(body)
+    /// # Ok(())
+    /// # })
+    /// # }
     /// ```
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::{
     simulated::SimulatedTime,
 };
 use crate::{
-    legality::violations,
+    compact::legality::violations,
     log::{Event, LogId, LoggedEvent},
     message::{Message, ModelError, Request, StopReason, ThreadId, Timestamp, Turn},
     model::{Model, ModelAgent},
@@ -68,7 +68,16 @@ pub struct Worked {
 pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<Worked, Breach> {
     let time = SimulatedTime::new(WORKERS);
     let world = Arc::new(World { store, time, seen: Mutex::default() });
-    let outcomes = join_all((0..WORKERS).map(|number| work(Arc::clone(&world), number))).await;
+    let works = (0..WORKERS).map(|worker| {
+        let world = Arc::clone(&world);
+        async move {
+            let outcome = work(&world, worker).await;
+            // The others no longer wait for this one, whatever became of it.
+            world.time.end();
+            outcome
+        }
+    });
+    let outcomes = join_all(works).await;
     outcomes.into_iter().collect::<Result<(), Breach>>()?;
     world.check_logs().await?;
     let mut seen = world.seen();
@@ -97,7 +106,7 @@ struct Seen {
 }
 
 /// One worker, from the first minute to the last.
-async fn work(world: Arc<World>, worker: u64) -> Result<(), Breach> {
+async fn work(world: &Arc<World>, worker: u64) -> Result<(), Breach> {
     let (mut chance, mut wanted) = (Chance(worker), None);
     while world.time.now() < END {
         let thread = match wanted.take() {
@@ -108,7 +117,7 @@ async fn work(world: Arc<World>, worker: u64) -> Result<(), Breach> {
         let now = Timestamp(world.time.now() + worker * 500);
         let name = format!("worker-{worker}");
         match world.store.acquire_lease(&thread, &name, now, LIFETIME).await {
-            Ok(lease) => hold(&world, lease, &mut chance).await?,
+            Ok(lease) => hold(world, lease, &mut chance).await?,
             // Somebody waits for an answer, so it takes the thread over when the lease ends.
             Err(StoreError::Held { lease }) if chance.below(3) > 0 => {
                 world.time.sleep(lease.expires.0.saturating_sub(now.0)).await;
@@ -120,7 +129,6 @@ async fn work(world: Arc<World>, worker: u64) -> Result<(), Breach> {
         }
         world.time.sleep(500 + chance.below(2_000)).await;
     }
-    world.time.end();
     Ok(())
 }
 
