@@ -7,6 +7,7 @@ use super::{
     trigger::{Level, Reading, Signal, Trigger},
 };
 use crate::{
+    compact::Micros,
     message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
     strategy::{Breaker, BreakerOptions},
 };
@@ -28,6 +29,10 @@ pub struct AutoCompactor {
     learned: Learned,
     /// Whether the host was told that nobody knows the window.
     announced: bool,
+    /// When the last request was about to be sent or a turn ended: the last use of the cache.
+    last: Option<Timestamp>,
+    /// What the requests since the last compaction paid for tokens that it would remove.
+    paid: Micros,
     /// The window of the last request, to notice a smaller model.
     window: Option<ContextWindow>,
 }
@@ -171,6 +176,8 @@ impl AutoCompactor {
             request: NextRequest::Due { forced: 0, refused: 0 },
             learned: Learned::default(),
             announced: false,
+            last: None,
+            paid: 0,
             window: None,
         })
     }
@@ -250,9 +257,16 @@ impl AutoCompactor {
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
-                self.before_request(now, pressure)
+                let output = self.before_request(now, pressure);
+                self.last = Some(now);
+                let excess = self.policy.excess(&self.learned.known(pressure));
+                self.paid = self.paid.saturating_add(excess);
+                output
             }
-            Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
+            Input::TurnEnded(pressure) => {
+                self.last = Some(now);
+                self.turn_ended(now, pressure)
+            }
             Input::Overflowed { pressure, limit, output } => {
                 Some(self.overflowed(pressure, limit, output))
             }
@@ -265,6 +279,7 @@ impl AutoCompactor {
             }
             Input::Compacted { reason } => {
                 self.breaker.succeeded();
+                self.paid = 0;
                 self.trigger = self.trigger.compacted(now, is_manual(&reason));
                 None
             }
@@ -445,6 +460,7 @@ impl AutoCompactor {
             (true, false) => Level::Over,
             (true, true) => Level::Hopeless,
         };
+        let level = self.policy.planned(level, pressure, now, self.last, self.paid);
         Reading {
             now,
             tokens: pressure.tokens(),

@@ -24,6 +24,7 @@
 
 mod compactor;
 mod learned;
+mod planner;
 mod policy;
 mod pressure;
 mod trigger;

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::pressure::Pressure;
-use crate::message::{ContextWindow, InvalidValue};
+use crate::{
+    compact::Prices,
+    message::{ContextWindow, InvalidValue},
+};
 
 /// When the thread is compacted ahead of need, and how far.
 ///
@@ -45,6 +48,17 @@ pub struct AutoPolicy {
     pub max_reactive: u32,
     /// Whether a finished turn may be compacted too, for hosts that are idle then.
     pub after_turn: bool,
+    /// The prices of the model. With them, reports say what a compaction costs, and the soft
+    /// trigger fires when it pays: before the threshold if the provider's cache is cold anyway, and
+    /// by `min_gain` and `requests_left`. `None` by default: then the threshold alone decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+    /// The least number of tokens that the soft trigger's compaction must save, if prices are set.
+    pub min_gain: u64,
+    /// How many requests the host still expects, if it knows and prices are set. A compaction that
+    /// they would not pay for is left out while they fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_left: Option<u64>,
 }
 
 /// From which size on the soft trigger fires.
@@ -99,6 +113,9 @@ impl Default for AutoPolicy {
             failure_pause_ms: 60_000,
             max_reactive: 2,
             after_turn: false,
+            prices: None,
+            min_gain: 0,
+            requests_left: None,
         }
     }
 }
@@ -127,6 +144,9 @@ impl AutoPolicy {
             Target::Tokens(_) => None,
         };
         let wrong = |share: &f64| !(0.0..=1.0).contains(share);
+        if let Some(prices) = &self.prices {
+            prices.check()?;
+        }
         match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";

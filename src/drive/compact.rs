@@ -9,7 +9,7 @@ use super::{
     span::{self, CompactionSpan},
 };
 use crate::{
-    compact::{CompactReport, Size},
+    compact::{CompactReport, Prices, Size},
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
     log::{Event, LogError, LoggedFacts},
     message::{
@@ -24,17 +24,18 @@ use crate::{
 /// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
 pub struct Conversation<'a> {
-    thread: &'a mut dyn ProviderThread,
-    journal: &'a mut Journal,
+    pub(super) thread: &'a mut dyn ProviderThread,
+    pub(super) journal: &'a mut Journal,
     archive: Option<&'a dyn Archive>,
-    system: Messages,
-    tools: SharedVec<ToolSpec>,
+    pub(super) system: Messages,
+    pub(super) tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     redactor: Option<&'a dyn Redactor>,
     /// A message that is appended together with the commit.
     arriving: Option<Message>,
     /// What the caller knows and the log does not hold.
     known: Option<Known>,
+    pub(super) prices: Option<Prices>,
 }
 
 impl<'a> Conversation<'a> {
@@ -72,6 +73,7 @@ impl<'a> Conversation<'a> {
             redactor: None,
             arriving: None,
             known: None,
+            prices: None,
         }
     }
 
@@ -262,7 +264,8 @@ impl Conversation<'_> {
     /// the facts of the whole log.
     fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
         if let Some(Known { rules, facts, .. }) = self.known.clone() {
-            let snapshot = self.snapshot().with_rules(rules);
+            // The log holds only the present messages, so the numbers in it recall nothing.
+            let snapshot = self.snapshot().with_rules(rules).with_numbers(Arc::default());
             return facts.map_or(snapshot.clone(), |facts| snapshot.with_facts(facts));
         }
         // Redacted results are not cached: the next call may use another redactor.
@@ -442,6 +445,7 @@ impl Conversation<'_> {
         let mut report = CompactReport::new(before, &after, &proposal.plan, counter.as_ref());
         report.retention = proposal.retention.clone().map(Box::new);
         report.notes.clone_from(&proposal.notes);
+        report.cost = self.cost(&report, &proposal.plan, driven.usage, at);
         let record = compaction.record(report.clone())?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());

@@ -18,11 +18,13 @@ pub(crate) struct Known {
     pub(crate) facts: Option<Arc<Facts>>,
 }
 
-/// Returns a snapshot of a thread, with the times of its messages from the log.
+/// Returns a snapshot of a thread, with the times of its messages and their numbers from the log.
 pub(crate) fn logged_snapshot(thread: &Thread, log: &EventLog) -> Snapshot {
     let snapshot = Snapshot::of(thread);
     match log.projection() {
-        Ok(projection) => snapshot.with_times(projection.times(log)),
+        Ok(projection) => snapshot.with_times(projection.times(log)).with_numbers(
+            projection.sources.iter().map(|source| log.arrival_number(source.seq())).collect(),
+        ),
         Err(_) => snapshot,
     }
 }

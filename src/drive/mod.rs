@@ -8,6 +8,7 @@
 
 mod attempt;
 mod compact;
+mod cost;
 mod error;
 mod known;
 mod span;

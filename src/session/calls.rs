@@ -145,7 +145,7 @@ impl Session {
         self.host_tool(call).is_none().then_some(own)
     }
 
-    fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
+    pub(super) fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
         // The specs start with those of the host's tools, in the same order.
         let index = self.specs.iter().position(|spec| spec.name == call.name)?;
         self.settings.tools.get(index)

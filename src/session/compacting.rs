@@ -192,8 +192,12 @@ impl Session {
     /// The compaction in flight and the conversation that it changes.
     fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), UnexpectedInput> {
         let none = UnexpectedInput::new("this input", "no compaction has begun");
+        let prices = self.auto.policy().prices;
+        let system = self.system_prompt();
         let compaction = self.compaction.as_mut().ok_or(none)?;
-        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
+        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
+            .with_context(system, self.specs.clone())
+            .with_prices(prices);
         if let Some(archive) = &self.settings.archive {
             conversation = conversation.with_archive(archive.as_ref());
         }
@@ -290,6 +294,7 @@ impl Session {
         self.read_rules();
         let redactor = self.settings.redactor.as_deref();
         let snapshot = logged_snapshot(self.agent.thread(), self.journal.log())
+            .with_subjects(&|call| self.host_tool(call)?.subject(call))
             .with_context(self.system_prompt(), self.specs.clone())
             .with_rules(Arc::new(self.rules().clone()))
             .with_window(self.window());
