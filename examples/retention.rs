@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 }
 
 /// Strategies that ask no model: who writes makes no difference to them.
-const MODELLESS: [&str; 3] = ["digest", "keep-recent", "trim-tool-results"];
+const MODELLESS: [&str; 4] = ["clear-results", "digest", "keep-recent", "trim-tool-results"];
 
 struct Options {
     transcripts: Option<PathBuf>,

@@ -71,8 +71,9 @@ impl World {
                 })
             })
         });
-        // Trimming alone has nothing to take where the agent speaks.
-        let good = registered.iter().filter(|name| **name != "trim-tool-results");
+        // Trimming or clearing results alone has nothing to take where the agent speaks.
+        let takes_results = ["clear-results", "trim-tool-results"];
+        let good = registered.iter().filter(|name| !takes_results.contains(name));
         let calm = good.flat_map(|strategy| {
             CALM.into_iter().map(|(window, turns)| {
                 let (strategy, mood) = ((*strategy).to_owned(), Mood::Calm);

@@ -7,6 +7,7 @@ use super::{
     trigger::{Level, Reading, Signal, Trigger},
 };
 use crate::{
+    cost::Planner,
     message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
     strategy::{Breaker, BreakerOptions},
 };
@@ -29,6 +30,8 @@ pub struct AutoCompactor {
     learned: Learned,
     /// Whether the notice about the unknown window was given.
     announced: bool,
+    /// Whether a compaction pays, if the policy has prices.
+    planner: Planner,
     /// The window of the last request, to notice a smaller model.
     window: Option<ContextWindow>,
 }
@@ -176,6 +179,7 @@ impl AutoCompactor {
             request: NextRequest::Due { forced: 0, refused: 0 },
             learned: Learned::default(),
             announced: false,
+            planner: Planner::default(),
             window: None,
         })
     }
@@ -256,7 +260,9 @@ impl AutoCompactor {
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
-                self.before_request(now, pressure)
+                let output = self.before_request(now, pressure);
+                self.planner.sent(now, self.policy.outlook(&self.learned.known(pressure)));
+                output
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
             Input::Overflowed { pressure, limit, output } => {
@@ -269,7 +275,8 @@ impl AutoCompactor {
             }
             Input::Compacted { reason } => {
                 self.breaker.succeeded();
-                self.trigger = self.trigger.compacted(now, is_manual(&reason));
+                self.planner.compacted();
+                self.trigger = self.trigger.compacted(now, reason.is_manual());
                 None
             }
             Input::Failed { reason } => self.failed(now, &reason),
@@ -445,10 +452,11 @@ impl AutoCompactor {
     }
 
     fn reading(&self, now: Timestamp, pressure: &Pressure) -> Reading {
+        let outlook = self.policy.outlook(pressure);
         let level = match (self.policy.is_over(pressure), self.policy.is_hopeless(pressure)) {
-            (false, _) => Level::Under,
-            (true, false) => Level::Over,
             (true, true) => Level::Hopeless,
+            (over, _) if self.planner.fires(over, outlook, now) => Level::Over,
+            (..) => Level::Under,
         };
         Reading {
             now,
@@ -463,7 +471,7 @@ impl AutoCompactor {
 
     fn failed(&mut self, now: Timestamp, reason: &CompactionReason) -> Option<Output> {
         self.trigger = self.trigger.failed();
-        if is_manual(reason) {
+        if reason.is_manual() {
             return None;
         }
         self.breaker.failed(now);
@@ -476,10 +484,6 @@ impl AutoCompactor {
 /// Whether only refusals say that the smallest request is over this limit.
 fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
     pressure.floor() > limit && pressure.floor() <= believed
-}
-
-fn is_manual(reason: &CompactionReason) -> bool {
-    matches!(reason, CompactionReason::Manual { .. })
 }
 
 #[cfg(test)]

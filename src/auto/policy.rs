@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::pressure::Pressure;
-use crate::message::{ContextWindow, InvalidValue};
+use crate::{
+    cost::{CostPolicy, Outlook},
+    message::{ContextWindow, InvalidValue},
+};
 
 /// When the thread is compacted ahead of need, and how far.
 ///
@@ -45,6 +48,11 @@ pub struct AutoPolicy {
     pub max_reactive: u32,
     /// Whether a finished turn may be compacted too, for hosts that are idle then.
     pub after_turn: bool,
+    /// The prices of the model. With them, reports say what a compaction costs, and the soft
+    /// trigger fires when it pays: before the threshold if the requests since the last compaction
+    /// have paid for it or the provider's cache is cold anyway. `None` by default: then the
+    /// threshold alone decides.
+    pub cost: Option<CostPolicy>,
 }
 
 /// From which size on the soft trigger fires.
@@ -99,12 +107,13 @@ impl Default for AutoPolicy {
             failure_pause_ms: 60_000,
             max_reactive: 2,
             after_turn: false,
+            cost: None,
         }
     }
 }
 
 impl AutoPolicy {
-    /// Checks that every share is one: 80 is not 0.8.
+    /// Checks that every share is one, since 80 is not 0.8, and that no price is negative.
     ///
     /// ```
     /// use threadfold::auto::{AutoPolicy, Threshold};
@@ -116,7 +125,7 @@ impl AutoPolicy {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for a share that is not between 0 and 1.
+    /// [`InvalidValue`] for a share that is not between 0 and 1, or a negative price.
     pub fn check(&self) -> Result<(), InvalidValue> {
         let threshold = match self.threshold {
             Threshold::Fraction(share) | Threshold::MessagesOver(share) => Some(share),
@@ -127,6 +136,7 @@ impl AutoPolicy {
             Target::Tokens(_) => None,
         };
         let wrong = |share: &f64| !(0.0..=1.0).contains(share);
+        self.cost.map_or(Ok(()), |cost| cost.prices.check())?;
         match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";
@@ -196,6 +206,17 @@ impl AutoPolicy {
         let near = floor.saturating_add(most.saturating_sub(floor) / 2);
         let target = if wanted <= floor { near } else { wanted };
         Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }
+    }
+
+    /// How the next request would differ after a compaction, if prices and window are known. The
+    /// compaction is assumed to rewrite all messages, because only the strategy knows better.
+    pub(super) fn outlook(&self, pressure: &Pressure) -> Option<Outlook> {
+        let (policy, room) = (self.cost?, self.room(pressure)?);
+        let target = self.goal(pressure, room).target;
+        let after = target.saturating_add(pressure.overhead).saturating_add(pressure.pending);
+        let (kept, before) = (pressure.overhead, pressure.tokens());
+        let growth = pressure.since.saturating_add(pressure.pending);
+        Some(Outlook { policy, kept, before, after, room, growth })
     }
 
     /// The tokens of the window beside the output reserve.

@@ -1,8 +1,8 @@
 //! What came of asking the models, and of the whole compaction.
 
 use crate::{
-    compact::{CompactError, CompactReport, Size},
-    message::{CompactionId, Message, Redactor, Usage},
+    compact::{CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size},
+    message::{CompactionId, Message, Redactor, ToolSpec, Usage},
     strategy::{Brief, Proposal, Snapshot, StrategyError},
     tokens::TokenCounter,
 };
@@ -110,6 +110,28 @@ impl Driven {
         report.retention = retention.clone().map(Box::new);
         report.notes.clone_from(notes);
         Ok(report)
+    }
+
+    /// What the compaction costs and saves, if the prices are known. The request is given as system
+    /// prompt, tools and messages; `is_warm` says whether the provider still has its cache.
+    pub(crate) fn cost(
+        &self,
+        prices: Option<Prices>,
+        (system, tools, thread): (&[Message], &[ToolSpec], &[Message]),
+        report: &CompactReport,
+        counter: &dyn TokenCounter,
+        is_warm: bool,
+    ) -> Option<Box<CompactionCost>> {
+        let prices = prices?;
+        let untouched = thread.get(..self.proposal.plan.first_touched()).unwrap_or(thread);
+        let fixed = counter.tools(tools).saturating_add(counter.messages(system));
+        let request = |messages: u64| fixed.saturating_add(messages);
+        let change = PromptChange {
+            kept: request(counter.messages(untouched)),
+            before: request(report.before.tokens),
+            after: request(report.after.tokens),
+        };
+        Some(Box::new(prices.compaction(change, &self.usage, is_warm)))
     }
 }
 

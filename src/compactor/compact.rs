@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::value::Compactor;
 use crate::{
     compaction::COMPACT,
-    drive::{self, CompactionError, Conversation, Done, Driven, Known, Models},
+    drive::{self, CompactionError, Conversation, Done, Driven, Models},
     log::{Event, EventLog, Thread},
     message::{InvalidValue, Message, Request, UnexpectedInput},
     model::ProviderThread,
     store::Journal,
-    strategy::{Brief, Net},
+    strategy::{Brief, Known, Net},
 };
 
 /// What a compaction does.

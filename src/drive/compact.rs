@@ -8,24 +8,14 @@ use super::{
     span::CompactionSpan,
 };
 use crate::{
-    compact::CompactReport,
+    compact::{CompactReport, Prices},
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
-    ledger::Ledger,
     log::{Event, LogError},
     message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
-    model::{self, ProviderThread},
-    retention::Facts,
+    model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
-    strategy::{Attempt, Brief, CompactionStrategy, Snapshot, Step},
+    strategy::{Attempt, Brief, CompactionStrategy, Known, Snapshot, Step},
 };
-
-/// What a caller knows of a thread whose log does not hold all of it, redacted if there is a redactor.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub(crate) next_compaction: CompactionId,
-    pub(crate) rules: Arc<Ledger>,
-    pub(crate) facts: Option<Arc<Facts>>,
-}
 
 /// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
@@ -33,13 +23,14 @@ pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
     pub(crate) archive: Option<&'a dyn Archive>,
-    system: Messages,
-    tools: SharedVec<ToolSpec>,
+    pub(crate) system: Messages,
+    pub(crate) tools: Tools,
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
     pub(crate) arriving: Option<Message>,
     /// What the caller knows and the log does not hold.
     pub(crate) known: Option<Known>,
+    prices: Option<Prices>,
 }
 
 impl<'a> Conversation<'a> {
@@ -72,10 +63,11 @@ impl<'a> Conversation<'a> {
             journal,
             archive: None,
             system: Messages::default(),
-            tools: SharedVec::default(),
+            tools: Tools::default(),
             window: None,
             arriving: None,
             known: None,
+            prices: None,
         }
     }
 
@@ -88,13 +80,21 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation with this system prompt and these tools.
     #[must_use]
     pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
-        Self { system, tools, ..self }
+        Self { system, tools: Tools::of(tools), ..self }
     }
 
     /// Returns the conversation with this context window.
     #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
+    }
+
+    /// Returns the conversation with the prices of its model, so that the report of a compaction
+    /// says what it [costs](CompactReport::cost). Tokens are those of the thread's counter, system
+    /// prompt and tools included.
+    #[must_use]
+    pub fn with_prices(self, prices: Option<Prices>) -> Self {
+        Self { prices, ..self }
     }
 
     /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
@@ -113,12 +113,10 @@ impl<'a> Conversation<'a> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let mut snapshot = Snapshot::of(self.thread.thread());
-        if let Ok(projection) = self.journal.log().projection() {
-            snapshot = snapshot.with_times(projection.times(self.journal.log()));
-        }
-        let snapshot =
-            snapshot.with_context(self.system.clone(), self.tools.clone()).with_window(self.window);
+        let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
+            .with_subjects(&|call| self.tools.host_tool(&call.name)?.subject(call))
+            .with_context(self.system.clone(), self.tools.specs().clone())
+            .with_window(self.window);
         match self.journal.redactor() {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),
             None => snapshot,
@@ -236,9 +234,8 @@ impl Conversation<'_> {
     /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
     /// the facts of the whole log.
     pub(crate) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
-        if let Some(Known { rules, facts, .. }) = self.known.clone() {
-            let snapshot = self.snapshot().with_rules(rules);
-            return facts.map_or(snapshot.clone(), |facts| snapshot.with_facts(facts));
+        if let Some(known) = &self.known {
+            return known.told(self.snapshot());
         }
         self.journal.read_rules();
         let snapshot = self.snapshot().with_rules(Arc::new(self.journal.rules().clone()));
@@ -349,8 +346,7 @@ impl Conversation<'_> {
     /// Checks that thread and log hold the same messages before a model call is paid for. This is
     /// cheap: they share their messages, so equal handles are enough.
     fn check(&self) -> Result<(), CompactionError> {
-        let replayed = self.journal.log().replay();
-        let log = replayed?;
+        let log = self.journal.log().replay()?;
         let thread = self.thread.messages();
         let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
         if same == log.len().max(thread.len()) {
@@ -406,7 +402,10 @@ impl Conversation<'_> {
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
-        let report = driven.report(&before, counter.as_ref())?;
+        let mut report = driven.report(&before, counter.as_ref())?;
+        let request = (&self.system[..], &self.tools.specs()[..], &before[..]);
+        let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
+        report.cost = driven.cost(self.prices, request, &report, counter.as_ref(), is_warm);
         let record = compaction.record(report.clone())?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());

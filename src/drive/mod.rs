@@ -18,5 +18,5 @@ pub use compact::{Conversation, compact};
 pub use error::CompactionError;
 
 pub(crate) use attempt::{Listener, drive_with};
-pub(crate) use compact::{Begun, Known, nothing_to_do, run};
+pub(crate) use compact::{Begun, nothing_to_do, run};
 pub(crate) use span::CompactionSpan;

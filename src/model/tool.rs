@@ -37,6 +37,17 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// Returns name, description and schema, which are sent to the model.
     fn spec(&self) -> ToolSpec;
 
+    /// Returns what a call is about, such as the path of the file that it reads or writes. The
+    /// result of a later call about the same, of any tool, makes the result of this one obsolete
+    /// for [`ClearResults`](crate::strategy::ClearResults). A call that reads a part of a file
+    /// names the part.
+    ///
+    /// The default returns `None`.
+    fn subject(&self, call: &ToolUse) -> Option<Text> {
+        let _ = call;
+        None
+    }
+
     /// Runs a call. Its input has been parsed: [`ToolInput::json`](crate::message::ToolInput::json)
     /// returns an object.
     ///
@@ -107,6 +118,10 @@ macro_rules! forward {
         impl<T: Tool + ?Sized> Tool for $pointer {
             fn spec(&self) -> ToolSpec {
                 (**self).spec()
+            }
+
+            fn subject(&self, call: &ToolUse) -> Option<Text> {
+                (**self).subject(call)
             }
 
             async fn call(

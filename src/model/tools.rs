@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The tools of a host, and those that the driver itself answers. No two have the same name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tools {
     host: Vec<Arc<dyn Tool>>,
     /// The specs of the host's tools in their order, then those of the driver's own.
@@ -33,6 +33,11 @@ impl Tools {
             Some((name, _)) => Err((*name).clone()),
             None => Ok(Self { host, specs: specs.into() }),
         }
+    }
+
+    /// Returns tools that the host answers by itself.
+    pub(crate) fn of(specs: SharedVec<ToolSpec>) -> Self {
+        Self { host: Vec::new(), specs }
     }
 
     pub(crate) fn host(&self) -> &[Arc<dyn Tool>] {

@@ -147,10 +147,8 @@ impl Session {
     /// The compaction in flight and the conversation that it changes.
     fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), UnexpectedInput> {
         let none = UnexpectedInput::new("this input", "no compaction has begun");
-        let compaction = self.compaction.as_mut().ok_or(none)?;
-        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
-        conversation.archive = self.settings.archive.as_deref();
-        Ok((compaction, conversation))
+        let (conversation, compaction) = self.parts();
+        Ok((compaction.ok_or(none)?, conversation))
     }
 
     /// Reports the end of the compaction in flight to the trigger, and keeps the response for the
@@ -210,11 +208,18 @@ impl Session {
 
     /// The conversation with what strategies see beside the thread.
     pub(super) fn conversation(&mut self) -> Conversation<'_> {
-        let (system, tools) = (self.system_prompt(), self.tools.specs().clone());
-        let window = self.window();
-        Conversation::new(self.agent.as_mut(), &mut self.journal)
-            .with_context(system, tools)
+        self.parts().0
+    }
+
+    /// The conversation, and the compaction in flight, if any.
+    fn parts(&mut self) -> (Conversation<'_>, Option<&mut Compaction>) {
+        let (system, window) = (self.system_prompt(), self.window());
+        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
             .with_window(window)
+            .with_prices(self.auto.policy().cost.map(|cost| cost.prices));
+        conversation.archive = self.settings.archive.as_deref();
+        (conversation.system, conversation.tools) = (system, self.tools.clone());
+        (conversation, self.compaction.as_mut())
     }
 
     pub(super) fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {

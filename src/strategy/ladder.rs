@@ -12,6 +12,7 @@ use super::{
     attempt::record_call,
     brief::Brief,
     chunked::Chunked,
+    clear_results::ClearResults,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     panic_guard,
@@ -50,6 +51,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Ladder {
     rungs: Vec<Arc<dyn CompactionStrategy>>,
+    enough: Option<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
 }
 
@@ -73,7 +75,7 @@ impl Ladder {
     /// ```
     #[must_use]
     pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
-        Self { rungs: rungs.into_iter().collect(), too_long: None }
+        Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None }
     }
 
     /// Returns the ladder with a strategy that is tried once, after the first rung whose request
@@ -97,18 +99,45 @@ impl Ladder {
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { too_long: Some(strategy), ..self }
     }
+
+    /// Returns the ladder with a strategy without a model that is tried before the rungs if the
+    /// thread is over the target. It is taken if it meets the target and keeps enough, so that no
+    /// model is called; otherwise the ladder continues as without it and does not report it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, Role, message::*, strategy::*};
+    ///
+    /// let call = ToolUse::new("t1", "read", Json::parse("{}")?);
+    /// let mut thread = vec![Message::user("Read it."), Message::new(Role::Assistant, vec![call.into()])];
+    /// let result = ToolResult::text("t1", "A long line of a file.\n".repeat(400));
+    /// thread.extend([Message::new(Role::User, vec![result.into()]), Message::assistant("Done.")]);
+    /// let clear = ClearResults { keep: 0, ..ClearResults::default() };
+    /// let ladder = Ladder::default().with_enough(Arc::new(clear));
+    /// let brief = Brief { target: Some(1_000), ..Brief::default() };
+    /// let attempt = ladder.begin(&Snapshot::new(thread), &brief);
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("clearing is enough") };
+    /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn with_enough(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        Self { enough: Some(strategy), ..self }
+    }
 }
 
 impl Default for Ladder {
-    /// [`Summarize`], or [`Chunked`] if the request exceeds the model's window; then
-    /// [`TrimToolResults`]; then [`Digest`].
+    /// [`ClearResults`] alone if that is enough; otherwise [`Summarize`], or [`Chunked`] if the
+    /// request exceeds the model's window; then [`TrimToolResults`]; then [`Digest`].
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
             Arc::new(Summarize::default()),
             Arc::new(TrimToolResults::default()),
             Arc::new(Digest::default()),
         ];
-        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+        Self::new(rungs)
+            .with_enough(Arc::new(ClearResults::default()))
+            .with_too_long(Arc::new(Chunked::default()))
     }
 }
 
@@ -185,9 +214,35 @@ impl Climb {
             smallest: None,
             state: State::Ended(Err(StrategyError::NoRung { rungs: Vec::new() })),
         };
-        climb.next();
-        climb.advance();
+        match ladder.enough.as_deref().and_then(|strategy| climb.enough(strategy)) {
+            Some(proposal) => climb.state = State::Ended(Ok(proposal)),
+            None => {
+                climb.next();
+                climb.advance();
+            }
+        }
         climb
+    }
+
+    /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
+    fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
+        let before = self.thread.counter().messages(self.thread.messages());
+        self.brief.target.filter(|target| before > *target)?;
+        let attempt = panic_guard::begin(strategy, &self.thread, &self.brief);
+        let Step::Proposed(proposal) = attempt.step() else { return None };
+        let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
+        // The policy judges summaries only, so this asks it itself.
+        let lost = self.brief.retention.as_ref().zip(proposal.retention.as_ref());
+        if lost.is_some_and(|(policy, retention)| policy.shortfall(retention).is_some()) {
+            return None;
+        }
+        let rung = Rung {
+            strategy: strategy.name().into(),
+            failure: None,
+            usage: Usage::default(),
+            calls: 0,
+        };
+        Some(Proposal { rungs: vec![rung], ..proposal })
     }
 
     /// Continues until a model must be called, a rung is accepted, or no rung is left.

@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end of the thread, drops the rest |
 //! | `chunked` ([`Chunked`]) | the fast one | folds the thread chunk by chunk into one summary |
+//! | `clear-results` ([`ClearResults`]) | no | puts a line in place of old tool results |
 //! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it; fits any target that can be met |
 //! | `fold-batches` ([`FoldBatches`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
@@ -25,7 +26,10 @@
 pub mod attempt;
 mod breaker;
 mod brief;
+mod call_facts;
 mod chunked;
+mod clear_edits;
+mod clear_results;
 mod clip;
 pub(crate) use clip::clip_result;
 mod config;
@@ -34,6 +38,7 @@ mod digest;
 mod fold_batches;
 mod full_summary;
 mod keep_recent;
+mod known;
 mod ladder;
 mod net;
 mod panic_guard;
@@ -53,6 +58,7 @@ mod typed;
 pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunOptions, RunStep};
+pub use clear_results::{ClearInputs, ClearResults};
 pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
@@ -61,6 +67,7 @@ pub use contract::{
 pub use digest::Digest;
 pub use fold_batches::{FoldBatches, Scoring};
 pub use keep_recent::KeepRecent;
+pub(crate) use known::Known;
 pub use ladder::Ladder;
 pub(crate) use net::Net;
 pub(crate) use panic_guard::panic_message;

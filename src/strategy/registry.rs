@@ -7,8 +7,9 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    chunked::Chunked, config::StrategyConfig, contract::CompactionStrategy, digest::Digest,
-    fold_batches::FoldBatches, keep_recent::KeepRecent, ladder::Ladder, summarize::Summarize,
+    chunked::Chunked, clear_results::ClearResults, config::StrategyConfig,
+    contract::CompactionStrategy, digest::Digest, fold_batches::FoldBatches,
+    keep_recent::KeepRecent, ladder::Ladder, summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
 
@@ -22,8 +23,8 @@ use super::{
 /// let error = registry.get("magic").unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "\"magic\" is not a registered strategy: there are chunked, digest, fold-batches, \
-///      keep-recent, ladder, summarize, trim-tool-results",
+///     "\"magic\" is not a registered strategy: there are chunked, clear-results, digest, \
+///      fold-batches, keep-recent, ladder, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
@@ -194,6 +195,7 @@ impl Default for StrategyRegistry {
         let ladder = Entry { strategy: Arc::new(Ladder::default()), build: Some(ladder) };
         let built_in = [
             configurable::<Chunked>(),
+            configurable::<ClearResults>(),
             configurable::<Digest>(),
             configurable::<FoldBatches>(),
             configurable::<KeepRecent>(),
@@ -220,6 +222,8 @@ where
 struct LadderOptions {
     rungs: Vec<StrategyConfig>,
     #[serde(default)]
+    enough: Option<StrategyConfig>,
+    #[serde(default)]
     too_long: Option<StrategyConfig>,
 }
 
@@ -227,6 +231,10 @@ fn ladder(registry: &StrategyRegistry, name: &str, options: &Value) -> Result<Bu
     let options: LadderOptions = read(name, options)?;
     let rungs: Result<Vec<_>, _> = options.rungs.iter().map(|rung| registry.build(rung)).collect();
     let ladder = Ladder::new(rungs?);
+    let ladder = match options.enough {
+        Some(config) => ladder.with_enough(registry.build(&config)?),
+        None => ladder,
+    };
     Ok(match options.too_long {
         Some(config) => Arc::new(ladder.with_too_long(registry.build(&config)?)),
         None => Arc::new(ladder),

@@ -29,6 +29,16 @@ pub struct Snapshot {
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
+    pub(super) calls: CallFacts,
+}
+
+/// What is known of messages and calls by their position, which redaction keeps.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallFacts {
+    /// The number under which each message can be recalled once it is removed.
+    pub(super) numbers: Arc<[Option<u64>]>,
+    /// What the calls are about, by message and block.
+    pub(super) subjects: Arc<HashMap<(usize, usize), Text>>,
 }
 
 /// Why a proposal is rejected.
@@ -104,6 +114,7 @@ impl Snapshot {
             times: None,
             facts: None,
             rules: Arc::default(),
+            calls: CallFacts::default(),
         }
     }
 
@@ -276,7 +287,8 @@ impl Snapshot {
         };
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
         let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
-        Self { messages, system, tools, ..self }
+        let calls = self.calls.redacted(redactor);
+        Self { messages, system, tools, calls, ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can

@@ -17,7 +17,9 @@ fn after_a_compaction_among_tool_calls_the_model_is_asked_on() {
             .iter()
             .zip(asked.iter().skip(1))
             .any(|(one, next)| next.messages.len() <= one.messages.len());
-        assert!(compacted || name == "trim-tool-results", "{name}");
+        // The ladder clears results, which leaves as many messages.
+        let cleared = asked.iter().any(|request| format!("{request:?}").contains("was cleared"));
+        assert!(compacted || cleared || name == "trim-tool-results", "{name}");
         for request in asked {
             let last = request.messages.last().unwrap();
             assert_eq!(last.role, Role::User, "{name}: it is the model's turn");

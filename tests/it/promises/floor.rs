@@ -94,7 +94,8 @@ fn results_larger_than_the_window_lock_no_session_whatever_its_strategy_is() {
 
 #[test]
 fn every_registered_strategy_compacts_one_large_result_on_demand() {
-    for strategy in registered() {
+    // Clearing keeps the last results by its options, however large they are.
+    for strategy in registered().into_iter().filter(|it| it.name() != "clear-results") {
         let name = strategy.name().to_owned();
         let provider = obedient(1);
         let build = |builder: threadfold::session::SessionBuilder| {

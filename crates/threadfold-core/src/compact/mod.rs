@@ -23,6 +23,7 @@
 mod apply;
 mod call;
 mod calls;
+mod cost;
 mod edit;
 mod edits;
 mod extend;
@@ -38,6 +39,7 @@ mod trim;
 mod violations;
 
 pub use apply::Removed;
+pub use cost::{CompactionCost, Micros, Prices, PromptChange};
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
 pub use plan::{Insert, Plan, Splice};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Plan;
+use super::{cost::CompactionCost, plan::Plan};
 use crate::{
     message::{ContentBlock, Message, Text},
     retention::Retention,
@@ -42,6 +42,9 @@ pub struct CompactReport {
     /// missing ones; `None` if that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Box<Retention>>,
+    /// What the compaction costs and saves; `None` if the host named no prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Box<CompactionCost>>,
     /// What a person should know about the compaction, one sentence each: which part of the thread
     /// no model summarized, and why. Empty if nothing unusual happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -93,6 +96,7 @@ impl CompactReport {
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
             retention: None,
+            cost: None,
             notes: Vec::new(),
         }
     }

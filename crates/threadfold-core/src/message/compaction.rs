@@ -58,6 +58,12 @@ impl Default for CompactionReason {
 }
 
 impl CompactionReason {
+    /// Whether a person or the agent asked for the compaction.
+    #[must_use]
+    pub fn is_manual(&self) -> bool {
+        matches!(self, Self::Manual { .. })
+    }
+
     /// The kind of reason as one word, the `type` of its serde form. It does not include the focus.
     ///
     /// ```

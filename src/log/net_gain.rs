@@ -1,0 +1,94 @@
+//! What a compaction has saved so far, by the usage that the provider reported since.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    event::{CompactionRecord, Event},
+    event_log::EventLog,
+};
+use crate::{
+    compact::{Micros, Prices},
+    message::{CompactionId, Role, Timestamp, Usage},
+};
+
+/// What a compaction has saved since it was committed, until the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct NetGain {
+    /// The number of answers since, with usage.
+    pub answers: u64,
+    /// What the provider reported for them together.
+    pub reported: Usage,
+    /// The usage that the same answers would have had without the compaction.
+    pub otherwise: Usage,
+    /// The bill of `otherwise`, less that of `reported` and that of the compaction's own model
+    /// calls. Negative while the compaction has not paid for itself.
+    pub gain: Micros,
+}
+
+impl EventLog {
+    /// Returns what a compaction has saved so far; `None` if the log has no such compaction or no
+    /// answer with usage before it.
+    ///
+    /// `otherwise` assumes that without the compaction each prompt would have been longer by the
+    /// tokens that the report says were saved, that each would have begun with the whole prompt
+    /// before, and that the cache lives as long as the prices say. The last assumption concerns
+    /// `otherwise` alone: `reported` is what the provider said.
+    ///
+    /// The time is linear in the events.
+    ///
+    /// ```
+    /// # use threadfold::{EventLog, compact::Prices, message::CompactionId};
+    /// # let log = EventLog::new("main".parse()?);
+    /// let prices = r#"{"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}"#;
+    /// let prices: Prices = serde_json::from_str(prices)?;
+    /// assert_eq!(log.net_gain(CompactionId(0), &prices), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn net_gain(&self, id: CompactionId, prices: &Prices) -> Option<NetGain> {
+        let mut before: Option<(Timestamp, u64)> = None;
+        let mut compaction: Option<&CompactionRecord> = None;
+        let mut gain = NetGain::default();
+        for logged in self.events() {
+            if let Event::Compacted(record) = &logged.event {
+                match compaction {
+                    None if record.id == id => compaction = Some(record),
+                    None => {}
+                    Some(_) => break,
+                }
+            }
+            let Event::MessageAppended(message) = &logged.event else { continue };
+            let Some(usage) = message.usage else { continue };
+            let prompt = usage.input.saturating_add(compaction.map_or(0, saved));
+            if compaction.is_some() {
+                let (at, last) = before?;
+                let is_warm = logged.at.0.saturating_sub(at.0) < prices.cache_life_ms;
+                gain.answers += 1;
+                gain.reported += usage;
+                gain.otherwise +=
+                    prices.usage(prompt, if is_warm { last } else { 0 }, usage.output);
+            }
+            before = Some((logged.at, prompt));
+        }
+        let spent = prices.bill(&compaction?.usage).saturating_add(prices.bill(&gain.reported));
+        gain.gain = prices.bill(&gain.otherwise).saturating_sub(spent);
+        Some(gain)
+    }
+
+    /// Whether the model answered so short a while ago that its cache still lives. Without prices
+    /// nobody knows its life.
+    pub(crate) fn is_warm(&self, now: Timestamp, prices: Option<&Prices>) -> bool {
+        let Some(prices) = prices else { return false };
+        let answer = self.events().iter().rev().find(|logged| {
+            let Event::MessageAppended(message) = &logged.event else { return false };
+            message.role == Role::Assistant
+        });
+        answer.is_some_and(|answer| now.0.saturating_sub(answer.at.0) < prices.cache_life_ms)
+    }
+}
+
+fn saved(record: &CompactionRecord) -> u64 {
+    record.report.before.tokens.saturating_sub(record.report.after.tokens)
+}

@@ -1,0 +1,109 @@
+//! What a snapshot knows of the tool calls of its thread besides their blocks.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::snapshot::{CallFacts, Snapshot};
+use crate::{
+    log::{EventLog, Thread},
+    message::{ContentBlock, Redactor, Text, ToolUse, redact::redacted_text},
+    recall::tool::RECALL,
+};
+
+impl Snapshot {
+    /// Returns a snapshot of a thread, with the times of its messages and their numbers from the log.
+    pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
+        let snapshot = Self::of(thread);
+        let Ok(projection) = log.projection() else { return snapshot };
+        let numbers = projection.sources.iter().map(|source| log.arrival_number(source.seq()));
+        snapshot.with_times(projection.times(log)).with_numbers(numbers.collect())
+    }
+
+    /// Returns the snapshot with what each tool call is about, as [`Tool::subject`] says. Of two
+    /// calls about the same, the newer makes the result of the older obsolete.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, strategy::Snapshot};
+    /// use threadfold::message::{Json, ToolUse};
+    ///
+    /// let read = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.rs","from":7}"#)?);
+    /// let thread = vec![Message::new(Role::Assistant, vec![read.into()])];
+    /// let snapshot = Snapshot::new(thread).with_subjects(&|call| {
+    ///     let input = call.input.json().ok()?.to_value().ok()?;
+    ///     Some(input.get("path")?.as_str()?.into())
+    /// });
+    /// assert_eq!(snapshot.subject(0, 0).map(|subject| subject.as_str()), Some("a.rs"));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    ///
+    /// [`Tool::subject`]: crate::model::Tool::subject
+    #[must_use]
+    pub fn with_subjects(mut self, subject: &dyn Fn(&ToolUse) -> Option<Text>) -> Self {
+        let mut subjects = HashMap::new();
+        for (message, content) in self.messages().iter().map(|it| &it.content).enumerate() {
+            for (block, content) in content.iter().enumerate() {
+                if let ContentBlock::ToolUse(call) = content
+                    && let Some(about) = subject(call)
+                {
+                    subjects.insert((message, block), about);
+                }
+            }
+        }
+        self.calls.subjects = Arc::new(subjects);
+        self
+    }
+
+    /// What the tool call in this block of this message is about, if that is known.
+    #[must_use]
+    pub fn subject(&self, message: usize, block: usize) -> Option<&Text> {
+        self.calls.subjects.get(&(message, block))
+    }
+
+    /// Returns the snapshot with the numbers under which its messages can be recalled.
+    pub(crate) fn with_numbers(mut self, numbers: Arc<[Option<u64>]>) -> Self {
+        self.calls.numbers = numbers;
+        self
+    }
+
+    /// The number under which the model can recall a message after its removal; `None` if it cannot.
+    pub(super) fn recall_number(&self, message: usize) -> Option<u64> {
+        let can_recall = self.tools().iter().any(|tool| tool.name == *RECALL);
+        self.calls.numbers.get(message).copied().flatten().filter(|_| can_recall)
+    }
+}
+
+impl CallFacts {
+    /// Returns these without the subjects that the redactor changes: redacted, two could be equal
+    /// that are not, and the result of one would pass for obsolete.
+    pub(super) fn redacted(&self, redactor: &dyn Redactor) -> Self {
+        let subjects = self.subjects.iter().filter(|(_, it)| redacted_text(it, redactor) == **it);
+        let subjects = subjects.map(|(at, it)| (*at, it.clone())).collect();
+        Self { numbers: Arc::clone(&self.numbers), subjects: Arc::new(subjects) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::message::{Json, Message, Role};
+
+    #[derive(Debug)]
+    struct Keys;
+
+    impl Redactor for Keys {
+        fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+            text.replace("sk-1", "[key]").into()
+        }
+    }
+
+    #[test]
+    fn a_subject_that_the_redactor_changes_is_unknown() {
+        let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
+        let thread = vec![Message::new(Role::Assistant, vec![call("sk-1"), call("t2")])];
+        let snapshot = Snapshot::new(thread).with_subjects(&|call| Some(call.id.clone()));
+        let snapshot = snapshot.redacted(&Keys);
+        assert_eq!(snapshot.subject(0, 0), None);
+        assert_eq!(snapshot.subject(0, 1).map(Text::as_str), Some("t2"));
+    }
+}

@@ -1,0 +1,283 @@
+//! `clear-results`: puts a short line in place of old tool results.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    attempt,
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, StrategyError},
+    snapshot::Snapshot,
+};
+use crate::{
+    compact::{Insert, Plan, Splice, legality},
+    message::{ContentBlock, Message, Role, Text, ToolInput, ToolResult, ToolUse},
+};
+
+/// Results with fewer tokens stay: the line in their place would save too little.
+const MIN_TOKENS: u64 = 60;
+
+/// Replaces old tool results by a line of under 30 tokens and changes nothing else by default.
+/// Calls no model.
+///
+/// The line says how the model reads the result again if the tool
+/// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered yet
+/// stay, and so does the message that the user typed last.
+///
+/// Where [`trim`](crate::compact::trim()) cuts every long result a little, and harder the less room
+/// there is, this takes whole results by their age and their use. So it makes one large edit
+/// instead of many small ones, each of which would invalidate the provider's prompt cache.
+///
+/// ```
+/// use threadfold::{Message, Role, strategy::*};
+/// use threadfold::message::{Json, ToolResult, ToolUse};
+///
+/// let mut thread = vec![Message::user("What is in the files?")];
+/// for id in ["t1", "t2", "t3"] {
+///     let input = Json::parse(&format!(r#"{{"path":"{id}.rs"}}"#))?;
+///     thread.push(Message::new(Role::Assistant, vec![ToolUse::new(id, "read", input).into()]));
+///     let content = "let lamp = Lamp::new();\n".repeat(40);
+///     thread.push(Message::new(Role::User, vec![ToolResult::text(id, content).into()]));
+/// }
+/// thread.push(Message::assistant("Lamps."));
+/// let thread = Snapshot::new(thread);
+/// let strategy = ClearResults { keep: 1, ..ClearResults::default() };
+/// let attempt = strategy.begin(&thread, &Brief::default());
+/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+/// assert_eq!(proposal.plan.new_messages().count(), 2);
+/// # Ok::<(), threadfold::message::InvalidValue>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClearResults {
+    /// The number of newest calls whose results stay, obsolete ones not counted.
+    pub keep: usize,
+    /// The tools whose results stay.
+    pub exclude_tools: Vec<Text>,
+    /// Keeps the results of failed calls.
+    pub keep_errors: bool,
+    /// Takes a result at any age if a later call that did not fail made it obsolete: an identical
+    /// call, or one about the same by [`Tool::subject`](crate::model::Tool::subject).
+    pub obsolete: bool,
+    /// Which calls lose their inputs with their results.
+    pub inputs: ClearInputs,
+    /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
+    /// reasoning of an open tool loop always stays.
+    pub keep_reasoning: Option<usize>,
+    /// The least number of tokens that must be saved. With fewer, nothing is changed.
+    pub at_least: u64,
+    /// Threads with fewer tokens are not changed.
+    pub from_tokens: u64,
+    /// Threads with fewer answered calls are not changed.
+    pub from_calls: usize,
+}
+
+/// Which tool calls lose their inputs with their results. In settings a boolean for all or none, or
+/// a list of names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ClearInputs {
+    /// All of them, or none.
+    All(bool),
+    /// Those of these tools.
+    Of(Vec<Text>),
+}
+
+impl Default for ClearResults {
+    /// Keeps three results, all failed ones, inputs and reasoning; takes obsolete results.
+    fn default() -> Self {
+        Self {
+            keep: 3,
+            exclude_tools: Vec::new(),
+            keep_errors: true,
+            obsolete: true,
+            inputs: ClearInputs::All(false),
+            keep_reasoning: None,
+            at_least: 0,
+            from_tokens: 0,
+            from_calls: 0,
+        }
+    }
+}
+
+impl CompactionStrategy for ClearResults {
+    fn name(&self) -> &str {
+        "clear-results"
+    }
+
+    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        attempt::propose(self.plan(thread))
+    }
+}
+
+/// A call with its result, each with the position of its message and block.
+struct Answered<'a> {
+    call: &'a ToolUse,
+    call_at: (usize, usize),
+    result: &'a ToolResult,
+    result_at: (usize, usize),
+}
+
+/// The blocks of the thread that change; `None` for one that goes.
+type Changes = HashMap<(usize, usize), Option<ContentBlock>>;
+
+impl ClearResults {
+    fn plan(&self, thread: &Snapshot) -> Result<Plan, StrategyError> {
+        let messages = thread.messages();
+        let before = thread.counter().messages(messages);
+        let calls = answered_calls(messages);
+        if before < self.from_tokens || calls.len() < self.from_calls {
+            let calls = calls.len();
+            let reason = format!("{before} tokens and {calls} calls are too few to clear results");
+            return Err(StrategyError::NothingToCompact { reason: reason.into() });
+        }
+        let mut changes = self.cleared(thread, &calls);
+        changes.extend(self.reasoning(messages));
+        let plan = plan_of(messages, changes);
+        let saved = before.saturating_sub(thread.tokens_after(&plan)?);
+        if plan.is_empty() || saved < self.at_least {
+            let (of, keep) = (calls.len(), self.keep);
+            let reason = format!(
+                "clearing all but the last {keep} of {of} tool results saves {saved} tokens, and \
+                 at least {} must be saved",
+                self.at_least.max(1)
+            );
+            return Err(StrategyError::NothingToCompact { reason: reason.into() });
+        }
+        Ok(plan)
+    }
+
+    /// The results to clear, with the inputs of their calls.
+    fn cleared(&self, thread: &Snapshot, calls: &[Answered<'_>]) -> Changes {
+        let messages = thread.messages();
+        let last_typed = messages.iter().rposition(Message::is_typed);
+        let last_answer = messages.iter().rposition(|message| message.role == Role::Assistant);
+        let (mut newer, mut kept) = (Newer::default(), 0);
+        let mut changes = Changes::new();
+        for it in calls.iter().rev() {
+            let is_obsolete = newer.replace(thread, it) && self.obsolete;
+            let is_recent = !is_obsolete && kept < self.keep;
+            kept += usize::from(!is_obsolete);
+            let stays = is_recent
+                || Some(it.result_at.0) > last_answer
+                || Some(it.result_at.0) == last_typed
+                || self.exclude_tools.contains(&it.call.name)
+                || (it.result.is_error && self.keep_errors && !is_obsolete);
+            let block = ContentBlock::ToolResult(it.result.clone());
+            if stays || thread.counter().block(&block) < MIN_TOKENS {
+                continue;
+            }
+            let line = line_for(thread.recall_number(it.result_at.0));
+            let content = vec![ContentBlock::text(line)];
+            let result = ToolResult { content, ..it.result.clone() };
+            changes.insert(it.result_at, Some(ContentBlock::ToolResult(result)));
+            if self.inputs.include(&it.call.name) {
+                let call = ToolUse { input: ToolInput::from_text("{}"), ..it.call.clone() };
+                changes.insert(it.call_at, Some(ContentBlock::ToolUse(call)));
+            }
+        }
+        changes
+    }
+
+    /// The reasoning of old turns. A message that holds nothing else stays as it is.
+    fn reasoning(&self, messages: &[Message]) -> Changes {
+        let mut changes = Changes::new();
+        let Some(keep) = self.keep_reasoning else { return changes };
+        let open = legality::open_loop(messages).unwrap_or(messages.len());
+        let (mut turns, mut is_new_turn) = (0, true);
+        for (index, message) in messages.iter().enumerate().rev() {
+            is_new_turn |= message.is_typed();
+            if message.role != Role::Assistant || !message.has_reasoning() {
+                continue;
+            }
+            turns += usize::from(std::mem::take(&mut is_new_turn));
+            let has_more = message.content.iter().any(|block| !block.is_reasoning());
+            if turns > keep && index < open && has_more {
+                let blocks = message.content.iter().enumerate();
+                let reasoning = blocks.filter(|(_, block)| block.is_reasoning());
+                changes.extend(reasoning.map(|(block, _)| ((index, block), None)));
+            }
+        }
+        changes
+    }
+}
+
+impl ClearInputs {
+    fn include(&self, tool: &Text) -> bool {
+        match self {
+            Self::All(all) => *all,
+            Self::Of(tools) => tools.contains(tool),
+        }
+    }
+}
+
+/// What the calls were about that are newer than the one that is looked at.
+#[derive(Default)]
+struct Newer<'a> {
+    calls: HashSet<(&'a Text, &'a str)>,
+    subjects: HashSet<&'a Text>,
+}
+
+impl<'a> Newer<'a> {
+    /// Whether a newer call replaces this one. From now on this one replaces older ones, unless it
+    /// failed.
+    fn replace(&mut self, thread: &'a Snapshot, it: &Answered<'a>) -> bool {
+        let subject = thread.subject(it.call_at.0, it.call_at.1);
+        let call = (&it.call.name, it.call.input.as_str());
+        let is_replaced = self.calls.contains(&call)
+            || subject.is_some_and(|subject| self.subjects.contains(subject));
+        if !it.result.is_error {
+            self.calls.insert(call);
+            self.subjects.extend(subject);
+        }
+        is_replaced
+    }
+}
+
+/// Returns the line in place of a result. Both forms have under 30 tokens, and neither is long
+/// enough to be cleared.
+fn line_for(number: Option<u64>) -> String {
+    match number {
+        Some(number) => {
+            format!("[Cleared. To read it again, call recall with {{\"message\":{number}}}]")
+        }
+        None => "[This old result was cleared.]".to_owned(),
+    }
+}
+
+/// Returns the calls that have a result, in the order of their results. A result belongs to the
+/// newest call with its id that has none yet.
+fn answered_calls(messages: &[Message]) -> Vec<Answered<'_>> {
+    let mut open: HashMap<&Text, (&ToolUse, (usize, usize))> = HashMap::new();
+    let mut answered = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        for (block, content) in message.content.iter().enumerate() {
+            if let ContentBlock::ToolUse(call) = content {
+                open.insert(&call.id, (call, (index, block)));
+            } else if let ContentBlock::ToolResult(result) = content
+                && let Some((call, call_at)) = open.remove(&result.tool_use_id)
+            {
+                answered.push(Answered { call, call_at, result, result_at: (index, block) });
+            }
+        }
+    }
+    answered
+}
+
+fn plan_of(messages: &[Message], mut changes: Changes) -> Plan {
+    let mut changed: Vec<usize> = changes.keys().map(|(message, _)| *message).collect();
+    changed.sort_unstable();
+    changed.dedup();
+    let splices = changed.into_iter().filter_map(|index| {
+        let message = messages.get(index)?;
+        let blocks = message.content.iter().enumerate();
+        let content = blocks.filter_map(|(block, content)| {
+            changes.remove(&(index, block)).unwrap_or_else(|| Some(content.clone()))
+        });
+        let message = message.with_content(content.collect());
+        Some(Splice { at: index..index + 1, insert: vec![Insert::Message { message }] })
+    });
+    let splices = splices.collect();
+    Plan::from_splices(messages.len(), splices).with_reasoning_marked(messages)
+}

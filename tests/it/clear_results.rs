@@ -1,0 +1,300 @@
+//! `clear-results`: what it takes, what it leaves, and how the model reads the rest again.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use serde_json::json;
+use threadfold::{
+    CompactionStrategy, ContentBlock, EventLog, Message, ModelAgent, ProviderThread, Role,
+    TokenCounter,
+    drive::{self, Conversation, Models},
+    log::Event,
+    message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
+    recall::{Recall, RecallRequest, tool},
+    retention::{AuditOptions, FactClass, Facts, Speaker},
+    store::Journal,
+    strategy::{Brief, ClearInputs, ClearResults, Ladder, Snapshot, Step, Summarize},
+    testing::ScriptedModel,
+    tokens::ByteEstimate,
+};
+
+use crate::support::recorded::requests;
+
+const LINE: &str = "let lamp = Lamp::new(Colour::Red); // in the hall\n";
+
+/// A call and its result, as two messages.
+fn round(id: &str, name: &str, path: &str) -> [Message; 2] {
+    let call = ToolUse::new(id, name, json!({"path": path}));
+    let result = ToolResult::text(id, format!("{path} {id}\n{}", LINE.repeat(40)));
+    [
+        Message::new(Role::Assistant, vec![call.into()]),
+        Message::new(Role::User, vec![result.into()]),
+    ]
+}
+
+fn thread(rounds: impl IntoIterator<Item = [Message; 2]>) -> Vec<Message> {
+    let mut thread =
+        vec![Message::user("Look at the lamps in src/hall.rs. Never touch the lexer.")];
+    thread.extend(rounds.into_iter().flatten());
+    thread.push(Message::assistant("They are red."));
+    thread
+}
+
+fn reads(paths: &[&str]) -> Vec<Message> {
+    let ids: Vec<String> = (0..paths.len()).map(|number| format!("t{number}")).collect();
+    thread(ids.iter().zip(paths).map(|(id, path)| round(id, "read", path)))
+}
+
+fn after(strategy: &ClearResults, thread: &Snapshot) -> Result<Vec<Message>, String> {
+    let brief = Brief::default();
+    let attempt = strategy.begin(thread, &brief);
+    match attempt.step() {
+        Step::Proposed(proposal) => {
+            thread.accept(&proposal.plan, &brief).map_err(|error| error.to_string())
+        }
+        Step::Failed(error) => Err(error.to_string()),
+        step => panic!("{step:?}"),
+    }
+}
+
+/// The ids of the calls whose results were cleared.
+fn cleared(messages: &[Message]) -> Vec<&str> {
+    let results = messages.iter().flat_map(|message| message.tool_results());
+    let is_cleared = |result: &&ToolResult| {
+        let text = result.content.first().and_then(ContentBlock::as_text);
+        text.is_some_and(|text| text.to_lowercase().contains("cleared"))
+    };
+    results.filter(is_cleared).map(|result| result.tool_use_id.as_str()).collect()
+}
+
+fn keeping(keep: usize) -> ClearResults {
+    ClearResults { keep, ..ClearResults::default() }
+}
+
+#[test]
+fn the_last_results_stay_and_nothing_happens_twice() {
+    let thread = Snapshot::new(reads(&["a.rs", "b.rs", "c.rs", "d.rs"]));
+    let left = after(&keeping(1), &thread).unwrap();
+    assert_eq!(cleared(&left), ["t0", "t1", "t2"]);
+    let again = after(&keeping(1), &Snapshot::new(left)).unwrap_err();
+    assert!(again.contains("clearing all but the last 1 of 4 tool results saves 0"), "{again}");
+}
+
+#[test]
+fn excluded_tools_failures_and_results_that_nobody_answered_stay() {
+    let mut failed = round("t1", "read", "b.rs");
+    let content = vec![ContentBlock::text(LINE.repeat(40))];
+    let mut error = ToolResult::new("t1", content);
+    error.is_error = true;
+    failed[1] = Message::new(Role::User, vec![error.into()]);
+    let mut messages = thread([round("t0", "search", "a.rs"), failed, round("t2", "read", "c.rs")]);
+    messages.extend(round("t3", "read", "d.rs"));
+    let thread = Snapshot::new(messages);
+    let strategy = ClearResults { exclude_tools: vec!["search".into()], ..keeping(0) };
+    assert_eq!(cleared(&after(&strategy, &thread).unwrap()), ["t2"]);
+    let strategy = ClearResults { keep_errors: false, ..strategy };
+    assert_eq!(cleared(&after(&strategy, &thread).unwrap()), ["t1", "t2"]);
+}
+
+#[test]
+fn an_identical_call_or_one_about_the_same_makes_a_result_obsolete() {
+    let twice = Snapshot::new(reads(&["a.rs", "b.rs", "a.rs"]));
+    assert_eq!(cleared(&after(&keeping(2), &twice).unwrap()), ["t0"]);
+    let strategy = ClearResults { obsolete: false, ..keeping(3) };
+    assert!(after(&strategy, &twice).is_err());
+
+    // A write of the same file, and a read that failed.
+    let written = || thread([round("t0", "read", "a.rs"), round("t1", "write", "a.rs")]);
+    assert!(after(&keeping(2), &Snapshot::new(written())).is_err());
+    let path = |call: &ToolUse| {
+        let input = call.input.json().ok()?.to_value().ok()?;
+        Some(input.get("path")?.as_str()?.into())
+    };
+    let known = |messages| Snapshot::new(messages).with_subjects(&path);
+    assert_eq!(cleared(&after(&keeping(2), &known(written())).unwrap()), ["t0"]);
+    let mut failed = written();
+    let mut error = ToolResult::text("t1", "no such file");
+    error.is_error = true;
+    failed[4] = Message::new(Role::User, vec![error.into()]);
+    assert!(after(&keeping(2), &known(failed)).is_err());
+}
+
+#[test]
+fn inputs_and_reasoning_go_only_where_that_is_wanted() {
+    let thought = |number: usize| {
+        let thinking = Thinking::new(format!("I think of lamp {number}."), None);
+        Message::new(Role::Assistant, vec![thinking.into(), ContentBlock::text("Red.")])
+    };
+    let mut messages = vec![Message::user("One?"), thought(1)];
+    messages.extend(reads(&["a.rs", "b.rs"]));
+    messages.extend([Message::user("Two?"), thought(2)]);
+    let thread = Snapshot::new(messages);
+    let count = |messages: &[Message]| messages.iter().filter(|it| it.has_reasoning()).count();
+    let inputs = |messages: &[Message]| -> Vec<String> {
+        let calls = messages.iter().flat_map(|message| message.tool_uses());
+        calls.map(|call| call.input.as_str().to_owned()).collect()
+    };
+    let left = after(&keeping(1), &thread).unwrap();
+    assert_eq!((count(&left), inputs(&left)[0].as_str()), (2, r#"{"path":"a.rs"}"#));
+
+    let strategy = ClearResults {
+        inputs: ClearInputs::Of(vec!["read".into()]),
+        keep_reasoning: Some(1),
+        ..keeping(1)
+    };
+    let left = after(&strategy, &thread).unwrap();
+    assert_eq!((count(&left), inputs(&left)), (1, vec!["{}".into(), r#"{"path":"b.rs"}"#.into()]));
+    assert!(left.last().unwrap().has_reasoning());
+}
+
+#[test]
+fn too_little_or_too_early_is_left_alone() {
+    let thread = Snapshot::new(reads(&["a.rs", "b.rs"]));
+    let tokens = thread.counter().messages(thread.messages());
+    let saved = tokens - thread.counter().messages(&after(&keeping(0), &thread).unwrap());
+    let rows = [
+        (ClearResults { at_least: saved, ..keeping(0) }, true),
+        (ClearResults { at_least: saved + 1, ..keeping(0) }, false),
+        (ClearResults { from_tokens: tokens, ..keeping(0) }, true),
+        (ClearResults { from_tokens: tokens + 1, ..keeping(0) }, false),
+        (ClearResults { from_calls: 2, ..keeping(0) }, true),
+        (ClearResults { from_calls: 3, ..keeping(0) }, false),
+    ];
+    for (strategy, clears) in rows {
+        assert_eq!(after(&strategy, &thread).is_ok(), clears, "{strategy:?}");
+    }
+}
+
+#[test]
+fn the_edits_of_anthropic_are_options() {
+    let read = |text: &str| ClearResults::from_context_management(&Json::parse(text).unwrap());
+    let all = r#"{"edits": [
+        {"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 2}},
+        {"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 20},
+         "keep": {"type": "tool_uses", "value": 5}, "exclude_tools": ["memory"],
+         "clear_at_least": {"type": "input_tokens", "value": 900}, "clear_tool_inputs": ["read"]}]}"#;
+    let expected = ClearResults {
+        keep: 5,
+        exclude_tools: vec!["memory".into()],
+        keep_errors: false,
+        obsolete: false,
+        inputs: ClearInputs::Of(vec!["read".into()]),
+        keep_reasoning: Some(2),
+        at_least: 900,
+        from_tokens: 0,
+        from_calls: 20,
+    };
+    assert_eq!(read(all), Ok(expected));
+    let bare = read(r#"{"edits":[{"type":"clear_tool_uses_20250919"}]}"#).unwrap();
+    assert_eq!((bare.keep, bare.from_tokens, bare.keep_reasoning), (3, 100_000, None));
+    for (keep, turns) in [("null", Some(1)), (r#""all""#, None), (r#"{"type":"all"}"#, None)] {
+        let edits = format!(r#"{{"edits":[{{"type":"clear_thinking_20251015","keep":{keep}}}]}}"#);
+        let thinking = read(&edits).unwrap();
+        assert_eq!((thinking.keep_reasoning, thinking.keep), (turns, usize::MAX), "{keep}");
+    }
+    let wrong = [
+        r#"{"edits":[{"type":"compact_20260112"}]}"#,
+        r#"{"edits":[{"type":"clear_tool_uses_20250919","keeps":3}]}"#,
+        r#"{"edits":[{"type":"clear_tool_uses_20250919","keep":{"type":"input_tokens","value":3}}]}"#,
+        r#"{"edits":[{"type":"clear_thinking_20251015","keep":"some"}]}"#,
+        r#"{"edits":[{"type":"clear_thinking_20251015"},{"type":"clear_thinking_20251015"}]}"#,
+        "[]",
+    ];
+    for text in wrong {
+        assert!(read(text).is_err(), "{text}");
+    }
+}
+
+/// Compacts a conversation whose model can recall, and returns its log.
+fn compacted(messages: Vec<Message>, tools: bool) -> EventLog {
+    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    for message in messages {
+        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
+        agent.push(message);
+    }
+    let specs = if tools { vec![tool::spec()] } else { Vec::new() };
+    let mut conversation =
+        Conversation::new(&mut agent, &mut journal).with_context(vec![].into(), specs.into());
+    let (strategy, brief) = (keeping(1), Brief::default());
+    let models = Models::default();
+    block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {})).unwrap();
+    assert_eq!(journal.log().replay().unwrap(), agent.messages()[..]);
+    journal.log().clone()
+}
+
+#[test]
+fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
+    let messages = reads(&["a.rs", "b.rs", "c.rs"]);
+    let log = compacted(messages.clone(), true);
+    let left = log.replay().unwrap();
+    assert_eq!(cleared(&left), ["t0", "t1"]);
+    for (message, original) in left.iter().zip(&messages) {
+        for result in
+            message.tool_results().filter(|it| cleared(&left).contains(&it.tool_use_id.as_str()))
+        {
+            let line = result.content[0].as_text().unwrap();
+            assert!(ByteEstimate::TRIGGER.text(line) < 30, "{line}");
+            let json = line.split_once("recall with ").unwrap().1.trim_end_matches(']');
+            let request = RecallRequest::parse(&serde_json::from_str(json).unwrap()).unwrap();
+            let recalled = Recall::of(&log).answer(&request).unwrap();
+            let text = original.tool_results().next().unwrap().content[0].as_text().unwrap();
+            assert!(recalled.passages[0].text.contains(text.trim_end()), "{line}");
+        }
+    }
+    // Without the tool no line speaks of it.
+    let left = compacted(messages, false).replay().unwrap();
+    assert_eq!(cleared(&left), ["t0", "t1"]);
+    assert!(!format!("{left:?}").contains("recall"));
+}
+
+#[test]
+fn the_default_ladder_clears_where_that_is_enough_and_asks_no_model() {
+    let thread = Snapshot::new(reads(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs"]));
+    let tokens = thread.counter().messages(thread.messages());
+    let rungs = |target: Option<u64>| {
+        let brief = Brief { target, ..Brief::default() };
+        match Ladder::default().begin(&thread, &brief).step() {
+            Step::Proposed(proposal) => proposal.rungs[0].strategy.to_string(),
+            Step::Call { .. } => "a model".to_owned(),
+            step => panic!("{step:?}"),
+        }
+    };
+    assert_eq!(rungs(Some(tokens * 7 / 10)), "clear-results");
+    assert_eq!(rungs(Some(tokens / 10)), "a model");
+    assert_eq!(rungs(None), "a model");
+    // A target that is met already asks for more than clearing.
+    assert_eq!(rungs(Some(tokens)), "a model");
+    let own = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
+    let brief = Brief { target: Some(tokens * 7 / 10), ..Brief::default() };
+    assert!(matches!(own.begin(&thread, &brief).step(), Step::Call { .. }));
+}
+
+#[test]
+fn transcripts_keep_constraints_and_spoken_paths_and_lose_half_where_results_are_most() {
+    let mut mostly = 0;
+    for (name, _, request) in requests() {
+        let thread = Snapshot::of_request(&request);
+        let Ok(left) = after(&keeping(3), &thread) else { continue };
+        let facts = Facts::of(thread.messages(), AuditOptions::default()).audit(&left);
+        let constraints = facts.of(FactClass::Constraint);
+        assert_eq!(constraints.kept_weight, constraints.weight, "{name}: {:?}", facts.missing);
+        // What only a tool named is read again by recalling the result.
+        let lost = facts.missing.iter().filter(|fact| fact.class == FactClass::Path);
+        let said: Vec<_> = lost.filter(|fact| fact.speaker != Speaker::Tool).collect();
+        assert!(said.is_empty(), "{name}: {said:?}");
+        let paths = facts.of(FactClass::Path);
+        println!("{name}: paths {} of {} by weight", paths.kept_weight, paths.weight);
+        let tokens = |messages: &[Message]| ByteEstimate::TRIGGER.messages(messages);
+        let blocks = thread.messages().iter().flat_map(|message| &message.content);
+        let results = blocks.filter(|block| matches!(block, ContentBlock::ToolResult(_)));
+        let results: u64 = results.map(|block| ByteEstimate::TRIGGER.block(block)).sum();
+        let (before, now) = (tokens(thread.messages()), tokens(&left));
+        println!("{name}: {before} to {now} tokens, {results} of results");
+        if results > before * 3 / 4 {
+            mostly += 1;
+            assert!(now <= before / 2, "{name}: {before} to {now}, {results} of results");
+        }
+    }
+    println!("{mostly} threads were mostly results");
+}

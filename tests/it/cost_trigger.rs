@@ -1,0 +1,88 @@
+//! When the soft trigger fires if the policy has prices.
+
+use threadfold::{
+    ContextWindow,
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, UnknownUsage},
+    compact::Prices,
+    cost::CostPolicy,
+    message::{CompactionReason, Timestamp},
+};
+
+const LIFE: u64 = 300_000;
+
+fn policy() -> AutoPolicy {
+    let prices = Prices {
+        input: 3.0,
+        cached: 0.3,
+        cache_write: 3.75,
+        output: 15.0,
+        cache_life_ms: LIFE,
+        cache_min: 1_024,
+        cache_block: 1,
+    };
+    AutoPolicy {
+        cost: Some(prices.into()),
+        unknown_usage: UnknownUsage::Estimate,
+        ..AutoPolicy::default()
+    }
+}
+
+fn with(change: &dyn Fn(&mut CostPolicy)) -> AutoPolicy {
+    let mut policy = policy();
+    change(policy.cost.as_mut().unwrap());
+    policy
+}
+
+fn pressure(thread: u64, since: u64) -> Pressure {
+    let window = Some(ContextWindow::new(200_000));
+    Pressure { window, thread, since, newest: 100, ..Pressure::default() }
+}
+
+/// Whether the second of two requests is compacted for, so many milliseconds after the first.
+fn fires(policy: AutoPolicy, second: Pressure, after: u64) -> bool {
+    let mut auto = AutoCompactor::new(policy).unwrap();
+    assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(pressure(1_000, 0))), None);
+    let output = auto.handle(Timestamp(after), Input::BeforeSend(second));
+    matches!(output, Some(Output::Compact { reason: CompactionReason::Threshold, .. }))
+}
+
+#[test]
+fn a_cold_cache_lets_it_fire_before_the_threshold_if_much_is_saved() {
+    assert!(fires(policy(), pressure(140_000, 0), LIFE));
+    assert!(!fires(policy(), pressure(140_000, 0), LIFE - 1), "the cache is warm");
+    assert!(!fires(policy(), pressure(120_000, 0), LIFE), "a sixth would be saved");
+    let without = AutoPolicy { cost: None, ..policy() };
+    assert!(!fires(without, pressure(140_000, 0), LIFE), "nobody named prices");
+}
+
+#[test]
+fn it_waits_for_the_least_gain() {
+    let least = |min_gain| with(&|cost| cost.min_gain = min_gain);
+    assert!(fires(least(60_000), pressure(160_000, 0), 1));
+    assert!(!fires(least(60_001), pressure(160_000, 0), 1));
+    assert!(!fires(least(60_000), pressure(140_000, 0), LIFE));
+}
+
+#[test]
+fn it_waits_for_the_end_if_that_is_near_and_fits() {
+    let left = |requests| with(&|cost| cost.requests_left = Some(requests));
+    // 160,000 to 100,000 tokens: 375,000 - 48,000 millionths once, 18,000 saved a request.
+    assert!(!fires(left(19), pressure(160_000, 1_000), 1));
+    assert!(fires(left(20), pressure(160_000, 1_000), 1));
+    assert!(fires(left(19), pressure(160_000, 3_000), 1), "it would not fit");
+    assert!(fires(left(19), pressure(160_000, 1_000), LIFE), "it pays at once");
+}
+
+#[test]
+fn it_fires_once_the_requests_have_paid_for_it() {
+    // Each request reads 20,000 tokens too many: 6,000 millionths. Writing 100,000 tokens anew
+    // costs 375,000 - 36,000 millionths.
+    let mut auto = AutoCompactor::new(policy()).unwrap();
+    let mut fired = (0..200).map(|second| {
+        let input = Input::BeforeContinue(pressure(120_000, 0));
+        auto.handle(Timestamp(second), input).is_some()
+    });
+    assert_eq!(fired.position(|fired| fired), Some(57));
+    let input = Input::Compacted { reason: CompactionReason::Threshold };
+    assert_eq!(auto.handle(Timestamp(300), input), None);
+}
