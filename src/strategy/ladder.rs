@@ -12,7 +12,6 @@ use super::{
     attempt::record_call,
     brief::Brief,
     chunked::Chunked,
-    clear_results::ClearResults,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     panic_guard,
@@ -127,17 +126,15 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`ClearResults`] alone if that is enough; otherwise [`Summarize`], or [`Chunked`] if the
-    /// request exceeds the model's window; then [`TrimToolResults`]; then [`Digest`].
+    /// [`Summarize`], or [`Chunked`] if the request exceeds the model's window; then
+    /// [`TrimToolResults`]; then [`Digest`].
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
             Arc::new(Summarize::default()),
             Arc::new(TrimToolResults::default()),
             Arc::new(Digest::default()),
         ];
-        Self::new(rungs)
-            .with_enough(Arc::new(ClearResults::default()))
-            .with_too_long(Arc::new(Chunked::default()))
+        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
     }
 }
 

@@ -249,12 +249,16 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
 }
 
 #[test]
-fn the_default_ladder_clears_where_that_is_enough_and_asks_no_model() {
+fn a_ladder_clears_where_that_is_enough_and_asks_no_model() {
     let thread = Snapshot::new(reads(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs"]));
     let tokens = thread.counter().messages(thread.messages());
     let rungs = |target: Option<u64>| {
         let brief = Brief { target, ..Brief::default() };
-        match Ladder::default().begin(&thread, &brief).step() {
+        match Ladder::default()
+            .with_enough(Arc::new(ClearResults::default()))
+            .begin(&thread, &brief)
+            .step()
+        {
             Step::Proposed(proposal) => proposal.rungs[0].strategy.to_string(),
             Step::Call { .. } => "a model".to_owned(),
             step => panic!("{step:?}"),
