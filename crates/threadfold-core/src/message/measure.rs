@@ -1,8 +1,12 @@
 //! The size of blocks in bytes of text and in tokens.
 
-use super::{content::ContentBlock, media::MediaSource};
+use super::{
+    content::ContentBlock,
+    media::{Image, MediaSource},
+};
 
-/// Tokens counted for an image. Providers scale images down to about this size.
+/// Tokens counted for an image whose size is not known, and the most by Anthropic's rule: providers
+/// scale images down to about this size.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
 /// Tokens counted for a document whose content is not in the message.
@@ -19,18 +23,19 @@ pub(super) fn bytes(blocks: &[ContentBlock]) -> u64 {
     blocks.iter().map(block_bytes).fold(0, u64::saturating_add)
 }
 
-/// Returns the tokens of a block. The closures count a text, a block inside a tool result, and the
-/// content of a document. Signatures count nothing: providers turn them back into the reasoning
+/// Returns the tokens of a block. The closures count a text, a block inside a tool result, an image,
+/// and the content of a document. Signatures count nothing: providers turn them back into the reasoning
 /// that they sign.
 pub(crate) fn block_tokens(
     block: &ContentBlock,
     text: impl Fn(&str) -> u64,
     nested: impl Fn(&ContentBlock) -> u64,
+    image: impl Fn(&Image) -> u64,
     media: impl Fn(&MediaSource) -> u64,
 ) -> u64 {
     match block {
         ContentBlock::Text(block) => text(&block.text),
-        ContentBlock::Image(_) => IMAGE_TOKENS,
+        ContentBlock::Image(block) => image(block),
         ContentBlock::Document(document) => {
             let around = document.title.iter().chain(&document.context);
             let around = around.map(|around| text(around));
@@ -61,7 +66,7 @@ pub(crate) fn block_tokens(
     }
 }
 
-/// Returns the tokens of a document, depending on where its content is.
+/// Returns the tokens of a document whose pages nobody counted, depending on where its content is.
 pub(crate) fn media_tokens(source: &MediaSource, text: impl Fn(&str) -> u64) -> u64 {
     match source {
         MediaSource::Text { text: content, .. } => text(content),
@@ -123,6 +128,6 @@ mod tests {
         (document.title, document.context) = (Some("a".into()), Some("b".into()));
         let most = |_: &str| u64::MAX;
         let block = ContentBlock::from(document);
-        assert_eq!(block_tokens(&block, most, |_| 1, |_| 1), u64::MAX);
+        assert_eq!(block_tokens(&block, most, |_| 1, |_| 1, |_| 1), u64::MAX);
     }
 }

@@ -37,6 +37,7 @@ mod content_form;
 mod cow_str;
 mod extra;
 mod failure;
+pub(crate) mod header;
 mod invalid;
 mod json;
 mod json_text;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::media_rule::MediaRule;
 use crate::message::{
     ContentBlock, MediaSource, Message, Request, ToolSpec,
     measure::{self, MESSAGE_TOKENS},
@@ -36,12 +37,27 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
     fn block(&self, block: &ContentBlock) -> u64 {
         let text = |text: &str| self.text(text);
         let nested = |block: &ContentBlock| self.block(block);
-        measure::block_tokens(block, text, nested, |source| self.media(source))
+        let rule = self.media_rule();
+        measure::block_tokens(
+            block,
+            text,
+            nested,
+            |image| rule.image(image),
+            |source| self.media(source),
+        )
     }
 
-    /// Returns the tokens of a document, depending on where its content is.
+    /// Returns the rule by which pictures and documents count. The default is
+    /// [`MediaRule::Anthropic`].
+    fn media_rule(&self) -> MediaRule {
+        MediaRule::default()
+    }
+
+    /// Returns the tokens of a document: by its pages if they can be counted, else depending on where
+    /// its content is.
     fn media(&self, source: &MediaSource) -> u64 {
-        measure::media_tokens(source, |text| self.text(text))
+        let pages = self.media_rule().document(source);
+        pages.unwrap_or_else(|| measure::media_tokens(source, |text| self.text(text)))
     }
 
     /// Returns the tokens of messages. This must be the sum over the messages, because a thread

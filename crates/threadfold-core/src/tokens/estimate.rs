@@ -1,6 +1,6 @@
 //! Estimates from the number of bytes of a text.
 
-use super::counter::TokenCounter;
+use super::{counter::TokenCounter, media_rule::MediaRule};
 use crate::message::{
     ContentBlock, Message,
     measure::{self, BYTES_PER_TOKEN},
@@ -16,16 +16,17 @@ use crate::message::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteEstimate {
     bytes_per_token: u64,
+    media_rule: MediaRule,
 }
 
 impl ByteEstimate {
     /// Three bytes per token: for triggers, until a better ratio is known. On real coding threads
     /// current models have about 2.7 characters per token, so this estimate is slightly low there;
     /// [`Calibrated`](crate::tokens::Calibrated) learns the ratio.
-    pub const TRIGGER: Self = Self { bytes_per_token: BYTES_PER_TOKEN };
+    pub const TRIGGER: Self = Self::new(BYTES_PER_TOKEN);
 
     /// Four bytes per token: the common rule of thumb, for sizes that may be underestimated.
-    pub const CHUNK: Self = Self { bytes_per_token: 4 };
+    pub const CHUNK: Self = Self::new(4);
 
     /// Returns an estimate with this many bytes per token; zero counts as one.
     ///
@@ -38,7 +39,21 @@ impl ByteEstimate {
     /// ```
     #[must_use]
     pub const fn new(bytes_per_token: u64) -> Self {
-        Self { bytes_per_token: if bytes_per_token == 0 { 1 } else { bytes_per_token } }
+        let bytes_per_token = if bytes_per_token == 0 { 1 } else { bytes_per_token };
+        Self { bytes_per_token, media_rule: MediaRule::Anthropic }
+    }
+
+    /// Returns the estimate with another rule for pictures and documents.
+    ///
+    /// ```
+    /// use threadfold::tokens::{ByteEstimate, MediaRule, TokenCounter};
+    ///
+    /// let counter = ByteEstimate::TRIGGER.with_media_rule(MediaRule::Gemini);
+    /// assert_eq!(counter.media_rule(), MediaRule::Gemini);
+    /// ```
+    #[must_use]
+    pub const fn with_media_rule(self, media_rule: MediaRule) -> Self {
+        Self { media_rule, ..self }
     }
 
     /// The bytes per token; at least one.
@@ -58,6 +73,10 @@ impl Default for ByteEstimate {
 impl TokenCounter for ByteEstimate {
     fn text(&self, text: &str) -> u64 {
         (text.len() as u64).div_ceil(self.bytes_per_token)
+    }
+
+    fn media_rule(&self) -> MediaRule {
+        self.media_rule
     }
 }
 

@@ -12,6 +12,7 @@
 //! | an estimate that learns from what providers report | [`Calibrated`] |
 //! | the exact tokenizer of OpenAI's models (feature `tiktoken`) | `O200k` |
 //! | what a request is made of | [`Breakdown`] |
+//! | pictures and documents by a provider's rule | [`MediaRule`] |
 //! | bytes of text instead of tokens | [`text_bytes`] |
 //! | four bytes per token and ten tokens per message | [`estimate_conversation_tokens`] |
 
@@ -20,6 +21,7 @@ mod bytes;
 mod calibrated;
 mod counter;
 mod estimate;
+mod media_rule;
 #[cfg(feature = "tiktoken")]
 mod o200k;
 
@@ -28,6 +30,7 @@ pub use bytes::text_bytes;
 pub use calibrated::Calibrated;
 pub use counter::TokenCounter;
 pub use estimate::{ByteEstimate, estimate_conversation_tokens};
+pub use media_rule::MediaRule;
 #[cfg(feature = "tiktoken")]
 pub use o200k::O200k;
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
-use super::counter::TokenCounter;
+use super::{counter::TokenCounter, media_rule::MediaRule};
 use crate::message::boundary_before;
 
 /// The vocabulary, unpacked on first use.
@@ -37,6 +37,10 @@ pub struct O200k;
 impl TokenCounter for O200k {
     fn text(&self, text: &str) -> u64 {
         windows(text).map(|window| O200K.count(window) as u64).fold(0, u64::saturating_add)
+    }
+
+    fn media_rule(&self) -> MediaRule {
+        MediaRule::OpenAi
     }
 }
 

@@ -1,0 +1,158 @@
+//! The size of a picture and the pages of a document, from a few bytes of their Base64.
+//!
+//! Nothing is decoded as a whole. Reading a picture takes at most some hundred steps, and looking
+//! for pages at most [`SEARCHED`] bytes at each end, whatever the bytes are.
+
+use super::media::MediaSource;
+
+/// A JPEG may have so many segments before the one with its size.
+const SEGMENTS: usize = 256;
+
+/// How many bytes at the start and at the end of a document are searched.
+const SEARCHED: usize = 64 * 1_024;
+
+/// A page takes so many bytes at least: the dictionary that describes it.
+const PAGE_BYTES: usize = 64;
+
+/// Width and height in pixels.
+pub(crate) type PixelSize = (u64, u64);
+
+/// Returns the size of a PNG, JPEG, GIF or WebP picture in the message; `None` for anything else.
+pub(crate) fn pixels(source: &MediaSource) -> Option<PixelSize> {
+    let MediaSource::Base64 { data, .. } = source else { return None };
+    let bytes = Bytes(data.as_bytes());
+    let found = if bytes.starts_with(0, b"\x89PNG\r\n\x1a\n") {
+        Some((bytes.big(16, 4)?, bytes.big(20, 4)?))
+    } else if bytes.starts_with(0, b"GIF8") {
+        Some((bytes.little(6, 2)?, bytes.little(8, 2)?))
+    } else if bytes.starts_with(0, b"RIFF") && bytes.starts_with(8, b"WEBP") {
+        webp(&bytes)
+    } else if bytes.starts_with(0, b"\xff\xd8") {
+        jpeg(&bytes)
+    } else {
+        None
+    };
+    found.filter(|(width, height)| *width > 0 && *height > 0)
+}
+
+/// Returns the number of pages that a PDF in the message states near its start or end; `None` if it
+/// states none there, as with compressed page trees, or more than its bytes can hold.
+pub(crate) fn pages(source: &MediaSource) -> Option<u64> {
+    let MediaSource::Base64 { data, .. } = source else { return None };
+    let bytes = Bytes(data.as_bytes());
+    if !bytes.starts_with(0, b"%PDF-") {
+        return None;
+    }
+    let length = data.len() / 4 * 3;
+    let head = bytes.part(0, SEARCHED.min(length));
+    let tail = bytes.part(length.saturating_sub(SEARCHED).max(head.len()), length);
+    // The root of the page tree counts all pages, its branches fewer.
+    let counts = [head, tail].into_iter().filter_map(|part| largest_count(&part));
+    let most = u64::try_from(length / PAGE_BYTES).unwrap_or(u64::MAX);
+    counts.max().filter(|pages| (1..=most).contains(pages))
+}
+
+fn webp(bytes: &Bytes<'_>) -> Option<PixelSize> {
+    if bytes.starts_with(12, b"VP8X") {
+        return Some((bytes.little(24, 3)? + 1, bytes.little(27, 3)? + 1));
+    }
+    if bytes.starts_with(12, b"VP8L") {
+        let bits = bytes.little(21, 4)?;
+        return Some(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1));
+    }
+    if bytes.starts_with(12, b"VP8 ") {
+        return Some((bytes.little(26, 2)? & 0x3fff, bytes.little(28, 2)? & 0x3fff));
+    }
+    None
+}
+
+/// Goes from segment to segment to the one that starts a frame.
+fn jpeg(bytes: &Bytes<'_>) -> Option<PixelSize> {
+    let mut at = 2;
+    for _ in 0..SEGMENTS {
+        if bytes.at(at)? != 0xff {
+            return None;
+        }
+        match bytes.at(at + 1)? {
+            // Padding, and marks without a segment.
+            0xff => at += 1,
+            0x01 | 0xd0..=0xd7 => at += 2,
+            // The picture's data, or its end: the size must come before.
+            0xd9 | 0xda => return None,
+            0xc4 | 0xc8 | 0xcc => at += 2 + bytes.length(at + 2)?,
+            0xc0..=0xcf => return Some((bytes.big(at + 7, 2)?, bytes.big(at + 5, 2)?)),
+            _ => at += 2 + bytes.length(at + 2)?,
+        }
+    }
+    None
+}
+
+/// The largest number that follows `/Count` in a part of a PDF.
+fn largest_count(part: &[u8]) -> Option<u64> {
+    const COUNT: &[u8] = b"/Count";
+    let starts = part.windows(COUNT.len()).enumerate().filter(|(_, window)| *window == COUNT);
+    let numbers = starts.filter_map(|(start, _)| {
+        let after = part.get(start + COUNT.len()..)?;
+        let mut digits =
+            after.iter().skip_while(|byte| byte.is_ascii_whitespace()).take(7).peekable();
+        digits.peek().filter(|byte| byte.is_ascii_digit())?;
+        let digits = digits.take_while(|byte| byte.is_ascii_digit());
+        Some(digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+    });
+    numbers.max()
+}
+
+/// Bytes in Base64, each of which is decoded where it is asked for.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    /// Returns a byte; `None` after the end, or where the text is no Base64.
+    fn at(&self, index: usize) -> Option<u8> {
+        let group = (index / 3).checked_mul(4)?;
+        let sextet = |offset: usize| self.0.get(group.checked_add(offset)?).and_then(sextet);
+        Some(match index % 3 {
+            0 => sextet(0)? << 2 | sextet(1)? >> 4,
+            1 => sextet(1)? << 4 | sextet(2)? >> 2,
+            _ => sextet(2)? << 6 | sextet(3)?,
+        })
+    }
+
+    fn starts_with(&self, index: usize, text: &[u8]) -> bool {
+        text.iter().enumerate().all(|(offset, byte)| self.at(index + offset) == Some(*byte))
+    }
+
+    /// A number of so many bytes, the highest first.
+    fn big(&self, index: usize, bytes: usize) -> Option<u64> {
+        (0..bytes)
+            .try_fold(0, |number, offset| Some(number << 8 | u64::from(self.at(index + offset)?)))
+    }
+
+    /// A number of so many bytes, the lowest first.
+    fn little(&self, index: usize, bytes: usize) -> Option<u64> {
+        (0..bytes)
+            .rev()
+            .try_fold(0, |number, offset| Some(number << 8 | u64::from(self.at(index + offset)?)))
+    }
+
+    /// The length of a JPEG segment, which includes its two bytes.
+    fn length(&self, index: usize) -> Option<usize> {
+        usize::try_from(self.big(index, 2)?).ok()
+    }
+
+    /// The bytes of a range, up to the first that cannot be decoded.
+    fn part(&self, start: usize, end: usize) -> Vec<u8> {
+        (start..end).map_while(|index| self.at(index)).collect()
+    }
+}
+
+/// The value of a character of Base64, in either alphabet.
+fn sextet(character: &u8) -> Option<u8> {
+    match character {
+        b'A'..=b'Z' => Some(character - b'A'),
+        b'a'..=b'z' => Some(character - b'a' + 26),
+        b'0'..=b'9' => Some(character - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
