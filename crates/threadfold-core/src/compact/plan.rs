@@ -188,13 +188,17 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with this message inserted by its first splice that only removes; `None` if
-    /// there is none.
+    /// Returns the plan with this message before everything that it changes, at the last of these
+    /// indices there or at the start; `None` if it changes nothing.
     #[doc(hidden)]
-    pub fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
-        let mut splices = self.splices.iter_mut();
-        let gap = splices.find(|splice| !splice.at.is_empty() && splice.insert.is_empty())?;
-        gap.insert.push(Insert::Message { message });
+    pub fn with_message_before(mut self, cuts: &[usize], message: Message) -> Option<Self> {
+        let first = self.splices.first()?.at.start;
+        let at = cuts.iter().rev().find(|cut| **cut <= first).copied().unwrap_or_default();
+        let insert = vec![Insert::Message { message }];
+        match self.splices.first_mut().filter(|splice| splice.at.start == at) {
+            Some(splice) => splice.insert.splice(0..0, insert).for_each(drop),
+            None => self.splices.insert(0, Splice { at: at..at, insert }),
+        }
         Some(self)
     }
 
@@ -349,21 +353,26 @@ mod tests {
     }
 
     #[test]
-    fn a_message_goes_where_messages_go_and_nothing_comes() {
+    fn a_message_goes_before_all_changes_where_it_may_stand() {
         let insert = |text: &str| Insert::Message { message: Message::assistant(text) };
         let splices = vec![
-            Splice { at: 0..0, insert: Vec::new() },
-            Splice { at: 0..1, insert: vec![insert("a")] },
-            Splice { at: 2..3, insert: Vec::new() },
+            Splice { at: 2..3, insert: vec![insert("a")] },
             Splice { at: 4..5, insert: Vec::new() },
         ];
-        let mut expected = splices.clone();
         let plan = Plan::from_splices(5, splices.clone());
-        assert_eq!((plan.messages_before(), plan.messages_after()), (5, 3));
-        let plan = plan.with_message_in_gap(Message::assistant("b")).unwrap();
-        expected[2].insert.push(insert("b"));
-        assert_eq!(plan.splices(), expected);
-        let plan = Plan::from_splices(5, splices[..2].to_vec());
-        assert_eq!(plan.with_message_in_gap(Message::assistant("b")), None);
+        assert_eq!((plan.messages_before(), plan.messages_after()), (5, 4));
+        let before = |cuts: &[usize]| {
+            let plan = plan.clone().with_message_before(cuts, Message::assistant("b"));
+            plan.map(|plan| plan.splices().to_vec())
+        };
+        let mut expected = splices.clone();
+        expected[0].insert.insert(0, insert("b"));
+        assert_eq!(before(&[0, 2, 3]), Some(expected));
+        let own = Splice { at: 1..1, insert: vec![insert("b")] };
+        assert_eq!(before(&[0, 1, 3]), Some([vec![own], splices.clone()].concat()));
+        let start = Splice { at: 0..0, insert: vec![insert("b")] };
+        assert_eq!(before(&[3]), Some([vec![start], splices].concat()));
+        let nothing = Plan::from_splices(5, Vec::new());
+        assert_eq!(nothing.with_message_before(&[3], Message::assistant("b")), None);
     }
 }

@@ -45,7 +45,7 @@ pub(crate) use self::{
     chunk::Trust,
     demand_words::{is_narrator, spoken_words},
     path::path_value,
-    section::{CHANGED, title, typed_items},
+    section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
     subject_words::asks_in_any_language,
     token::canonical,
     word_facts::word_facts,
@@ -56,7 +56,7 @@ pub use self::{
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},
     spans::{Span, key, spans},
-    subject::{Subject, label},
+    subject::{Subject, label, without_emphasis},
     token::{Token, Tokens, tokens},
     word_kinds::one_line,
 };

@@ -38,19 +38,34 @@ pub const TYPED: &str = "The user's words:";
 /// The end of a line in that list that changed an earlier value.
 pub(crate) const CHANGED: &str = " (changed)";
 
-/// Returns the statements in the lists of what the user typed, each with its label, and whether it
-/// changed an earlier value.
-pub(crate) fn typed_items(text: &str) -> Vec<(String, bool)> {
+/// The beginning of a line in that list, and of one whose label is left out for want of room.
+pub(crate) const BULLET: &str = "- ";
+pub(crate) const UNLABELLED: &str = "* ";
+
+/// A statement in the list of what the user typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypedItem {
+    /// The words, with their label if the list has it.
+    pub(crate) text: String,
+    /// Whether it changed an earlier value.
+    pub(crate) is_change: bool,
+    /// Whether the user put a label before it that the list leaves out.
+    pub(crate) lost_label: bool,
+}
+
+/// Returns the statements in the lists of what the user typed.
+pub(crate) fn typed_items(text: &str) -> Vec<TypedItem> {
     let (mut items, mut label) = (Vec::new(), None);
     let mut inside = false;
     for line in steps::through(text).lines() {
         if line == TYPED {
             (inside, label) = (true, None);
-        } else if let Some(item) = line.strip_prefix("- ").filter(|_| inside) {
-            let (item, changed) =
+        } else if let Some((item, lost_label)) = listed(line).filter(|_| inside) {
+            let (item, is_change) =
                 item.strip_suffix(CHANGED).map_or((item, false), |item| (item, true));
+            let label = label.filter(|_| !lost_label);
             let text = label.map_or(item.to_owned(), |label| format!("{label}: {item}"));
-            items.push((text, changed));
+            items.push(TypedItem { text, is_change, lost_label });
         } else {
             label = line.strip_suffix(':').filter(|_| inside);
             inside &= label.is_some();
@@ -59,13 +74,19 @@ pub(crate) fn typed_items(text: &str) -> Vec<(String, bool)> {
     items
 }
 
+/// Returns the item of a list on a line, and whether its label is left out.
+fn listed(line: &str) -> Option<(&str, bool)> {
+    let unlabelled = line.strip_prefix(UNLABELLED).map(|item| (item, true));
+    unlabelled.or_else(|| line.strip_prefix(BULLET).map(|item| (item, false)))
+}
+
 /// Returns a text without its lists of what the user typed.
 pub fn without_typed(text: &str) -> String {
     let mut inside = false;
     let lines = text.split_inclusive('\n').filter(|line| {
         let line = line.trim_end();
         let is_label = line.ends_with(':') && line.len() < 60;
-        inside = line == TYPED || (inside && (line.starts_with("- ") || is_label));
+        inside = line == TYPED || (inside && (listed(line).is_some() || is_label));
         !inside
     });
     lines.collect()

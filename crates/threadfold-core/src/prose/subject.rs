@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     definition::Definition,
+    demand::has_demand,
     stem::{is_mark, parts, stem},
     subject_words::{CHANGES, COPULAS, NEGATIONS, STOPS, is_listed_word},
 };
@@ -192,6 +193,7 @@ impl Subject {
             let next = tokens.peek().map(|next| next.trim_matches(is_mark)).unwrap_or_default();
             match form(bare, next, clause.is_first) {
                 Some(form) => {
+                    self.asserts |= clause.has_copula;
                     self.forbids |= clause.negated && self.values.is_empty();
                     self.frame.push(format!("{form:?}"));
                     let values = self.values.entry(form).or_default();
@@ -217,7 +219,9 @@ impl Subject {
     }
 
     fn word(&mut self, word: String, clause: &mut Clause) {
-        self.asserts |= is_listed_word(COPULAS, &word);
+        // A copula says something only if a word follows it, which `as they are` has not.
+        self.asserts |= clause.has_copula;
+        clause.has_copula |= is_listed_word(COPULAS, &word);
         self.changes |= is_listed_word(CHANGES, &word);
         clause.negated |= is_listed_word(NEGATIONS, &word);
         self.frame.push(word.clone());
@@ -241,6 +245,7 @@ impl Subject {
 struct Clause {
     /// Whether no word of the sentence was read yet.
     is_first: bool,
+    has_copula: bool,
     negated: bool,
     /// The word before, if it may qualify the next one.
     before: String,
@@ -248,7 +253,7 @@ struct Clause {
 
 impl Default for Clause {
     fn default() -> Self {
-        Self { is_first: true, negated: false, before: String::new() }
+        Self { is_first: true, has_copula: false, negated: false, before: String::new() }
     }
 }
 
@@ -265,6 +270,22 @@ pub fn label(statement: &str) -> Option<(&str, &str)> {
     let words = label.split_whitespace().count();
     (is_apart && (1..=3).contains(&words) && label.chars().all(plain) && !body.trim().is_empty())
         .then(|| (label.trim(), body.trim()))
+}
+
+/// Returns a statement without the label before it, if the label only stresses what makes sense
+/// alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
+pub fn without_emphasis(statement: &str) -> &str {
+    let Some((label, body)) = label(statement) else { return statement };
+    let words = || body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
+    let says = || words().any(|word| is_listed_word(COPULAS, &word)) || has_demand(body);
+    let is_sentence = body.starts_with(|c: char| !c.is_lowercase())
+        && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}']);
+    let stresses = if label.chars().any(char::is_lowercase) {
+        is_sentence && says()
+    } else {
+        words().count() > 3 || says()
+    };
+    if stresses { body } else { statement }
 }
 
 /// Returns the form of a value, or `None` for a word.
@@ -332,6 +353,22 @@ mod tests {
     }
 
     #[test]
+    fn a_label_stresses_what_makes_sense_alone() {
+        let rows = [
+            ("NOTE: the port is 8080", "the port is 8080"),
+            ("HARD RULE: Never touch the lexer.", "Never touch the lexer."),
+            ("Important: The port is 8080.", "The port is 8080."),
+            ("STATE: Next up: the old pier", "Next up: the old pier"),
+        ];
+        for (statement, body) in rows {
+            assert_eq!(without_emphasis(statement), body);
+        }
+        for whole in ["Owner: Ada Byron", "Ports: the proxy has 8080", "TODO: 12", "Tea is fine."] {
+            assert_eq!(without_emphasis(whole), whole);
+        }
+    }
+
+    #[test]
     fn statements_about_two_subjects_both_hold() {
         let rows = [
             ("The left lamp is Model 7 in row-3.", "The right lamp is Model 6 in row-1."),
@@ -339,6 +376,7 @@ mod tests {
             ("Fix ticket 12.", "Fix ticket 11."),
             ("Never delete backup-02.", "Never delete backup-01."),
             ("Never touch the file src/b.rs.", "Never touch the file src/a.rs."),
+            ("Keep the names of part 2 as they are.", "Keep the names of part 1 as they are."),
             ("The owner is Ada.", "The owner is Ada."),
             (
                 "NOTE: the tea API base page is https://a.b/v2.",

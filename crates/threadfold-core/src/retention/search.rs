@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     message::{Message, Role, Summary},
-    prose::{FactClass, Kind, Speaker, passages, typed_items},
+    prose::{FactClass, Kind, Speaker, passages, typed_items, without_emphasis},
 };
 
 /// Reads each text of a thread once, and reports which facts it has read so far.
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
             phrases.read(text);
             if kind == Kind::Summary {
                 // In the list of the user's words, labels stand above their statements.
-                typed_items(text).iter().for_each(|(statement, _)| phrases.read(statement));
+                typed_items(text).iter().for_each(|item| phrases.read(&item.text));
             }
         });
     }
@@ -178,7 +178,10 @@ fn phrases(singles: &mut [Found<'_>], paths: &mut [Spelling<'_>]) -> Phrases {
     for found in singles {
         let is_word = found.class == FactClass::Url && !found.text.contains(' ');
         found.phrase = all.len();
-        all.push((found.class, if is_word { "" } else { found.text }));
+        // A short list leaves out the label of a demand.
+        let is_demand = found.class == FactClass::Constraint;
+        let text = if is_demand { without_emphasis(found.text) } else { found.text };
+        all.push((found.class, if is_word { "" } else { text }));
     }
     for path in paths {
         let text = path.mention.text.as_str();

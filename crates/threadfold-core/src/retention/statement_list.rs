@@ -7,14 +7,15 @@ use std::{
 
 use super::statements::{Statement, Statements, key_of as key};
 use crate::{
-    prose::{CHANGED, TYPED, label, sentences},
+    prose::{BULLET, CHANGED, TYPED, UNLABELLED, has_demand, label, sentences, without_emphasis},
     tokens::TokenCounter,
 };
 
 impl Statements {
     /// Returns a list of statements in at most `budget` tokens, those that matter most first, in the
     /// order in which they were typed; empty if none fits. Statements and sentences with a key in
-    /// `elsewhere` are left out; those with a key in `first` come before all others.
+    /// `elsewhere` are left out; those with a key in `first` come before all others. If there is no
+    /// room for all, labels that only stress a statement give theirs to more statements.
     pub fn list(
         &self,
         budget: u64,
@@ -23,52 +24,113 @@ impl Statements {
         first: &HashSet<String>,
     ) -> String {
         let lines = lines(self.holding(), elsewhere, first, counter);
-        let mut order: Vec<(u64, usize, &Line<'_>)> =
-            lines.iter().enumerate().map(|(at, line)| (line.worth(counter), at, line)).collect();
+        let labelled = Choice::of(&lines, true, budget, counter);
+        if labelled.is_whole {
+            return labelled.text;
+        }
+        let unlabelled = Choice::of(&lines, false, budget, counter);
+        if unlabelled.rank > labelled.rank { unlabelled.text } else { labelled.text }
+    }
+}
+
+/// The lines that fit a budget.
+#[derive(Debug, Default)]
+struct Choice {
+    text: String,
+    /// Whether it has all statements, whole.
+    is_whole: bool,
+    /// The sum of the ranks of its statements.
+    rank: u64,
+}
+
+impl Choice {
+    fn of(lines: &[Line<'_>], labels: bool, budget: u64, counter: &dyn TokenCounter) -> Self {
+        let mut order: Vec<(u64, usize, &Line<'_>)> = lines
+            .iter()
+            .enumerate()
+            .map(|(at, line)| (line.worth(labels, counter), at, line))
+            .collect();
         order.sort_unstable_by_key(|(worth, at, _)| (Reverse(*worth), Reverse(*at)));
         let mut left = budget.saturating_sub(counter.text(TYPED) + 1);
         let mut opened: HashSet<&str> = HashSet::new();
-        let mut chosen: Vec<(usize, &Line<'_>)> = Vec::new();
+        let mut chosen: Vec<(usize, u64, &Form<'_>)> = Vec::new();
+        let mut is_whole = true;
         for (_, at, line) in order {
-            let head = line.group.filter(|label| !opened.contains(label));
-            let head = head.map_or(0, |label| counter.text(label) + 2);
-            if let Some(rest) = left.checked_sub(line.tokens.saturating_add(head)) {
-                left = rest;
-                opened.extend(line.group);
-                chosen.push((at, line));
+            let cost = |form: &Form<'_>| {
+                let head = form.group.filter(|label| !opened.contains(label));
+                form.tokens.saturating_add(head.map_or(0, |label| counter.text(label) + 2))
+            };
+            let whole = line.whole(labels);
+            let fits = |form: &&Form<'_>| cost(form) <= left;
+            let form = Some(whole).filter(fits).or(line.gist.as_ref().filter(fits));
+            is_whole &= form.is_some_and(|form| form.text == whole.text);
+            if let Some(form) = form {
+                left -= cost(form);
+                opened.extend(form.group);
+                chosen.push((at, line.rank, form));
             }
         }
         // The whole may have more tokens than the sum of its lines.
         while !chosen.is_empty() {
             let mut in_order = chosen.clone();
-            in_order.sort_unstable_by_key(|(at, _)| *at);
-            let text = write(in_order.into_iter().map(|(_, line)| line));
+            in_order.sort_unstable_by_key(|(at, ..)| *at);
+            let text = write(in_order.into_iter().map(|(.., form)| form));
             if counter.text(&text) <= budget {
-                return text;
+                let rank = chosen.iter().map(|(_, rank, _)| rank).sum();
+                return Self { text, is_whole, rank };
             }
+            is_whole = false;
             chosen.truncate(chosen.len() - chosen.len().div_ceil(8));
         }
-        String::new()
+        Self { is_whole: lines.is_empty(), ..Self::default() }
     }
 }
 
 /// A line of common length: statements that are shorter are hardly preferred.
 const COMMON: &str = "The port of the server is 8080.";
 
-/// A line of the list.
+/// A statement as it may be listed.
 #[derive(Debug)]
 struct Line<'a> {
-    /// The label of the group in which it is listed.
-    group: Option<&'a str>,
-    text: String,
+    labelled: Form<'a>,
+    /// Without a label that only stresses it, if it has one.
+    unlabelled: Option<Form<'a>>,
+    /// Only its sentences that demand something, if it has others. For want of room.
+    gist: Option<Form<'a>>,
     rank: u64,
-    tokens: u64,
     comes_first: bool,
 }
 
-impl Line<'_> {
-    fn worth(&self, counter: &dyn TokenCounter) -> u64 {
-        let cost = self.tokens.saturating_add(counter.text(COMMON)).max(1);
+/// A line of the list.
+#[derive(Debug)]
+struct Form<'a> {
+    /// The label of the group in which it is listed.
+    group: Option<&'a str>,
+    text: String,
+    tokens: u64,
+}
+
+impl<'a> Form<'a> {
+    fn new(
+        group: Option<&'a str>,
+        bullet: &str,
+        body: &str,
+        end: &str,
+        counter: &dyn TokenCounter,
+    ) -> Self {
+        let text = format!("{bullet}{body}{end}\n");
+        let tokens = counter.text(&text);
+        Self { group, text, tokens }
+    }
+}
+
+impl<'a> Line<'a> {
+    fn whole(&self, labels: bool) -> &Form<'a> {
+        self.unlabelled.as_ref().filter(|_| !labels).unwrap_or(&self.labelled)
+    }
+
+    fn worth(&self, labels: bool, counter: &dyn TokenCounter) -> u64 {
+        let cost = self.whole(labels).tokens.saturating_add(counter.text(COMMON)).max(1);
         let worth = self.rank * self.rank * 10_000 / cost;
         if self.comes_first { worth.saturating_add(u64::MAX / 2) } else { worth }
     }
@@ -105,18 +167,26 @@ fn lines<'a>(
     let line = |(statement, label, text): (&'a Statement, Option<&'a str>, String)| {
         let group = label.filter(|label| labels.get(label).is_some_and(|count| *count > 1));
         let body = text.get(group.map_or(0, |label| label.len() + 2)..).unwrap_or_default();
-        let changed = if statement.is_change { CHANGED } else { "" };
-        let text = format!("- {body}{changed}\n");
-        let tokens = counter.text(&text);
+        let end = if statement.is_change { CHANGED } else { "" };
+        let bullet = if statement.lost_label { UNLABELLED } else { BULLET };
+        let plain = without_emphasis(&text);
+        let unlabelled =
+            (plain.len() < text.len()).then(|| Form::new(None, UNLABELLED, plain, end, counter));
+        let demands: Vec<&str> = sentences(plain).filter(|sentence| has_demand(sentence)).collect();
+        let gist = demands.join(" ");
+        let gist_bullet = if label.is_some() { UNLABELLED } else { bullet };
+        let gist = (!gist.is_empty() && gist.len() < plain.len())
+            .then(|| Form::new(None, gist_bullet, &gist, end, counter));
         let comes_first = !first.is_empty()
             && (first.contains(&key(&statement.text))
                 || sentences(&statement.text).any(|sentence| first.contains(&key(sentence))));
-        Line { group, text, rank: statement.rank, tokens, comes_first }
+        let labelled = Form::new(group, bullet, body, end, counter);
+        Line { labelled, unlabelled, gist, rank: statement.rank, comes_first }
     };
     wanted.into_iter().map(line).collect()
 }
 
-fn write<'a>(lines: impl Iterator<Item = &'a Line<'a>>) -> String {
+fn write<'a>(lines: impl Iterator<Item = &'a Form<'a>>) -> String {
     let mut text = format!("{TYPED}\n");
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut groups: Vec<(&str, String)> = Vec::new();
@@ -172,6 +242,44 @@ mod tests {
             &HashSet::new(),
         );
         assert_eq!(again, expected);
+    }
+
+    #[test]
+    fn labels_that_only_stress_give_their_room_to_statements_and_are_not_forgotten() {
+        let typed = [
+            "NOTE: the fee is $30 a seat",
+            "TODO: the port is 80 now",
+            "NOTE: the tea is green",
+            "Owner: Ada Byron",
+            "Well, that is how it goes there.",
+        ];
+        let all = statements(&typed);
+        let list = |of: &Statements, budget| {
+            of.list(budget, &ByteEstimate::new(1), &HashSet::new(), &HashSet::new())
+        };
+        let short = list(&all, 110);
+        let expected = format!(
+            "{TYPED}\n* the fee is $30 a seat\n* the port is 80 now\n* the tea is green\n- Owner: Ada Byron\n"
+        );
+        assert_eq!(short, expected);
+        let summary = Message::summary(Role::User, Summary::new(short.as_str()));
+        let more = Message::user("Well, that is how it goes there, and elsewhere too.");
+        let read = Statements::of(&[summary.clone(), more]);
+        assert_eq!(list(&read, 110), short);
+        // Where the labels are still known, a list with room has them again.
+        let mut known = all.clone();
+        known.read(&summary);
+        assert_eq!(list(&known, 1_000).matches("NOTE:").count(), 1);
+        assert!(
+            list(&known, 1_000).contains("NOTE:\n- the fee is $30 a seat\n- the tea is green\n")
+        );
+    }
+
+    #[test]
+    fn of_a_statement_that_does_not_fit_its_demands_are_listed() {
+        let all = statements(&["I looked at the page for quite a while. Never touch the lexer."]);
+        let list = all.list(50, &ByteEstimate::new(1), &HashSet::new(), &HashSet::new());
+        assert_eq!(list, format!("{TYPED}\n- Never touch the lexer.\n"));
     }
 
     #[test]

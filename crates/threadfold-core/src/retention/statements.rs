@@ -13,8 +13,8 @@ use crate::{
     ledger,
     message::{ContentBlock, Message},
     prose::{
-        Subject, asks_in_any_language, has_demand, label, one_line, paragraphs, sentences,
-        typed_items,
+        Subject, TypedItem, asks_in_any_language, has_demand, label, one_line, paragraphs,
+        sentences, typed_items, without_emphasis,
     },
 };
 
@@ -52,6 +52,8 @@ pub struct Statement {
     pub(super) rank: u64,
     /// Whether it changed an earlier value.
     pub(super) is_change: bool,
+    /// Whether the user put a label before it that an earlier list left out.
+    pub(super) lost_label: bool,
     subject: Subject,
     /// Whether a later statement replaced or repeated it.
     is_gone: bool,
@@ -64,6 +66,8 @@ pub(super) struct StoredStatement {
     pub(super) rank: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_change: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) lost_label: bool,
 }
 
 impl Statement {
@@ -85,20 +89,16 @@ impl Statements {
     pub fn read(&mut self, message: &Message) {
         for block in &message.content {
             if let ContentBlock::Summary(summary) = block {
-                for (text, is_change) in typed_items(&summary.text) {
-                    self.add(&text, is_change);
-                }
+                typed_items(&summary.text).iter().for_each(|item| self.add_item(item));
             }
         }
         for text in ledger::typed(message) {
             let own = pasted::without(&text);
             for paragraph in headed(&own) {
                 if paragraph.len() <= SHORT {
-                    self.add(&paragraph, false);
+                    self.add(&paragraph);
                 } else {
-                    for sentence in sentences(&paragraph) {
-                        self.add(sentence, false);
-                    }
+                    sentences(&paragraph).for_each(|sentence| self.add(sentence));
                 }
             }
         }
@@ -132,8 +132,13 @@ impl Statements {
         self.holding().flat_map(of).collect()
     }
 
-    fn add(&mut self, text: &str, was_change: bool) {
-        let text = one_line(text);
+    fn add(&mut self, text: &str) {
+        let (is_change, lost_label) = (false, false);
+        self.add_item(&TypedItem { text: text.to_owned(), is_change, lost_label });
+    }
+
+    fn add_item(&mut self, item: &TypedItem) {
+        let text = one_line(&item.text);
         let key = key_of(&text);
         if key.is_empty() || text.len() > LONGEST {
             return;
@@ -143,7 +148,11 @@ impl Statements {
         // Of what is said again and again and has no mark of its own, little is to be kept.
         let repeated = old.map(|old| if old.is_emphasised() { old.rank } else { 1 });
         let subject = old.map_or_else(|| Subject::of(&text), |old| old.subject.clone());
-        let mut is_change = was_change;
+        // A label that an earlier list left out is found again where the user typed it.
+        let labelled = old.filter(|old| item.lost_label && !old.lost_label);
+        let lost_label = item.lost_label && labelled.is_none();
+        let text = labelled.map_or_else(|| text.into_owned(), |old| old.text.clone());
+        let mut is_change = item.is_change;
         if let Some(old) = again.and_then(|at| self.entries.get_mut(at)) {
             is_change |= old.is_change;
             old.is_gone = true;
@@ -156,9 +165,8 @@ impl Statements {
         for value in subject.values() {
             self.replaced.remove(value);
         }
-        let rank = repeated.unwrap_or_else(|| rank(&text, &subject));
-        let text = text.into_owned();
-        self.push(Statement { text, rank, is_change, subject, is_gone: false });
+        let rank = repeated.unwrap_or_else(|| rank(&text, &subject, item.lost_label));
+        self.push(Statement { text, rank, is_change, lost_label, subject, is_gone: false });
         if self.entries.len() > 2 * MOST {
             self.prune();
         }
@@ -229,8 +237,8 @@ impl Statements {
     /// Returns the statements that hold and what they replaced, to be stored.
     pub(super) fn to_stored(&self) -> (Vec<StoredStatement>, BTreeSet<String>) {
         let holding = self.holding().map(|statement| {
-            let Statement { text, rank, is_change, .. } = statement.clone();
-            StoredStatement { text, rank, is_change }
+            let Statement { text, rank, is_change, lost_label, .. } = statement.clone();
+            StoredStatement { text, rank, is_change, lost_label }
         });
         (holding.collect(), self.replaced.iter().cloned().collect())
     }
@@ -239,17 +247,20 @@ impl Statements {
     pub(super) fn of_stored(stored: Vec<StoredStatement>, replaced: BTreeSet<String>) -> Self {
         let replaced = replaced.into_iter().take(4 * MOST).collect();
         let mut statements = Self { replaced, ..Self::default() };
-        for StoredStatement { text, rank, is_change } in stored.into_iter().take(2 * MOST) {
+        for stored in stored.into_iter().take(2 * MOST) {
+            let StoredStatement { text, rank, is_change, lost_label } = stored;
             let subject = Subject::of(&text);
-            statements.push(Statement { text, rank, is_change, subject, is_gone: false });
+            let is_gone = false;
+            statements.push(Statement { text, rank, is_change, lost_label, subject, is_gone });
         }
         statements
     }
 }
 
-/// Returns the form in which statements are compared.
+/// Returns the form in which statements are compared: without a label that only stresses.
 pub fn key_of(text: &str) -> String {
-    let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
+    let text = one_line(text);
+    let text = without_emphasis(&text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
 }
 
@@ -284,9 +295,9 @@ fn headed(text: &str) -> Vec<String> {
 }
 
 /// Returns how much a statement matters.
-fn rank(text: &str, subject: &Subject) -> u64 {
+fn rank(text: &str, subject: &Subject, lost_label: bool) -> u64 {
     let is_rule = sentences(text).any(ledger::is_rule);
-    let is_labelled = label(text).is_some();
+    let is_labelled = lost_label || label(text).is_some();
     let words = text.split_whitespace().count();
     let asks = text.ends_with(['?', '\u{ff1f}']);
     let points = [
