@@ -3,6 +3,10 @@
 # of SmolLM2-135M, served on a free port of loopback with a window of 2,048 tokens. The first run
 # installs both under `target/real-model`; nothing is downloaded after that.
 #
+# usage: tests/real-model.sh [--proxy]
+# With `--proxy` the official Python SDKs talk to the model instead, through `threadfold proxy`, until
+# their thread exceeds a window of 1,024 tokens: it goes on, and without the proxy it dies.
+#
 # THREADFOLD_LLM_SERVER names the server; without it, node or npm the run is skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,10 +48,11 @@ fi
 
 # The server finds its package beside itself.
 cp -f "$server" "$home/server.mjs"
-cargo test --quiet --no-run --test it
+window=2048
+if [ "${1:-}" = --proxy ]; then window=1024; else cargo test --quiet --no-run --test it; fi
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 # One thread: two wait for each other wherever another process has one of two cores.
-node "$home/server.mjs" "$weights" "$port" 2048 1 >"$home/server.log" 2>&1 &
+node "$home/server.mjs" "$weights" "$port" "$window" 1 >"$home/server.log" 2>&1 &
 process=$!
 trap 'kill "$process" 2>/dev/null || true; wait "$process" 2>/dev/null || true' EXIT
 for _ in $(seq 240); do
@@ -61,5 +66,24 @@ for _ in $(seq 240); do
     sleep 0.25
 done
 
-THREADFOLD_BASE_URL=http://127.0.0.1:$port THREADFOLD_WINDOW=2048 \
+if [ "${1:-}" = --proxy ]; then
+    source tests/proxy/servers.sh
+    # Its trap ends what is in this list.
+    started+=("$process")
+    upstream=http://127.0.0.1:$port
+    folder=$(mktemp -d "$PWD/$home/run.XXXXXX")
+    serve_proxy "$folder" "$window"
+    for kind in messages chat; do
+        bytes=$("$python" tests/proxy/real_model.py "$kind" "$proxy" 12)
+        if "$python" tests/proxy/real_model.py "$kind" "$upstream" 12 2>"$folder/alone"; then
+            echo "without the proxy the thread went through: the window is not small"
+            exit 1
+        fi
+        grep -q -e 'too long' -e 'maximum context length' -e 'exceed context limit' "$folder/alone"
+        echo "$kind: 12 turns with the real model, a thread of $bytes bytes in $window tokens"
+    done
+    exit 0
+fi
+
+THREADFOLD_BASE_URL=http://127.0.0.1:$port THREADFOLD_WINDOW=$window \
     cargo test -p threadfold-http --test it real_model:: -- --nocapture --test-threads=1

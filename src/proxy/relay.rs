@@ -1,21 +1,19 @@
 //! One request on its way from the agent to the provider.
 
-use std::sync::Arc;
-
 use super::view::View;
 use crate::{
     auto::{AutoCompactor, Input, Output, Pressure},
     message::{CompactionReason, ContextWindow, Message, ModelErrorKind, Request, Timestamp},
-    tokens::TokenCounter,
+    tokens::{Calibrated, TokenCounter},
 };
 
 /// What a relay needs beside the request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RelayOptions {
     /// The window of the model, where it is known.
     pub window: Option<ContextWindow>,
-    /// Counts the tokens.
-    pub counter: Arc<dyn TokenCounter>,
+    /// Counts the tokens, as the provider's counts of earlier requests of the thread taught.
+    pub ratio: Calibrated,
 }
 
 /// One request, from its arrival to the provider's answer.
@@ -30,15 +28,14 @@ pub struct RelayOptions {
 /// [`request`](Self::request) is then `None`, and the host sends the bytes that came.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use threadfold::{ContextWindow, Message, Request, message::Timestamp, tokens::ByteEstimate};
+/// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
 /// use threadfold::auto::{AutoCompactor, AutoPolicy, UnknownUsage};
 /// use threadfold::proxy::{Relay, RelayOptions, RelayStep, View};
 ///
 /// let policy = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
 /// let mut auto = AutoCompactor::new(policy)?;
 /// let window = Some(ContextWindow::new(1_000));
-/// let options = RelayOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
+/// let options = RelayOptions { window, ..RelayOptions::default() };
 /// let old = Message::assistant("A long story. ".repeat(300));
 /// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
 ///
@@ -71,9 +68,11 @@ pub enum RelayStep {
     Compact {
         /// Why.
         reason: CompactionReason,
-        /// The most tokens that the messages should have afterwards; `None` if no window is known.
+        /// The most tokens that the messages should have afterwards, by the base of the ratio;
+        /// `None` if no window is known.
         target: Option<u64>,
-        /// The most tokens with which the compaction helps at all; `None` if any gain helps.
+        /// The most tokens with which the compaction helps at all, by the base of the ratio; `None`
+        /// if any gain helps.
         limit: Option<u64>,
     },
     /// Send the request, and report a refusal for its length.
@@ -93,7 +92,7 @@ impl Relay {
         now: Timestamp,
     ) -> Self {
         let viewed = view.and_then(|view| view.of(&request.messages));
-        let options = options.clone();
+        let options = *options;
         let step = RelayStep::Send;
         let mut relay = Self { original: request, viewed, options, step, was_refused: false };
         relay.check(auto, now);
@@ -125,10 +124,23 @@ impl Relay {
         Some(Request { messages: messages.into(), ..self.original.clone() })
     }
 
-    /// The tokens of the request as it would be sent now, by the counter.
+    /// The tokens of the request as it would be sent now.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.pressure().estimate()
+    }
+
+    /// The tokens of the request as it would be sent now, by the base of the ratio: what
+    /// [`Calibrated::learn`] takes beside the provider's count.
+    #[must_use]
+    pub fn estimate(&self) -> u64 {
+        self.estimated().estimate()
+    }
+
+    /// The ratio, with what a refusal taught.
+    #[must_use]
+    pub fn ratio(&self) -> Calibrated {
+        self.options.ratio
     }
 
     /// The thread was compacted: `view` stands for its first messages. A view that does not fit the
@@ -158,10 +170,12 @@ impl Relay {
         }
         self.was_refused = true;
         self.step = RelayStep::Refused;
-        if let ModelErrorKind::Overflow { limit, output, .. } = error {
+        if let ModelErrorKind::Overflow { limit, found, output } = error {
+            let estimate = self.estimate();
+            self.options.ratio.learn(estimate, found.unwrap_or(0));
             let (limit, output, pressure) = (*limit, *output, self.pressure());
             let output = auto.handle(now, Input::Overflowed { pressure, limit, output });
-            if let Some(step) = compaction(output) {
+            if let Some(step) = self.compaction(output) {
                 self.step = step;
             }
         }
@@ -171,16 +185,21 @@ impl Relay {
     fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let output = auto.handle(now, Input::BeforeSend(self.pressure()));
         // What cannot be made to fit is sent all the same: the provider knows its window.
-        self.step = compaction(output).unwrap_or(RelayStep::Send);
+        self.step = self.compaction(output).unwrap_or(RelayStep::Send);
     }
 
     fn pressure(&self) -> Pressure {
-        let RelayOptions { window, counter, .. } = &self.options;
+        self.estimated().calibrated(&self.options.ratio)
+    }
+
+    fn estimated(&self) -> Pressure {
+        let RelayOptions { window, ratio } = self.options;
+        let counter = ratio.base();
         let Request { system, tools, max_output, .. } = &self.original;
         let messages = self.messages();
         let typed = messages.iter().rfind(|message| message.is_typed());
         Pressure {
-            window: *window,
+            window,
             thread: counter.messages(messages),
             overhead: counter.messages(system).saturating_add(counter.tools(tools)),
             output: max_output.unwrap_or_default(),
@@ -188,13 +207,15 @@ impl Relay {
             ..Pressure::default()
         }
     }
-}
 
-fn compaction(output: Option<Output>) -> Option<RelayStep> {
-    match output? {
-        Output::Compact { reason, target, limit } => {
-            Some(RelayStep::Compact { reason, target, limit })
+    fn compaction(&self, output: Option<Output>) -> Option<RelayStep> {
+        let by_base = |tokens: Option<u64>| Some(self.options.ratio.scale_down(tokens?));
+        match output? {
+            Output::Compact { reason, target, limit } => {
+                let (target, limit) = (by_base(target), by_base(limit));
+                Some(RelayStep::Compact { reason, target, limit })
+            }
+            Output::Notify(_) | Output::CannotFit { .. } => None,
         }
-        Output::Notify(_) | Output::CannotFit { .. } => None,
     }
 }

@@ -1,13 +1,10 @@
 //! The machine of a proxy: whatever fails, what came is sent.
 
-use std::sync::Arc;
-
 use threadfold::{
     ContextWindow, Message, Request,
     auto::AutoCompactor,
     message::{ModelErrorKind, Timestamp},
     proxy::{Relay, RelayOptions, RelayStep, View},
-    tokens::ByteEstimate,
 };
 
 fn request(answer: usize) -> Request {
@@ -17,7 +14,7 @@ fn request(answer: usize) -> Request {
 
 fn options(window: u64) -> RelayOptions {
     let window = Some(ContextWindow::new(window));
-    RelayOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) }
+    RelayOptions { window, ..RelayOptions::default() }
 }
 
 fn auto() -> AutoCompactor {
@@ -63,4 +60,32 @@ fn only_a_refusal_for_the_length_leads_to_a_compaction() {
     let mut relay = Relay::new(request(3), None, &options(1_000), &mut auto, Timestamp(1));
     relay.refused(&ModelErrorKind::Authentication, &mut auto, Timestamp(2));
     assert_eq!(relay.step(), &RelayStep::Refused);
+}
+
+#[test]
+fn the_counts_of_a_provider_move_the_threshold() {
+    let (mut auto, mut options) = (auto(), options(1_500));
+    let relay = Relay::new(request(250), None, &options, &mut auto, Timestamp(1));
+    let estimate = relay.estimate();
+    assert_eq!((relay.step(), relay.tokens()), (&RelayStep::Send, estimate));
+    // The provider counts a token for two bytes, where three were thought of.
+    (0..8).for_each(|_| assert!(options.ratio.learn(estimate, estimate * 3 / 2)));
+    let relay = Relay::new(request(250), None, &options, &mut auto, Timestamp(2));
+    assert_eq!(relay.estimate(), estimate);
+    let RelayStep::Compact { target: Some(target), .. } = relay.step() else {
+        panic!("{:?}", relay.step())
+    };
+    // Half of the window, in the proxy's own tokens.
+    assert!(relay.tokens() > estimate * 4 / 3 && *target < 750 * 3 / 4, "{target}");
+}
+
+#[test]
+fn a_refusal_teaches_the_ratio() {
+    let mut auto = auto();
+    let mut relay = Relay::new(request(100), None, &options(1_000), &mut auto, Timestamp(1));
+    let before = relay.tokens();
+    let found = Some(relay.estimate() * 2);
+    let error = ModelErrorKind::Overflow { limit: None, found, output: None };
+    relay.refused(&error, &mut auto, Timestamp(2));
+    assert!(relay.tokens() > before && relay.ratio().bytes_per_token() < 3.0);
 }

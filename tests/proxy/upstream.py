@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """A provider on loopback for tests/proxy.sh: a small window, the providers' rules, a script of answers.
 
-usage: upstream.py WINDOW CHECKER
+usage: upstream.py WINDOW CHECKER [STEPS]
 CHECKER is a file with the rules of the providers (`check` and `*_rules`). Prints its port, then serves.
-A call of the tool `read` answers what the user typed, and a text answers the result. `GET /seen` tells
-how many requests were answered, refused for their length, and illegal.
+A call of the tool `read` answers what the user typed, and a text answers the result. With STEPS so many
+calls of the agent's own shell come first, and then a text, which ends its task. `GET /seen` tells how
+many requests were answered, refused for their length, and illegal.
 """
 import importlib.util, json, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 window = int(sys.argv[1])
+steps = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 spec = importlib.util.spec_from_file_location("checker", sys.argv[2])
 checker = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(checker)
@@ -20,8 +22,9 @@ KINDS = {"/v1/messages": "anthropic", "/v1/chat/completions": "openai", "/v1/res
 
 def violations(kind, body, number):
     items = body["input"] if kind == "responses" else body["messages"]
-    # The types of the SDKs take a while; the rules of pairs and order do not.
-    if number % 10 == 0:
+    # The types of the SDKs take a while; the rules of pairs and order do not. Agents send fields that
+    # these types do not have.
+    if not steps and number % 10 == 0:
         return checker.check(body, kind)[2]
     if isinstance(items, str):
         return []
@@ -39,12 +42,35 @@ def has_result(kind, body):
     return not isinstance(content, str) and any(block["type"] == "tool_result" for block in content)
 
 
-def answer(kind, number, text):
+# How the shells of agents are called: the field of the command.
+SHELLS = {"bash": "command", "exec_command": "cmd", "shell_command": "command", "run_shell_command": "command"}
+
+
+def next_call(body, number):
+    """The name and the input of the tool that the agent is to run."""
+    tools = [tool.get("name") or tool.get("function", {}).get("name") for tool in body.get("tools", [])]
+    for shell, field in SHELLS.items():
+        if steps and shell in tools:
+            return shell, {field: f"seq -f 'step {number}: line %g of a long report about the build' 60"}
+    return "read", {"path": f"src/part_{number}.rs"}
+
+
+def next_text(kind, body, number):
+    """The text of the answer; none if it is a call."""
+    if steps and number > steps:
+        return f"All {steps} steps are done."
+    if not steps and has_result(kind, body):
+        return f"Part {number} is done. " + "It was read and understood. " * 8
+    return None
+
+
+def answer(kind, number, tool, text):
     """The whole answer, and the events of its stream."""
-    call, arguments = f"call_{number}", json.dumps({"path": f"src/part_{number}.rs"})
+    name, arguments = tool[0], json.dumps(tool[1])
+    call = f"call_{number}"
     if kind == "anthropic":
         block = {"type": "text", "text": text} if text else {
-            "type": "tool_use", "id": "toolu_" + call, "name": "read", "input": json.loads(arguments)}
+            "type": "tool_use", "id": "toolu_" + call, "name": name, "input": tool[1]}
         reason = "end_turn" if text else "tool_use"
         usage = {"input_tokens": 9, "output_tokens": 9}
         whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [block],
@@ -64,7 +90,7 @@ def answer(kind, number, text):
         message = {"role": "assistant", "content": text}
         if not text:
             message["tool_calls"] = [{"id": call, "type": "function",
-                                      "function": {"name": "read", "arguments": arguments}}]
+                                      "function": {"name": name, "arguments": arguments}}]
         choice = {"index": 0, "message": message, "finish_reason": "stop" if text else "tool_calls"}
         base = {"id": "c1", "created": 1, "model": "m"}
         delta = json.loads(json.dumps(message))
@@ -76,7 +102,7 @@ def answer(kind, number, text):
     item = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}]} if text else {
         "id": f"fc_{number}", "type": "function_call", "status": "completed", "call_id": call,
-        "name": "read", "arguments": arguments}
+        "name": name, "arguments": arguments}
     whole = {"id": f"resp_{number}", "object": "response", "created_at": 1, "model": "m", "status": "completed",
              "output": [item], "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
     events = [
@@ -131,10 +157,8 @@ class Provider(BaseHTTPRequestHandler):
             seen["answered"] += 1
             seen["largest"] = max(seen["largest"], tokens)
             number = seen["answered"]
-        text = None
-        if has_result(kind, body):
-            text = f"Part {number} is done. " + "It was read and understood. " * 8
-        whole, events = answer(kind, number, text)
+        text = next_text(kind, body, number)
+        whole, events = answer(kind, number, next_call(body, number), text)
         if not body.get("stream"):
             return self.reply(200, "application/json", json.dumps(whole))
         lines = []

@@ -5,15 +5,16 @@
 //! ```
 //!
 //! Prints medians of requests of 1 MB straight to a server that reads them and answers, and through
-//! the proxy: once below the threshold, once with a view. Then 200 agents send 1 MB each at once, and
-//! the most memory that the process held is printed (Linux).
+//! the program: once below the threshold, once with a view. Then 200 agents send 1 MB each at once,
+//! each its own thread, and the most memory that the program held is printed (Linux).
 
 use std::{
     convert::Infallible,
     error::Error,
     fs,
+    io::{BufRead, BufReader},
     net::SocketAddr,
-    sync::Arc,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -24,9 +25,6 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use reqwest::Client;
 use serde_json::json;
-use threadfold::strategy::Ladder;
-use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, policy};
-use threadfold_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -45,12 +43,13 @@ fn main() -> Result<()> {
 async fn measure() -> Result<()> {
     let server = upstream().await?;
     let folder = std::env::temp_dir().join(format!("threadfold-bench-{}", std::process::id()));
-    let passing = proxy(server, 4_000_000, &folder.join("passing")).await?;
-    let folding = proxy(server, 100_000, &folder.join("folding")).await?;
+    let passing = Proxy::start(server, "4000000", &folder.join("passing"))?;
+    let folding = Proxy::start(server, "100000", &folder.join("folding"))?;
     let client = Client::builder().no_proxy().build()?;
     let body = Bytes::from(body("main"));
     println!("a request of {} bytes, median and 95th percentile of {ROUNDS}", body.len());
-    for (name, address) in [("direct", server), ("through", passing), ("with a view", folding)] {
+    let rows = [("direct", server), ("through", passing.address), ("with a view", folding.address)];
+    for (name, address) in rows {
         // The first request with a view pays for the compaction.
         ask(&client, address, body.clone()).await?;
         let mut times = Vec::new();
@@ -63,21 +62,26 @@ async fn measure() -> Result<()> {
         let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
         println!("{name:>12}  {:>7.2} ms {:>7.2} ms", millis(at(50)), millis(at(95)));
     }
-    let before = peak();
-    for (name, address) in [("through", passing), ("with a view", folding)] {
-        let begun = Instant::now();
-        let mut asked = tokio::task::JoinSet::new();
-        for _ in 0..AGENTS {
-            let (client, body) = (client.clone(), body.clone());
-            asked.spawn(async move { ask(&client, address, body).await });
+    for (name, proxy) in [("through", &passing), ("with a view", &folding)] {
+        let before = proxy.peak();
+        for round in ["first", "next"] {
+            let begun = Instant::now();
+            let mut asked = tokio::task::JoinSet::new();
+            for agent in 0..AGENTS {
+                let (client, address) = (client.clone(), proxy.address);
+                let body = Bytes::from(self::body(&format!("agent {agent}")));
+                asked.spawn(async move { ask(&client, address, body).await });
+            }
+            let answers = asked.join_all().await;
+            let answered = answers.into_iter().filter(|answer| answer.is_ok()).count();
+            let (time, memory) = (millis(begun.elapsed()), proxy.peak());
+            println!(
+                "{answered} of {AGENTS} agents at once, {name}, {round} requests: {time:.0} ms, \
+                 the proxy has at most {memory} MB ({before} MB before)"
+            );
         }
-        let answered = asked.join_all().await.into_iter().filter(|answer| answer.is_ok()).count();
-        let (time, memory) = (millis(begun.elapsed()), peak());
-        println!(
-            "{answered} of {AGENTS} agents at once, {name}: {time:.0} ms, at most {memory} MB"
-        );
     }
-    println!("(client, server and both proxies are one process; {before} MB before the agents)");
+    drop((passing, folding));
     fs::remove_dir_all(folder)?;
     Ok(())
 }
@@ -121,35 +125,43 @@ async fn upstream() -> Result<SocketAddr> {
     Ok(address)
 }
 
-async fn proxy(upstream: SocketAddr, window: u64, folder: &std::path::Path) -> Result<SocketAddr> {
-    let url = format!("http://{upstream}");
-    let options = ProxyOptions {
-        anthropic: url.clone(),
-        openai: url,
-        window: Some(window),
-        policy: policy(0.8),
-        strategy: Arc::new(Ladder::default()),
-        model: None,
-        shadow: false,
-        max_body: 8 * 1024 * 1024,
-        patience: Duration::from_secs(120),
-    };
-    let store = Arc::new(SqliteStore::open(folder.join("threads.db"))?);
-    let proxy = Arc::new(Proxy::new(options, store, Views::open(&folder.join("views.db"))?)?);
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(proxy.serve(listener));
-    Ok(address)
+/// The program, as a process of its own.
+struct Proxy {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Proxy {
+    fn start(upstream: SocketAddr, window: &str, folder: &std::path::Path) -> Result<Self> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_threadfold"));
+        command.args(["proxy", "--listen", "127.0.0.1:0", "--window", window, "--folder"]);
+        command.arg(folder).args(["--anthropic", &format!("http://{upstream}")]);
+        let mut process = command.stderr(Stdio::piped()).spawn()?;
+        let mut lines = BufReader::new(process.stderr.take().ok_or("no pipe")?).lines();
+        let line = lines.next().ok_or("the proxy ended")??;
+        let url = line.split(['/', ',']).find_map(|word| word.parse().ok());
+        // Its lines are about compactions.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(Self { process, address: url.ok_or(line)? })
+    }
+
+    /// The most memory that the process held, in MB; 0 where the system does not say.
+    fn peak(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.process.id());
+        let status = fs::read_to_string(status).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.unwrap_or(0) / 1024
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
-}
-
-/// The most memory that this process held, in MB; 0 where the system does not say.
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) / 1024
 }

@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Report(ReportOptions),
     Import(ImportOptions),
     Proxy(ProxyArguments),
+    Mcp(McpArguments),
     /// Print completions for a shell, to be put where that shell looks for them
     Completions {
         /// The shell
@@ -91,7 +92,6 @@ pub(crate) struct CompactOptions {
 /// Show what a compaction kept, lost and invented
 ///
 /// Facts are looked for word for word: paths, commands, errors, numbers, demands. No model is asked.
-/// A page about a log, with its compactions, is what `threadfold report` writes.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArguments {
     /// The thread before, as `compact` takes it; or, alone, a log with its compactions
@@ -103,6 +103,9 @@ pub(crate) struct AuditArguments {
     /// Write everything as one JSON array
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page: one HTML file that fetches nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// Show what the context is made of: by kind, tool and message, in tokens and money
@@ -269,6 +272,22 @@ pub(crate) struct ProxyArguments {
     pub(crate) patience: u64,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
+}
+
+/// Let an agent read what was compacted away: an MCP server on standard input and output
+///
+/// Its tools only read: `threads` lists the stored threads, `recall` reads removed messages word for
+/// word, `search` looks for words in them, and `audit` says what a compaction lost. Put it into the
+/// agent's list of MCP servers, with this command and the folder of the proxy.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    threadfold mcp                     (the threads of `threadfold proxy`, in .threadfold)\n  \
+    threadfold mcp ~/project/.threadfold logs/ thread.jsonl")]
+pub(crate) struct McpArguments {
+    /// Where threads are stored: the folder of a proxy, a SQLite database of threads, a folder of
+    /// logs, or one log
+    #[arg(value_name = "PATH", default_value = ".threadfold", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 /// Reads `FROM..TO=TEXT`; either side may be empty.

@@ -4,8 +4,14 @@ use std::{fs::File, io, io::BufReader, path::Path};
 
 use serde_json::json;
 use threadfold::{
-    ContentBlock, EventLog, Message,
+    ContentBlock, EventLog, Message, Plan,
+    compact::{Insert, Size, Splice},
+    log::{CompactionRecord, Event},
+    message::{CompactionReason, Messages, ThreadId},
+    model::{Clock, StdClock},
+    proxy::View,
     retention::{AuditOptions, Facts, Retention, audit, invented},
+    tokens::ByteEstimate,
 };
 
 use crate::{
@@ -21,9 +27,19 @@ use crate::{
 const LISTED: usize = 12;
 
 pub(crate) fn run(options: &AuditArguments) -> Result<Ended, Failure> {
+    if let Some(page) = &options.html {
+        let log = match &options.after {
+            Some(after) => log_of(&messages(&options.before)?, &messages(after)?)?,
+            None => read(&options.before)?,
+        };
+        return report::write(&log, None, page);
+    }
     let audits = match &options.after {
-        Some(after) => vec![("compaction".to_owned(), of_bodies(&options.before, after)?)],
-        None => of_log(&options.before)?,
+        Some(after) => {
+            let retention = between(&messages(&options.before)?, &messages(after)?);
+            vec![("compaction".to_owned(), retention)]
+        }
+        None => report::retentions(&read(&options.before)?),
     };
     if audits.is_empty() {
         eprintln!("threadfold: {}: the log holds no compaction", options.before.display());
@@ -39,25 +55,33 @@ pub(crate) fn run(options: &AuditArguments) -> Result<Ended, Failure> {
     }
     let style = Style::of(&io::stdout());
     for (name, retention) in &audits {
-        say!("{}\n{retention}", style.heading(name));
-        for fact in retention.missing.iter().take(LISTED) {
-            let class = style.yellow(format!("{:<10}", fact.class.as_str()));
-            say!("  lost {class} {}", first_line(&fact.text, 80));
-        }
-        match retention.missing.len().saturating_sub(LISTED) {
-            0 => {}
-            more => say!("  and {more} more, which --json lists"),
-        }
+        say!("{}", styled(&style.heading(name), retention, &style));
     }
     Ok(Ended::Done)
 }
 
-fn of_bodies(before: &Path, after: &Path) -> Result<Retention, Failure> {
-    let before = Body::read(before, None)?.request.messages;
-    let after = Body::read(after, None)?.request.messages;
+/// What a compaction kept and lost, without colours.
+pub(crate) fn text(name: &str, retention: &Retention) -> String {
+    styled(name, retention, &Style::default())
+}
+
+fn styled(name: &str, retention: &Retention, style: &Style) -> String {
+    let mut text = format!("{name}\n{retention}\n");
+    for fact in retention.missing.iter().take(LISTED) {
+        let class = style.yellow(format!("{:<10}", fact.class.as_str()));
+        text.push_str(&format!("  lost {class} {}\n", first_line(&fact.text, 80)));
+    }
+    if let Some(more) = retention.missing.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        text.push_str(&format!("  and {more} more\n"));
+    }
+    text
+}
+
+/// What the second thread still states of the first, and what nobody said before.
+fn between(before: &[Message], after: &[Message]) -> Retention {
     let options = AuditOptions::default();
-    let mut retention = audit(&before, &after, &options);
-    let facts = Facts::of(&before, options);
+    let mut retention = audit(before, after, &options);
+    let facts = Facts::of(before, options);
     let new = after.iter().filter(|message| !before.contains(message));
     let kept: Vec<Message> =
         after.iter().filter(|message| before.contains(message)).cloned().collect();
@@ -71,14 +95,37 @@ fn of_bodies(before: &Path, after: &Path) -> Result<Retention, Failure> {
             retention.invented.extend(invented(summary, &facts, &kept));
         }
     }
-    Ok(retention)
+    retention
 }
 
-fn of_log(path: &Path) -> Result<Vec<(String, Retention)>, Failure> {
+fn messages(path: &Path) -> Result<Messages, Failure> {
+    Ok(Body::read(path, None)?.request.messages)
+}
+
+fn read(path: &Path) -> Result<EventLog, Failure> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
     let read = EventLog::read(BufReader::new(file)).map_err(|error| {
         format!("{name}: {error} (one file is a log; two request bodies are before and after)")
     })?;
-    Ok(report::retentions(&read.log))
+    Ok(read.log)
+}
+
+/// A log in which one compaction turns the first thread into the second.
+fn log_of(before: &[Message], after: &[Message]) -> Result<EventLog, Failure> {
+    let now = StdClock.now();
+    let mut log = EventLog::new(ThreadId::random());
+    for message in before {
+        log.append(now, Event::MessageAppended(message.clone()))?;
+    }
+    let View { covers, messages } = View::between(before, after);
+    let insert = messages.into_iter().map(Insert::from).collect();
+    let plan = Plan::from_splices(before.len(), vec![Splice { at: 0..covers, insert }]);
+    let (id, reason) = (log.next_compaction(), CompactionReason::default());
+    let mut record = CompactionRecord::new(id, reason, "audit of two bodies", plan);
+    record.report.before = Size::of(before, &ByteEstimate::TRIGGER);
+    record.report.after = Size::of(after, &ByteEstimate::TRIGGER);
+    record.report.retention = Some(Box::new(between(before, after)));
+    log.append(now, Event::Compacted(Box::new(record)))?;
+    Ok(log)
 }

@@ -17,6 +17,7 @@ mod edl;
 mod error;
 mod import;
 mod input;
+mod mcp;
 mod models;
 mod out;
 pub mod proxy;
@@ -56,6 +57,7 @@ fn carry_out(command: Command) -> Result<Ended, Failure> {
         Command::Report(options) => report::run(options),
         Command::Import(options) => import::run(&options),
         Command::Proxy(options) => proxy::run(options),
+        Command::Mcp(options) => mcp::run(&options),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

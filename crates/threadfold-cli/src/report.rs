@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufReader},
+    path::Path,
 };
 
 use threadfold::{EventLog, retention::Retention};
@@ -27,16 +28,20 @@ pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
     if let Some(torn) = read.torn {
         eprintln!("threadfold: {name}: {} bytes of a torn last line are left aside", torn.bytes);
     }
-    let page = page(&read.log, options.window);
-    let out = options.output.display();
-    fs::write(&options.output, &page).map_err(|error| format!("{out}: {error}"))?;
+    write(&read.log, options.window, &options.output)
+}
+
+/// Writes the page about a log to a file.
+pub(crate) fn write(log: &EventLog, window: Option<u64>, file: &Path) -> Result<Ended, Failure> {
+    let (page, out) = (page(log, window), file.display());
+    fs::write(file, &page).map_err(|error| format!("{out}: {error}"))?;
     let style = Style::of(&io::stdout());
     say!(
         "{} {}: {} bytes about {} events",
         style.green("✓"),
         style.bold(out),
         thousands(page.len() as u64),
-        thousands(read.log.len())
+        thousands(log.len())
     );
     Ok(Ended::Done)
 }

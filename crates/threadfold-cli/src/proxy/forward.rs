@@ -3,11 +3,10 @@
 
 use std::{error::Error, iter};
 
-use futures::TryStreamExt;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Method, Response, StatusCode,
-    body::{Bytes, Frame},
+    body::Bytes,
     header::{self, HeaderName},
 };
 use reqwest::{Client, Url};
@@ -85,15 +84,16 @@ impl Outgoing<'_> {
     }
 }
 
-/// The headers of a request that the provider gets too.
-pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
+/// The headers of a request that the provider gets too. An answer that is read must not be packed.
+pub(super) fn passed_on(headers: &HeaderMap, answer_is_read: bool) -> HeaderMap {
     let mut passed = without_connection(headers);
-    // An answer that is packed could not be read when it is a refusal.
-    passed.remove(header::ACCEPT_ENCODING);
+    if answer_is_read {
+        passed.remove(header::ACCEPT_ENCODING);
+    }
     passed
 }
 
-fn without_connection(headers: &HeaderMap) -> HeaderMap {
+pub(super) fn without_connection(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> =
         named.flat_map(|value| value.split(',')).map(|name| name.trim().to_lowercase()).collect();
@@ -107,24 +107,11 @@ fn without_connection(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
-/// The provider's answer, piece by piece as it comes. If the agent leaves, the provider is left too.
-pub(super) fn passed_back(answer: reqwest::Response) -> Response<Body> {
-    let (status, headers) = (answer.status(), without_connection(answer.headers()));
-    let pieces = answer.bytes_stream().map_ok(Frame::data);
-    let pieces = pieces.map_err(|error| -> Failed { words(error).into() });
-    response(status, headers, StreamBody::new(pieces).boxed_unsync())
-}
-
-/// An answer that was read already.
-pub(super) fn whole(status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> Response<Body> {
-    response(status, without_connection(headers), full(body))
-}
-
 pub(super) fn full(body: impl Into<Bytes>) -> Body {
     Full::new(body.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+pub(super) fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -132,7 +119,7 @@ fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body
 }
 
 /// The words of an error and of what caused it, without the address, which may hold a secret.
-fn words(error: reqwest::Error) -> String {
+pub(super) fn words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

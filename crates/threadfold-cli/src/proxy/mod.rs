@@ -19,6 +19,7 @@ use crate::{
     error::{Ended, Failure},
 };
 
+mod answer;
 mod compaction;
 mod endpoint;
 mod forward;
@@ -29,6 +30,7 @@ mod threads;
 mod views;
 
 pub use server::Proxy;
+pub(crate) use views::latest_threads;
 pub use views::{Views, ViewsError};
 
 /// How a proxy behaves.
@@ -52,6 +54,8 @@ pub struct ProxyOptions {
     pub max_body: usize,
     /// How long a compaction may take.
     pub patience: Duration,
+    /// How long a client may take nothing of its answer before its connection is closed.
+    pub stall: Duration,
 }
 
 /// The policy of a proxy: it sees no counts before it decides, so it goes by estimates.
@@ -85,6 +89,7 @@ async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
         shadow: arguments.shadow,
         max_body: arguments.max_body,
         patience: Duration::from_secs(arguments.patience),
+        stall: Duration::from_secs(120),
     };
     let listen = arguments.listen;
     let listener =

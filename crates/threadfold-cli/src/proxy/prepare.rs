@@ -10,15 +10,16 @@ use threadfold::{
     message::ModelErrorKind,
     model::{Clock, StdClock},
     proxy::{Chain, Link, Relay, RelayOptions, RelayStep},
-    tokens::ByteEstimate,
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
 use tokio::sync::Mutex;
 
 use super::{
+    answer::Lesson,
     compaction::{Compacted, Work},
     endpoint::Head,
     server::Proxy,
+    threads::Known,
     views::{About, Row},
 };
 use crate::{error::Failure, input::Dialect, terminal::thousands};
@@ -68,14 +69,12 @@ impl Proxy {
         let request = format.decode_slice(body, &DecodeOptions::default())?;
         let chain = Chain::of(format.name(), &request.messages, &sha256);
         let Some(root) = chain.after(1) else { return Ok(None) };
-        let (auto, lock) = self.threads.known(root, &self.fresh);
+        let Known { mut auto, ratio, lock } = self.threads.known(root, &self.fresh);
         let found = self.views.find(&chain);
         let window = self.window(&model);
-        let options = RelayOptions { window, counter: Arc::new(ByteEstimate::TRIGGER) };
+        let options = RelayOptions { window, ratio };
         let view = found.as_ref().map(|row| &row.view);
-        let mut auto_now = auto;
-        let relay = Relay::new(request, view, &options, &mut auto_now, StdClock.now());
-        let auto = auto_now;
+        let relay = Relay::new(request, view, &options, &mut auto, StdClock.now());
         let mut journey = Journey { dialect, model, window, relay, chain, root, found, auto, lock };
         if compacts {
             self.go_on(&mut journey).await;
@@ -105,7 +104,7 @@ impl Proxy {
                 journey.relay.failed(&mut journey.auto, StdClock.now());
             }
         }
-        self.threads.remember(journey.root, &journey.auto);
+        self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
     }
 
     async fn compact(&self, journey: &mut Journey) -> Result<(), Failure> {
@@ -129,7 +128,9 @@ impl Proxy {
             found: journey.found.as_deref(),
             reason,
             target,
-            window: journey.window,
+            window: journey.window.map(|window| {
+                ContextWindow::new(journey.relay.ratio().scale_down(window.tokens()))
+            }),
             strategy: self.options.strategy.as_ref(),
             model: self.options.model.as_deref(),
             store: &self.store,
@@ -166,6 +167,12 @@ impl Proxy {
 }
 
 impl Journey {
+    /// Takes the provider's count of the prompt when the answer is over.
+    pub(super) fn lesson(&self, proxy: &Arc<Proxy>) -> Lesson {
+        let (proxy, root, estimated) = (Arc::clone(proxy), self.root, self.relay.estimate());
+        Box::new(move |reported| proxy.threads.learn(root, estimated, reported))
+    }
+
     /// The body to send; `None` if it is the one that came.
     pub(super) fn body(&self) -> Option<Bytes> {
         let request = self.relay.request()?;

@@ -13,17 +13,19 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use reqwest::Client;
 use serde_json::json;
-use threadfold::{auto::AutoCompactor, store::ThreadStore, wire::classify_error};
+use threadfold::{auto::AutoCompactor, message::ModelError, store::ThreadStore};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task,
 };
+use tokio_io_timeout::TimeoutStream;
 
 use super::{
     ProxyOptions,
+    answer::Answer,
     endpoint::{Endpoint, Head},
-    forward::{Body, Outgoing, Upstream, full, passed_back, passed_on, whole},
+    forward::{Body, Outgoing, Upstream, full, passed_on},
     page,
     prepare::Journey,
     threads::Threads,
@@ -44,9 +46,6 @@ const MAX_HEAD: usize = 64 * 1024;
 
 /// So many threads are read at once; others wait, because each takes memory.
 const MAX_READ: usize = 8;
-
-/// No more of a refusal is read.
-const MAX_REFUSAL: usize = 1024 * 1024;
 
 /// A proxy that is ready to serve.
 #[derive(Debug)]
@@ -79,6 +78,11 @@ impl Proxy {
                 // Wherever a redirect or a proxy of the system leads, the key does not follow.
                 .redirect(reqwest::redirect::Policy::none())
                 .no_proxy()
+                // Whatever another crate of the build switches on: answers pass as they are.
+                .no_gzip()
+                .no_brotli()
+                .no_zstd()
+                .no_deflate()
                 .connect_timeout(Duration::from_secs(20))
                 .build()?;
             Ok(Self {
@@ -123,6 +127,7 @@ impl Proxy {
 
     async fn connection(self: Arc<Self>, socket: TcpStream, is_loopback: bool) {
         let _ = socket.set_nodelay(true);
+        let stall = self.options.stall;
         let service = service_fn(move |request| {
             let proxy = Arc::clone(&self);
             async move { Ok::<_, Infallible>(proxy.answer(request, is_loopback).await) }
@@ -133,8 +138,11 @@ impl Proxy {
             .header_read_timeout(HEAD_TIME)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD);
+        // A client that reads nothing would hold its connection and the provider's for ever.
+        let mut socket = TimeoutStream::new(socket);
+        socket.set_write_timeout(Some(stall));
         // A connection that breaks is the client's to know.
-        let _ = server.serve_connection(TokioIo::new(socket), service).await;
+        let _ = server.serve_connection(TokioIo::new(Box::pin(socket)), service).await;
     }
 
     async fn answer(
@@ -166,37 +174,67 @@ impl Proxy {
         let path = head.uri.path();
         let endpoint = Endpoint::of(&head.method, path);
         let is_plain = !head.headers.contains_key(CONTENT_ENCODING);
+        let compacts = matches!(endpoint, Endpoint::Answer(_)) && is_plain;
         let outgoing = Outgoing {
             method: head.method,
             path,
             query: head.uri.query(),
-            headers: passed_on(&head.headers),
+            headers: passed_on(&head.headers, compacts),
         };
         let is_anthropic = endpoint.dialect() == Some(Dialect::Anthropic)
             || outgoing.headers.contains_key("anthropic-version");
         let upstream = if is_anthropic { &self.anthropic } else { &self.openai };
-        let (Some(dialect), true) = (endpoint.dialect(), is_plain) else {
+        let Some(dialect) = endpoint.dialect().filter(|_| is_plain) else {
             let answer = outgoing.send(&self.client, upstream, body).await;
-            return Ok(passed_back(answer.map_err(unreachable)?));
+            return Ok(Answer::new(answer.map_err(unreachable)?, None).passed_back(None));
         };
-        let compacts = matches!(endpoint, Endpoint::Answer(_));
-        let mut journey = match serde_json::from_slice::<Head<'_>>(&body) {
+        let journey = match serde_json::from_slice::<Head<'_>>(&body) {
             Ok(head) if !self.is_short(&head, &body) => self.begun(dialect, &body, compacts).await,
             Ok(_) | Err(_) => None,
         };
+        if compacts {
+            return self.exchange(&outgoing, upstream, dialect, body, journey).await;
+        }
+        let sent = journey.as_ref().and_then(Journey::body).unwrap_or(body);
+        let answer = outgoing.send(&self.client, upstream, sent).await;
+        Ok(Answer::new(answer.map_err(unreachable)?, None).passed_back(None))
+    }
+
+    /// Sends a request, and sends it again with a smaller thread if it is refused for its length. If
+    /// the provider finds something else wrong with a smaller thread, the agent's own is sent.
+    async fn exchange(
+        self: &Arc<Self>,
+        outgoing: &Outgoing<'_>,
+        upstream: &Upstream,
+        dialect: Dialect,
+        body: Bytes,
+        mut journey: Option<Journey>,
+    ) -> Result<Response<Body>, (StatusCode, Failure)> {
+        let mut is_last = false;
         loop {
-            let sent = journey.as_ref().and_then(Journey::body).unwrap_or_else(|| body.clone());
+            // The thread is not kept while the provider answers: after a refusal it is read again.
+            let (smaller, lesson) = match journey.take() {
+                Some(journey) => (journey.body(), Some(journey.lesson(self))),
+                None => (None, None),
+            };
+            let is_smaller = smaller.is_some();
+            let sent = smaller.unwrap_or_else(|| body.clone());
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
-            let status = answer.status();
-            if !compacts || !status.is_client_error() {
-                return Ok(passed_back(answer));
+            let mut answer = Answer::new(answer, Some(dialect));
+            let Some(error) = answer.refusal().await.map_err(unreachable)? else {
+                return Ok(answer.passed_back(lesson));
+            };
+            if is_smaller && !error.is_overflow() && answer.blames_the_request() {
+                self.note(&format!("a smaller thread was refused: {}", error.message));
+                is_last = true;
+                continue;
             }
-            let headers = answer.headers().clone();
-            let refused = refused_with(answer).await.map_err(unreachable)?;
-            let again = self.asks_again(dialect, &body, journey.take(), status, &refused).await;
-            match again {
-                Some(again) => journey = Some(again),
-                None => return Ok(whole(status, &headers, refused)),
+            if is_last || !error.is_overflow() {
+                return Ok(answer.passed_back(None));
+            }
+            journey = self.asks_again(dialect, &body, error).await;
+            if journey.is_none() {
+                return Ok(answer.passed_back(None));
             }
         }
     }
@@ -218,22 +256,15 @@ impl Proxy {
         self: &Arc<Self>,
         dialect: Dialect,
         body: &Bytes,
-        journey: Option<Journey>,
-        status: StatusCode,
-        refused: &[u8],
+        overflow: ModelError,
     ) -> Option<Journey> {
-        let error = classify_error(status.as_u16(), refused);
-        if !error.is_overflow() || self.options.shadow {
+        if self.options.shadow {
             return None;
         }
-        // A body that was passed by as short is read now.
-        let journey = match journey {
-            Some(journey) => Some(journey),
-            None => self.begun(dialect, body, true).await,
-        };
-        let (proxy, mut journey) = (Arc::clone(self), journey?);
+        let mut journey = self.begun(dialect, body, true).await?;
+        let proxy = Arc::clone(self);
         let again = self.apart(async move {
-            let again = proxy.refused(&mut journey, &error.kind).await;
+            let again = proxy.refused(&mut journey, &overflow.kind).await;
             Ok(again.then_some(journey))
         });
         again.await.flatten()
@@ -292,18 +323,6 @@ async fn read(body: Incoming, most: usize) -> Result<Bytes, (StatusCode, Failure
         Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, error.into())),
         Err(late) => Err((StatusCode::REQUEST_TIMEOUT, late.into())),
     }
-}
-
-/// The body of a refusal.
-async fn refused_with(mut answer: reqwest::Response) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    while let Some(piece) = answer.chunk().await? {
-        body.extend_from_slice(&piece);
-        if body.len() > MAX_REFUSAL {
-            break;
-        }
-    }
-    Ok(body)
 }
 
 fn unreachable(failure: Failure) -> (StatusCode, Failure) {

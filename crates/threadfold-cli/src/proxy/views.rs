@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use threadfold::{
     message::{ThreadId, Timestamp},
     proxy::{Chain, Link, View},
@@ -88,7 +88,8 @@ impl Views {
             let known = links(&connection)?;
             Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
         };
-        opened().map_err(|error| ViewsError(format!("{name}: {error}")))
+        let remedy = "move it away, or name another folder with --folder";
+        opened().map_err(|error| ViewsError(format!("{name}: {error} ({remedy})")))
     }
 
     /// Whether there is no view at all.
@@ -185,6 +186,19 @@ impl Views {
         known.insert(link, Some(Arc::clone(&row)));
         Some(row)
     }
+}
+
+/// The threads that a proxy compacted, the latest first, from the database in this file. It is only
+/// read, so a proxy may be at work; none if there is no such database.
+pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
+    let listed = || -> rusqlite::Result<Vec<String>> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let mut statement =
+            connection.prepare("SELECT thread FROM views GROUP BY thread ORDER BY max(at) DESC")?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    };
+    let threads = listed().unwrap_or_default();
+    threads.iter().filter_map(|thread| thread.parse().ok()).collect()
 }
 
 fn about(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Option<About>> {

@@ -6,6 +6,7 @@ mod commands;
 mod edl;
 #[path = "../../../../tests/it/support/folder.rs"]
 mod folder;
+mod mcp;
 mod proxy;
 #[path = "../../src/edl/write.rs"]
 mod write;

@@ -20,7 +20,7 @@ impl Agent {
         (path, codec): (&str, &'static dyn WireFormat),
         streams: bool,
     ) -> Self {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = super::client();
         Self { client, url: format!("{server}{path}"), codec, messages: Vec::new(), streams }
     }
 

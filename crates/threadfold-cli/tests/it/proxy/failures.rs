@@ -144,6 +144,29 @@ fn views_that_cannot_be_read_are_passed_over() {
 }
 
 #[test]
+fn databases_that_are_destroyed_under_the_proxy_change_nothing_for_the_agent() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..30 {
+            if number == 10 {
+                for entry in std::fs::read_dir(&*folder).unwrap() {
+                    std::fs::write(entry.unwrap().path(), "No database.".repeat(1_000)).unwrap();
+                }
+            }
+            agent.turn(number).await.unwrap();
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+        drop(proxy);
+        // A new proxy does not begin on such files, and says which it is.
+        let error = super::Views::open(&folder.join("views.db")).unwrap_err().to_string();
+        assert!(error.contains("views.db") && error.contains("--folder"), "{error}");
+    });
+}
+
+#[test]
 fn a_shadow_changes_nothing() {
     run(async {
         let upstream = Upstream::start(WINDOW * 10).await;
@@ -163,7 +186,7 @@ fn a_refusal_for_another_reason_and_a_provider_that_is_gone_reach_the_agent() {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
         let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
         let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = super::client();
         let url = format!("{}/v1/messages", proxy.url());
         let illegal = client.post(url).body("{\"messages\": 5}").send().await.unwrap();
         assert_eq!(illegal.status(), 400);
@@ -183,7 +206,7 @@ fn bodies_and_headers_are_limited() {
         let options = super::ProxyOptions { max_body: 1_000, ..options };
         let proxy = Served::in_folder(options, &folder).await;
         let url = format!("{}/v1/messages", proxy.url());
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = super::client();
         let long = client.post(&url).body("x".repeat(1_001)).send().await.unwrap();
         assert_eq!(long.status(), 413);
         let many = client.post(&url).header("x-long", "x".repeat(100_000)).send().await;

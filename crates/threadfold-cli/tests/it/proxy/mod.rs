@@ -1,8 +1,9 @@
 //! The proxy between an agent whose thread grows and a provider with a window ten times too small.
 
-mod agent;
+pub(crate) mod agent;
+mod answers;
 mod failures;
-mod upstream;
+pub(crate) mod upstream;
 
 use std::{
     net::SocketAddr,
@@ -25,11 +26,10 @@ use self::{
 use crate::folder::Folder;
 
 const WINDOW: u64 = 4_000;
-const TURNS: usize = 200;
-const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &AnthropicMessages);
+pub(crate) const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &AnthropicMessages);
 
 /// A proxy that serves until it is dropped, as one that is killed.
-struct Served {
+pub(crate) struct Served {
     address: SocketAddr,
     task: JoinHandle<()>,
 }
@@ -43,12 +43,12 @@ impl Served {
         Self { address, task: tokio::spawn(proxy.serve(listener)) }
     }
 
-    async fn in_folder(options: ProxyOptions, folder: &Path) -> Self {
+    pub(crate) async fn in_folder(options: ProxyOptions, folder: &Path) -> Self {
         let store = Arc::new(SqliteStore::open(folder.join("threads.db")).unwrap());
         Self::start(options, store, folder).await
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Served {
     }
 }
 
-fn options(upstream: &Upstream, window: Option<u64>) -> ProxyOptions {
+pub(crate) fn options(upstream: &Upstream, window: Option<u64>) -> ProxyOptions {
     let strategy: Arc<dyn CompactionStrategy> = Arc::new(Ladder::default());
     let model: Option<Arc<dyn Model>> = None;
     ProxyOptions {
@@ -72,10 +72,11 @@ fn options(upstream: &Upstream, window: Option<u64>) -> ProxyOptions {
         shadow: false,
         max_body: 8 * 1024 * 1024,
         patience: Duration::from_secs(30),
+        stall: Duration::from_secs(60),
     }
 }
 
-fn run(test: impl Future<Output = ()>) {
+pub(crate) fn run(test: impl Future<Output = ()>) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).enable_all().build().unwrap().block_on(test);
 }
@@ -84,10 +85,16 @@ fn count(counter: &std::sync::atomic::AtomicUsize) -> usize {
     counter.load(Ordering::Relaxed)
 }
 
+/// A client that unpacks nothing, whatever features other crates switch on in it.
+fn client() -> reqwest::Client {
+    let builder = reqwest::Client::builder().no_proxy().no_gzip().no_brotli();
+    builder.no_zstd().no_deflate().build().unwrap()
+}
+
 #[test]
 fn a_thread_of_200_turns_goes_through_a_window_ten_times_too_small() {
     run(async {
-        let agent = goes_through(MESSAGES, true, TURNS).await;
+        let agent = goes_through(MESSAGES, true, WINDOW, 200).await;
         assert!(agent.body().len() as u64 / 3 > WINDOW * 10, "{}", agent.body().len());
     });
 }
@@ -96,7 +103,7 @@ fn a_thread_of_200_turns_goes_through_a_window_ten_times_too_small() {
 fn the_dialects_of_openai_go_through_with_and_without_streams() {
     run(async {
         for (row, streams) in DIALECTS.into_iter().skip(1).zip([false, true]) {
-            goes_through(row, streams, 25).await;
+            goes_through(row, streams, WINDOW, 25).await;
         }
     });
 }
@@ -105,10 +112,11 @@ fn the_dialects_of_openai_go_through_with_and_without_streams() {
 async fn goes_through(
     row: (&'static str, &'static dyn WireFormat),
     streams: bool,
+    window: u64,
     turns: usize,
 ) -> Agent {
-    let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-    let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+    let (folder, upstream) = (Folder::new(), Upstream::start(window).await);
+    let proxy = Served::in_folder(options(&upstream, Some(window)), &folder).await;
     let mut agent = Agent::new(&proxy.url(), row, streams);
     for number in 0..turns {
         agent.turn(number).await.unwrap();
@@ -124,7 +132,7 @@ fn without_the_proxy_the_same_thread_dies() {
     run(async {
         let upstream = Upstream::start(WINDOW).await;
         let mut agent = Agent::new(&upstream.url(), MESSAGES, true);
-        for number in 0..TURNS {
+        for number in 0..100 {
             if let Err(error) = agent.turn(number).await {
                 assert!(error.contains("prompt is too long"), "{error}");
                 return;
@@ -136,9 +144,15 @@ fn without_the_proxy_the_same_thread_dies() {
 
 #[test]
 fn a_window_that_nobody_states_is_learnt_from_refusals_that_no_agent_sees() {
+    learns_its_window(false);
+}
+
+/// Nobody states the window, and the provider refuses with a status or in its streams.
+fn learns_its_window(in_streams: bool) {
     run(async {
         for row in DIALECTS {
             let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+            upstream.seen.refuses_in_streams.store(in_streams, Ordering::Relaxed);
             let proxy = Served::in_folder(options(&upstream, None), &folder).await;
             let mut agent = Agent::new(&proxy.url(), row, true);
             for number in 0..25 {
@@ -179,7 +193,7 @@ fn what_is_below_the_threshold_goes_through_byte_for_byte() {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
         let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
         let body = r#"{ "model" : "m", "max_tokens":1e1, "x":{"b":1,"a":1.0}, "messages":[{"role":"user","content":"hi"}]}"#;
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = client();
         let sent = client
             .post(format!("{}/v1/messages?beta=true", proxy.url()))
             .header("x-api-key", "sk-secret")
@@ -205,7 +219,7 @@ fn tokens_are_counted_for_the_thread_as_it_is_sent() {
             agent.turn(number).await.unwrap();
         }
         let url = format!("{}/v1/messages/count_tokens", proxy.url());
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = client();
         let answer = client.post(url).body(agent.body()).send().await.unwrap();
         let counted: serde_json::Value = answer.text().await.unwrap().parse().unwrap();
         assert!(counted["input_tokens"].as_u64().unwrap() <= WINDOW, "{counted}");
@@ -249,7 +263,7 @@ fn the_page_shows_the_threads_and_no_key_is_stored() {
         for number in 0..20 {
             agent.turn(number).await.unwrap();
         }
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = client();
         let get = async |path: &str| {
             client.get(format!("{}{path}", proxy.url())).send().await.unwrap().text().await.unwrap()
         };

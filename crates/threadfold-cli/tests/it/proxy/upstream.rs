@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -43,6 +43,13 @@ pub(crate) struct Upstream {
 #[derive(Default)]
 pub(crate) struct Seen {
     window: AtomicU64,
+    /// It counts a token for so many bytes, and says so in its answers.
+    pub(crate) bytes_per_token: AtomicU64,
+    pub(crate) reports: AtomicBool,
+    /// It refuses with status 200, in the stream.
+    pub(crate) refuses_in_streams: AtomicBool,
+    /// It refuses every other body.
+    pub(crate) only: Mutex<Option<String>>,
     pub(crate) answered: AtomicUsize,
     pub(crate) refused: AtomicUsize,
     pub(crate) illegal: Mutex<Vec<String>>,
@@ -54,7 +61,8 @@ impl Upstream {
     pub(crate) async fn start(window: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Seen { window: window.into(), ..Seen::default() });
+        let seen =
+            Arc::new(Seen { window: window.into(), bytes_per_token: 3.into(), ..Seen::default() });
         let (state, mut connections) = (Arc::clone(&seen), tokio::task::JoinSet::new());
         let task = tokio::spawn(async move {
             loop {
@@ -88,17 +96,26 @@ impl Seen {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
         let headers = format!("{:?}", request.headers());
+        let packs = headers.contains("gzip");
         let body = request.into_body().collect().await.unwrap().to_bytes();
         *self.last.lock().unwrap() = (path.clone(), headers, body.clone());
         let of_path = path.trim_end_matches("/count_tokens");
         let Some((_, codec)) = DIALECTS.iter().find(|(known, _)| *known == of_path) else {
-            return reply(200, "application/json", "{\"unknown\":true}");
+            let mut reply = reply(200, "application/json", "{\"unknown\":true}");
+            if packs {
+                reply.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+            }
+            return reply;
         };
         let request = match codec.decode_slice(&body, &DecodeOptions::default()) {
             Ok(request) => request,
             Err(error) => return self.illegal(error.to_string()),
         };
-        let tokens = ByteEstimate::TRIGGER.request(&request);
+        if self.only.lock().unwrap().as_ref().is_some_and(|only| only.as_bytes() != body) {
+            return self.illegal("this thread is refused".to_owned());
+        }
+        let bytes = self.bytes_per_token.load(Ordering::Relaxed);
+        let tokens = ByteEstimate::new(bytes).request(&request);
         if path.ends_with("/count_tokens") {
             return reply(200, "application/json", &json!({"input_tokens": tokens}).to_string());
         }
@@ -106,13 +123,18 @@ impl Seen {
             return self.illegal(violation.to_string());
         }
         let window = self.window.load(Ordering::Relaxed);
+        let streams = String::from_utf8_lossy(&body).contains("\"stream\":true");
         if tokens > window {
             self.refused.fetch_add(1, Ordering::Relaxed);
+            if streams && self.refuses_in_streams.load(Ordering::Relaxed) {
+                let stream = refusing_stream(codec.name(), tokens, window);
+                return reply(200, "text/event-stream", &stream);
+            }
             return reply(400, "application/json", &too_long(codec.name(), tokens, window));
         }
         let number = self.answered.fetch_add(1, Ordering::Relaxed);
-        let streams = String::from_utf8_lossy(&body).contains("\"stream\":true");
-        let script = Script::of(number, request.messages.last().unwrap());
+        let prompt = if self.reports.load(Ordering::Relaxed) { tokens } else { 7 };
+        let script = Script::of(number, prompt, request.messages.last().unwrap());
         match streams {
             true => reply(200, "text/event-stream", &script.stream(codec.name())),
             false => reply(200, "application/json", &script.whole(codec.name()).to_string()),
@@ -141,17 +163,43 @@ fn too_long(codec: &str, tokens: u64, window: u64) -> String {
     error.to_string()
 }
 
+/// The beginning of a stream, and then the refusal.
+fn refusing_stream(codec: &str, tokens: u64, window: u64) -> String {
+    let error = too_long(codec, tokens, window);
+    match codec {
+        "anthropic-messages" => {
+            let message = json!({"type": "message_start", "message": {"id": "msg_1", "role": "assistant",
+                "content": [], "usage": {"input_tokens": 0, "output_tokens": 0}}});
+            format!("event: message_start\ndata: {message}\n\nevent: error\ndata: {error}\n\n")
+        }
+        "openai-chat" => format!("data: {error}\n\n"),
+        _ => {
+            let error: Value = error.parse().unwrap();
+            let created = json!({"type": "response.created",
+                "response": {"id": "resp_1", "status": "in_progress", "output": []}});
+            let failed = json!({"type": "response.failed",
+                "response": {"id": "resp_1", "status": "failed", "error": error["error"]}});
+            format!(
+                "event: response.created\ndata: {created}\n\n\
+                event: response.failed\ndata: {failed}\n\n"
+            )
+        }
+    }
+}
+
 /// One answer: a call for what the user typed, a text for the result of a call.
 struct Script {
     number: usize,
+    /// The tokens of the prompt.
+    prompt: u64,
     text: Option<String>,
 }
 
 impl Script {
-    fn of(number: usize, last: &Message) -> Self {
+    fn of(number: usize, prompt: u64, last: &Message) -> Self {
         let has_result = last.tool_results().next().is_some();
         let text = format!("Part {number} is done. {}", "It was read and understood. ".repeat(8));
-        Self { number, text: has_result.then_some(text) }
+        Self { number, prompt, text: has_result.then_some(text) }
     }
 
     fn id(&self) -> String {
@@ -175,7 +223,7 @@ impl Script {
                 };
                 json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
                     "content": [block], "stop_reason": reason,
-                    "usage": {"input_tokens": 7, "output_tokens": 1}})
+                    "usage": {"input_tokens": self.prompt, "output_tokens": 1}})
             }
             ("openai-chat", text) => {
                 let (message, reason) = match text {
@@ -190,10 +238,12 @@ impl Script {
                     }
                 };
                 json!({"id": "c1", "choices": [
-                    {"index": 0, "message": message, "finish_reason": reason}]})
+                    {"index": 0, "message": message, "finish_reason": reason}],
+                    "usage": {"prompt_tokens": self.prompt, "completion_tokens": 1}})
             }
             (_, text) => json!({"id": "resp_1", "object": "response", "status": "completed",
-                "output": [self.item(text.as_deref())]}),
+                "output": [self.item(text.as_deref())],
+                "usage": {"input_tokens": self.prompt, "output_tokens": 1}}),
         }
     }
 
@@ -246,7 +296,8 @@ impl Script {
                 }
                 let reason = &choice["finish_reason"];
                 vec![json!({"id": "c1", "object": "chat.completion.chunk", "choices": [
-                    {"index": 0, "delta": delta, "finish_reason": reason}]})]
+                    {"index": 0, "delta": delta, "finish_reason": reason}],
+                    "usage": whole["usage"]})]
             }
             _ => {
                 let item = &whole["output"][0];

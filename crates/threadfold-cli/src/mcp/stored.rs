@@ -1,0 +1,111 @@
+//! Where the threads are stored, and how one is found.
+
+use std::{
+    fs::{self, File},
+    io::BufReader,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use threadfold::{
+    EventLog,
+    message::ThreadId,
+    store::{JsonlStore, ThreadStore},
+};
+use threadfold_sqlite::SqliteStore;
+
+use crate::{error::Failure, proxy::latest_threads};
+
+/// So many ids are in a message about a thread that is missing.
+const NAMED: usize = 5;
+
+/// The threads of the paths that the user named.
+pub(super) struct Stored(Vec<Source>);
+
+enum Source {
+    /// A store, and the views of the proxy that writes it.
+    Store { store: Arc<dyn ThreadStore>, views: PathBuf },
+    /// A file with one log.
+    Log(PathBuf),
+}
+
+impl Stored {
+    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+        paths.iter().map(|path| source(path)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The ids of all threads, those of a proxy with the latest compaction first.
+    pub(super) async fn list(&self) -> Result<Vec<(usize, ThreadId)>, Failure> {
+        let mut threads = Vec::new();
+        for (index, source) in self.0.iter().enumerate() {
+            let ids = match source {
+                Source::Store { store, views } => {
+                    let mut ids = store.list().await?;
+                    let latest = latest_threads(views);
+                    // Threads without a view, which no proxy compacted, come last.
+                    let place = |id: &ThreadId| latest.iter().position(|other| other == id);
+                    ids.sort_by_key(|id| place(id).unwrap_or(usize::MAX));
+                    ids
+                }
+                Source::Log(path) => vec![read(path)?.thread_id().clone()],
+            };
+            threads.extend(ids.into_iter().map(|id| (index, id)));
+        }
+        Ok(threads)
+    }
+
+    pub(super) async fn load(&self, (index, id): &(usize, ThreadId)) -> Result<EventLog, Failure> {
+        match self.0.get(*index).ok_or("there is no such store")? {
+            Source::Store { store, .. } => Ok(store.load(id).await?.log),
+            Source::Log(path) => read(path),
+        }
+    }
+
+    /// The log of the thread with this id; without one, of the only thread there is.
+    pub(super) async fn thread(&self, id: Option<&str>) -> Result<EventLog, Failure> {
+        let threads = self.list().await?;
+        let found = match (id, threads.as_slice()) {
+            (None, [only]) => Some(only),
+            (None, _) => None,
+            (Some(id), threads) => threads.iter().find(|(_, thread)| thread.as_str() == id),
+        };
+        if let Some(found) = found {
+            return self.load(found).await;
+        }
+        let known: Vec<&str> = threads.iter().take(NAMED).map(|(_, id)| id.as_str()).collect();
+        let known = known.join(", ");
+        Err(match id {
+            _ if threads.is_empty() => "no thread is stored yet".into(),
+            Some(id) => format!("there is no thread {id:?}; `threads` lists them: {known}").into(),
+            None => format!("name a thread; `threads` lists them, the latest: {known}").into(),
+        })
+    }
+}
+
+fn source(path: &Path) -> Result<Source, Failure> {
+    let name = path.display();
+    let missing = |error| format!("{name}: {error} (name the folder of a proxy, or a log)");
+    let is_folder = fs::metadata(path).map_err(missing)?.is_dir();
+    let database = if is_folder { path.join("threads.db") } else { path.to_owned() };
+    if is_folder && !database.exists() {
+        let store = Arc::new(JsonlStore::open(path)?);
+        return Ok(Source::Store { store, views: PathBuf::new() });
+    }
+    if !is_folder && path.extension().is_none_or(|extension| extension != "db") {
+        read(path)?;
+        return Ok(Source::Log(path.to_owned()));
+    }
+    let views = database.with_file_name("views.db");
+    Ok(Source::Store { store: Arc::new(SqliteStore::open(&database)?), views })
+}
+
+/// Reads a log anew each time: its agent may be at work.
+fn read(path: &Path) -> Result<EventLog, Failure> {
+    let name = path.display();
+    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
+    let read = EventLog::read(BufReader::new(file));
+    let read = read.map_err(|error| {
+        format!("{name}: {error} (a log of threadfold; `threadfold import` makes one)")
+    })?;
+    Ok(read.log)
+}

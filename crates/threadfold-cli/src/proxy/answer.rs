@@ -1,0 +1,202 @@
+//! A provider's answer on its way back: whether it is a refusal for length, and how many tokens it
+//! says that the prompt had. Its bytes pass unchanged.
+
+use std::{mem, time::Duration};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::{
+    Response, StatusCode,
+    body::{Bytes, Frame},
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
+use threadfold::{
+    message::ModelError,
+    wire::{SseParser, TurnBuilder, classify_error},
+};
+
+use super::forward::{Body, Failed, response, without_connection, words};
+use crate::{error::Failure, input::Dialect};
+
+/// No more is read of a refusal, or of a stream before its content, and no longer is waited for that.
+const MAX_READ: usize = 1024 * 1024;
+const READ_TIME: Duration = Duration::from_secs(5);
+
+/// No more is kept of an answer that does not stream. One that is longer teaches nothing.
+const MAX_KEPT: usize = 8 * 1024 * 1024;
+
+/// An answer of which a beginning was read.
+pub(super) struct Answer {
+    response: reqwest::Response,
+    begun: Vec<Bytes>,
+    content: Content,
+}
+
+/// What is read of an answer, beside passing it on.
+enum Content {
+    /// A stream of events, up to its end or to the first that cannot be read.
+    Events(SseParser, Box<dyn TurnBuilder>),
+    /// A body, as far as it is there.
+    Whole(Dialect, Vec<u8>),
+    /// Nothing: it is packed, an error, or cannot be read.
+    Unread,
+}
+
+/// What decides about an answer.
+enum First {
+    /// It has content, or cannot be read.
+    Content,
+    Error(ModelError),
+}
+
+/// Takes the tokens of a prompt, as the provider counted them.
+pub(super) type Lesson = Box<dyn FnOnce(u64) + Send>;
+
+impl Answer {
+    /// An answer to a request in this dialect, or to any other.
+    pub(super) fn new(response: reqwest::Response, dialect: Option<Dialect>) -> Self {
+        let has = |kind: &str| {
+            let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            value.is_some_and(|value| value.trim_start().starts_with(kind))
+        };
+        let is_plain = !response.headers().contains_key(CONTENT_ENCODING);
+        let content = match dialect {
+            Some(dialect) if is_plain && response.status().is_success() => {
+                if has("text/event-stream") {
+                    let builder = dialect.format().turn_builder();
+                    Content::Events(SseParser::default(), builder)
+                } else {
+                    Content::Whole(dialect, Vec::new())
+                }
+            }
+            Some(_) | None => Content::Unread,
+        };
+        Self { response, begun: Vec::new(), content }
+    }
+
+    /// The provider's refusal. Some refuse with status 200, in a stream that has no content yet.
+    pub(super) async fn refusal(&mut self) -> Result<Option<ModelError>, Failure> {
+        let status = self.response.status();
+        if status.is_client_error() {
+            self.read_on(|_, _| None).await?;
+            return Ok(Some(classify_error(status.as_u16(), &self.begun.concat())));
+        }
+        if let Content::Events(..) = self.content {
+            // A model that thinks for long before it writes must not keep the agent waiting.
+            let read = tokio::time::timeout(READ_TIME, self.read_on(Content::first)).await;
+            return read.unwrap_or(Ok(None));
+        }
+        Ok(None)
+    }
+
+    /// Whether it says that the request itself is wrong.
+    pub(super) fn blames_the_request(&self) -> bool {
+        let status = self.response.status();
+        status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
+    }
+
+    /// Reads pieces until one of them is decisive, or there are enough.
+    async fn read_on(
+        &mut self,
+        decide: fn(&mut Content, &[u8]) -> Option<First>,
+    ) -> Result<Option<ModelError>, Failure> {
+        let mut len = 0_usize;
+        while len <= MAX_READ
+            && let Some(piece) = self.response.chunk().await.map_err(words)?
+        {
+            len = len.saturating_add(piece.len());
+            let decided = decide(&mut self.content, &piece);
+            self.begun.push(piece);
+            match decided {
+                None => {}
+                Some(First::Content) => return Ok(None),
+                Some(First::Error(error)) => return Ok(Some(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The answer, piece by piece as it comes. If the agent leaves, the provider is left too. A lesson
+    /// is given when the answer is complete.
+    pub(super) fn passed_back(self, lesson: Option<Lesson>) -> Response<Body> {
+        let (status, headers) = (self.response.status(), self.response.headers());
+        let headers = without_connection(headers);
+        let mut watch = lesson.map(|lesson| {
+            let mut content = self.content;
+            // The events before the first content were taken when they were looked at.
+            if let Content::Whole(..) = content {
+                self.begun.iter().for_each(|piece| content.take(piece));
+            }
+            Watch { content, lesson: Some(lesson) }
+        });
+        let rest = self.response.bytes_stream();
+        let pieces =
+            stream::iter(self.begun.into_iter().map(Ok)).chain(rest.inspect_ok(move |piece| {
+                if let Some(watch) = &mut watch {
+                    watch.content.take(piece);
+                }
+            }));
+        let pieces = pieces.map_ok(Frame::data);
+        let pieces = pieces.map_err(|error| -> Failed { words(error).into() });
+        response(status, headers, StreamBody::new(pieces).boxed_unsync())
+    }
+}
+
+/// Reads an answer that passes, and gives the lesson when it is over.
+struct Watch {
+    content: Content,
+    lesson: Option<Lesson>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let (Some(lesson), Some(prompt)) = (self.lesson.take(), self.content.prompt()) {
+            lesson(prompt);
+        }
+    }
+}
+
+impl Content {
+    /// Takes a piece, and says when it has the first content or an error.
+    fn first(&mut self, piece: &[u8]) -> Option<First> {
+        let Self::Events(parser, builder) = self else { return Some(First::Content) };
+        parser.push(piece);
+        let mut first = None;
+        loop {
+            let Ok(event) = parser.next_event() else {
+                *self = Self::Unread;
+                return Some(First::Content);
+            };
+            let Some(event) = event else { return first };
+            match builder.handle(event.as_event()) {
+                Ok(deltas) if deltas.is_empty() && !builder.is_complete() => {}
+                Ok(_) => first = Some(First::Content),
+                Err(error) => {
+                    *self = Self::Unread;
+                    return first.or(Some(First::Error(error)));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, piece: &[u8]) {
+        match self {
+            Self::Events(..) => drop(self.first(piece)),
+            Self::Whole(_, body) if body.len().saturating_add(piece.len()) <= MAX_KEPT => {
+                body.extend_from_slice(piece);
+            }
+            Self::Whole(..) => *self = Self::Unread,
+            Self::Unread => {}
+        }
+    }
+
+    /// The tokens of the prompt, if the answer is complete and says.
+    fn prompt(&mut self) -> Option<u64> {
+        let turn = match mem::replace(self, Self::Unread) {
+            Self::Events(_, mut builder) if builder.is_complete() => builder.finish().ok()?,
+            Self::Whole(dialect, body) => dialect.format().decode_response(&body).ok()?,
+            Self::Events(..) | Self::Unread => return None,
+        };
+        turn.usage.map(|usage| usage.input).filter(|tokens| *tokens > 0)
+    }
+}

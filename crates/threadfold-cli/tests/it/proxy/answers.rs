@@ -1,0 +1,188 @@
+//! Answers of the provider on their way to the agent.
+
+use std::{
+    convert::Infallible,
+    io,
+    process::{Command, Stdio},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use futures::{StreamExt, stream};
+use http_body_util::StreamBody;
+use hyper::{
+    Request, Response,
+    body::{Bytes, Frame, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
+
+use super::{
+    MESSAGES, Served, WINDOW,
+    agent::Agent,
+    count, options, run,
+    upstream::{DIALECTS, Upstream},
+};
+use crate::folder::Folder;
+
+#[test]
+fn a_refusal_within_a_stream_is_a_refusal() {
+    super::learns_its_window(true);
+}
+
+#[test]
+fn a_refusal_that_no_compaction_helps_reaches_the_agent_as_it_came() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(10).await);
+        upstream.seen.refuses_in_streams.store(true, Ordering::Relaxed);
+        let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        let error = agent.turn(0).await.unwrap_err();
+        assert!(error.contains("prompt is too long"), "{error}");
+    });
+}
+
+#[test]
+fn the_providers_counts_are_learnt() {
+    run(async {
+        for (row, streams) in DIALECTS.into_iter().zip([true, false, true]) {
+            let refused = async |reports: bool| {
+                let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+                // The proxy thinks of three bytes.
+                upstream.seen.bytes_per_token.store(2, Ordering::Relaxed);
+                upstream.seen.reports.store(reports, Ordering::Relaxed);
+                let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+                let mut agent = Agent::new(&proxy.url(), row, streams);
+                for number in 0..40 {
+                    agent.turn(number).await.unwrap();
+                }
+                count(&upstream.seen.refused)
+            };
+            let (silent, reporting) = (refused(false).await, refused(true).await);
+            assert!(reporting < silent && reporting <= 1, "{reporting} of {silent}");
+        }
+    });
+}
+
+#[test]
+fn a_smaller_thread_that_is_refused_for_another_reason_gives_way_to_the_agents_own() {
+    run(async {
+        let upstream = Upstream::start(WINDOW * 10).await;
+        let mut agent = Agent::new(&upstream.url(), MESSAGES, false);
+        for number in 0..12 {
+            agent.turn(number).await.unwrap();
+        }
+        agent.messages.push(threadfold::Message::user("And now?"));
+        *upstream.seen.only.lock().unwrap() = Some(agent.body());
+        let folder = Folder::new();
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW / 2)), &folder).await;
+        agent.moved_to(&proxy.url());
+        agent.ask().await.unwrap();
+        assert_eq!(upstream.seen.illegal.lock().unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn what_is_packed_stays_packed() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let client = super::client();
+        let post = |path: &str| client.post(format!("{}{path}", proxy.url()));
+        let other = post("/v1/files").header("accept-encoding", "gzip").send().await.unwrap();
+        assert_eq!(other.headers()["content-encoding"], "gzip");
+        assert_eq!(other.bytes().await.unwrap(), "{\"unknown\":true}");
+        // A refusal has to be read.
+        let agent = Agent::new(&proxy.url(), MESSAGES, false);
+        let answer = post("/v1/messages").header("accept-encoding", "gzip").body(agent.body());
+        answer.send().await.unwrap();
+        assert!(!upstream.seen.last.lock().unwrap().1.contains("gzip"));
+        // A body that the proxy cannot read goes on as it came.
+        let packed = post("/v1/messages").header("content-encoding", "zstd").body("(packed");
+        packed.send().await.unwrap();
+        let (_, headers, body) = upstream.seen.last.lock().unwrap().clone();
+        assert!(headers.contains("zstd") && body == "(packed", "{headers}");
+    });
+}
+
+/// A provider whose answer never ends. It says when its connection is given up.
+async fn endless(left: Arc<Notify>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (socket, _) = listener.accept().await.unwrap();
+        let service = service_fn(async |_: Request<Incoming>| {
+            let piece = || Ok::<_, io::Error>(Frame::data(Bytes::from(vec![b'x'; 64 * 1024])));
+            let body = StreamBody::new(stream::repeat_with(piece).boxed());
+            Ok::<_, Infallible>(Response::new(body))
+        });
+        let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+        left.notify_one();
+    });
+    url
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_left() {
+    run(async {
+        let (folder, left) = (Folder::new(), Arc::new(Notify::new()));
+        let url = endless(Arc::clone(&left)).await;
+        let upstream = Upstream::start(WINDOW).await;
+        let options = super::ProxyOptions {
+            openai: url,
+            stall: Duration::from_millis(50),
+            ..options(&upstream, Some(WINDOW))
+        };
+        let proxy = Served::in_folder(options, &folder).await;
+        let mut client = TcpStream::connect(proxy.address).await.unwrap();
+        let head = format!("GET /v1/files HTTP/1.1\r\nhost: {}\r\n\r\n", proxy.address);
+        client.write_all(head.as_bytes()).await.unwrap();
+        // The client holds its end open and takes nothing. Without the limit this waits for ever.
+        left.notified().await;
+        drop(client);
+    });
+}
+
+#[test]
+fn a_process_that_is_killed_within_any_request_finds_its_views_again() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let mut agent = Agent::new("", MESSAGES, true);
+        let window = WINDOW.to_string();
+        for number in 0..16 {
+            let mut process = tokio::process::Command::from({
+                let mut command = Command::new(env!("CARGO_BIN_EXE_threadfold"));
+                let arguments = ["proxy", "--listen", "127.0.0.1:0", "--window", &window];
+                command.args(arguments).arg("--folder").arg(&*folder);
+                command.args(["--anthropic", &upstream.url()]).stderr(Stdio::piped());
+                command
+            })
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+            let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+            let line = lines.next_line().await.unwrap().unwrap();
+            let url = line.split_whitespace().find(|word| word.starts_with("http")).unwrap();
+            agent.moved_to(url.trim_end_matches(','));
+            agent.turn(number).await.unwrap();
+            // Another request is on its way when the process is killed, further on each time.
+            agent.messages.push(threadfold::Message::user("And then?"));
+            let mut asked = Box::pin(agent.ask());
+            for _ in 0..number {
+                let _ = futures::poll!(&mut asked);
+                tokio::task::yield_now().await;
+            }
+            process.kill().await.unwrap();
+            drop(asked);
+            agent.messages.pop();
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}

@@ -1,0 +1,52 @@
+# For tests/proxy.sh, tests/agents.sh and tests/real-model.sh, which run in the root of the repository:
+# the program, the checker of the providers' rules, a provider and a proxy on loopback. It is sourced.
+
+transcripts=${THREADFOLD_TRANSCRIPTS:-../shared/transcripts}
+checker=$transcripts/../tools/validate_wire.py
+if [ ! -f "$checker" ]; then
+    echo "skipped: no checker beside $transcripts"
+    exit 0
+fi
+environment=target/wire-check
+[ -x "$environment/bin/python" ] || python3 -m venv "$environment"
+python=$PWD/$environment/bin/python
+"$python" -c 'import anthropic, openai, jsonschema' 2>/dev/null ||
+    "$environment/bin/pip" install --quiet --disable-pip-version-check anthropic openai jsonschema zstandard
+[ -n "${THREADFOLD_PROGRAM:-}" ] || cargo build --quiet -p threadfold-cli
+threadfold=${THREADFOLD_PROGRAM:-${CARGO_TARGET_DIR:-$PWD/target}/debug/threadfold}
+tests=$PWD/tests/proxy
+
+# `wait_for FILE PATTERN`: a server has written what it listens on.
+wait_for() {
+    for _ in $(seq 200); do
+        grep -q "$2" "$1" 2>/dev/null && return
+        sleep 0.1
+    done
+    cat "$1"
+    return 1
+}
+
+started=()
+stop() { for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done; started=(); }
+trap stop EXIT
+
+# `serve FOLDER WINDOW [STEPS]`: sets `upstream` and `proxy` to their addresses.
+serve() {
+    "$python" "$tests/upstream.py" "$2" "$checker" "${@:3}" >"$1/upstream" &
+    started+=($!)
+    wait_for "$1/upstream" '[0-9]'
+    upstream=http://127.0.0.1:$(cat "$1/upstream")
+    serve_proxy "$1" "$2"
+}
+
+# `serve_proxy FOLDER WINDOW`: a proxy in front of `upstream`.
+serve_proxy() {
+    "$threadfold" proxy --listen 127.0.0.1:0 --folder "$1/state" --window "$2" \
+        --anthropic "$upstream" --openai "$upstream" 2>"$1/proxy" &
+    started+=($!)
+    wait_for "$1/proxy" 'listening on'
+    proxy=$(sed -n 's/.*listening on \(http[^,]*\),.*/\1/p' "$1/proxy")
+}
+
+# What the provider saw, as JSON.
+seen() { "$python" -c "import urllib.request; print(urllib.request.urlopen('$upstream/seen').read().decode())"; }
