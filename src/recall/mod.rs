@@ -37,9 +37,10 @@
 //!
 //! # How words match
 //!
-//! Words are runs of letters, digits and `_`, in any case. The words of a path, a version or a name
+//! Words are runs of letters, digits and `_`, in any case, with or without accents. The words of a path, a version or a name
 //! in code (`src/parse.rs`, `std::fs`) also count together as one word, and the parts of
 //! `parse_error` and `ParseError` also count alone. There is no stemming and no list of stop words.
+//! A message is rated by its own words and by those of the stretch of about 4,000 bytes that it is in.
 //!
 //! [`EventLog::taken`]: crate::log::EventLog::taken
 

@@ -1,4 +1,5 @@
-//! Ranking messages by the words of a query, with BM25.
+//! Ranking messages by the words of a query, with BM25, in two stages: which stretch, then which
+//! messages.
 //!
 //! A long message is searched in pieces, so that a match in long output does not rank below a short
 //! message. Each text is read once, and only the words of the query are counted: an index of all
@@ -75,16 +76,15 @@ impl Terms {
         start..piece_end(text, start, EXCERPT).max(border(text, end.min(start + EXCERPT)))
     }
 
-    /// Returns how many words a text has, and how often each word of the query occurs.
-    fn count(&self, text: &str) -> (usize, HashMap<usize, usize>) {
-        let (mut words, mut counts) = (0, HashMap::new());
+    fn count(&self, text: &str) -> Doc {
+        let mut doc = Doc::default();
         words::each(text, |word, _| {
-            words += 1;
+            doc.words += 1;
             if let Some(term) = self.0.get(word) {
-                *counts.entry(*term).or_default() += 1;
+                *doc.counts.entry(*term).or_default() += 1;
             }
         });
-        (words, counts)
+        doc
     }
 }
 
@@ -126,46 +126,67 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
 
 /// Returns the messages that contain any of the words, best first and of equal ones the latest
 /// first. `text` returns the text of each index below `count`, or `None` to skip it.
+///
+/// A message is rated by its own words and by those of the stretch that it is in, because a question
+/// often has words of what was said around its answer. Of each further message of a stretch less is
+/// expected, so that several stretches come first.
 pub(super) fn ranked(
     terms: &Terms,
     count: usize,
     text: impl Fn(usize) -> Option<String>,
 ) -> Vec<Matched> {
-    let (mut all, mut length, mut hits) = (0_usize, 0_usize, Vec::new());
+    let (mut pieces_read, mut hits) = (Docs::default(), Vec::new());
+    let (mut stretches, mut stretch, mut bytes_read) = (Docs::default(), Doc::default(), 0);
     for index in 0..count {
         let Some(text) = text(index) else { continue };
         for bytes in pieces(&text) {
-            let (words, counts) = terms.count(text.get(bytes.clone()).unwrap_or_default());
-            (all, length) = (all + 1, length + words);
-            if !counts.is_empty() {
-                hits.push(Hit { index, bytes, words, counts });
+            let doc = terms.count(text.get(bytes.clone()).unwrap_or_default());
+            bytes_read += bytes.len();
+            if bytes_read > PIECE {
+                bytes_read = bytes.len();
+                stretches.add(std::mem::take(&mut stretch));
             }
+            stretch.join(&doc);
+            if !doc.counts.is_empty() {
+                let (piece, stretch) = (pieces_read.all, stretches.all);
+                hits.push(Hit { index, bytes, piece, stretch });
+            }
+            pieces_read.add(doc);
         }
     }
-    let average = real(length) / real(all.max(1));
-    let mut scorer = Scorer::<usize, usize>::new();
-    for (id, hit) in hits.iter().enumerate() {
-        scorer.upsert(&id, hit.weighed(average));
-    }
-    // Add the pieces without a match, because the rarity of a word depends on the number of pieces.
-    (hits.len()..all).for_each(|other| scorer.upsert(&other, Embedding(Vec::new())));
-    let query = (0..terms.0.len()).map(|index| TokenEmbedding { index, value: 1.0 });
-    best(&scorer, &Embedding(query.collect()), &hits)
+    stretches.add(stretch);
+    best(&hits, &pieces_read.scores(terms), &stretches.scores(terms))
 }
 
 /// A piece of a message that contains words of the query.
 struct Hit {
     index: usize,
     bytes: Range<usize>,
-    /// The number of all words in the piece.
+    /// Its number among all pieces.
+    piece: usize,
+    /// The number of the stretch that it is in.
+    stretch: usize,
+}
+
+/// How many words a text has, and how often each word of the query occurs.
+#[derive(Default)]
+struct Doc {
+    /// Its number among all.
+    number: usize,
     words: usize,
-    /// How often each word of the query occurs.
     counts: HashMap<usize, usize>,
 }
 
-impl Hit {
+impl Doc {
+    fn join(&mut self, other: &Self) {
+        self.words += other.words;
+        for (term, count) in &other.counts {
+            *self.counts.entry(*term).or_default() += count;
+        }
+    }
+
     /// Returns the BM25 weights of its words, without their rarity. Repeated words count ever less,
-    /// and words in a longer piece count less.
+    /// and words in a longer text count less.
     fn weighed(&self, average: f32) -> Embedding<usize> {
         // The usual values for BM25.
         let (k1, b) = (1.2, 0.75);
@@ -178,28 +199,77 @@ impl Hit {
     }
 }
 
+/// Texts that are rated beside each other.
+#[derive(Default)]
+struct Docs {
+    matching: Vec<Doc>,
+    all: usize,
+    words: usize,
+}
+
+impl Docs {
+    fn add(&mut self, doc: Doc) {
+        let number = self.all;
+        self.all += 1;
+        self.words += doc.words;
+        if !doc.counts.is_empty() {
+            self.matching.push(Doc { number, ..doc });
+        }
+    }
+
+    /// Returns the score of each text with words of the query, by its number among all.
+    fn scores(&self, terms: &Terms) -> HashMap<usize, f32> {
+        let average = real(self.words) / real(self.all.max(1));
+        let mut scorer = Scorer::<usize, usize>::new();
+        for doc in &self.matching {
+            scorer.upsert(&doc.number, doc.weighed(average));
+        }
+        // Add the texts without a match, because the rarity of a word depends on their number.
+        let empty = self.all - self.matching.len();
+        (0..empty).for_each(|other| scorer.upsert(&(self.all + other), Embedding(Vec::new())));
+        let query = (0..terms.0.len()).map(|index| TokenEmbedding { index, value: 1.0 });
+        let scored = scorer.matches(&Embedding(query.collect()));
+        scored.into_iter().map(|scored| (scored.id, scored.score)).collect()
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "weights need not be exact")]
 fn real(count: usize) -> f32 {
     count as f32
 }
 
 /// Returns the best piece of each message, best first.
-fn best(scorer: &Scorer<usize, usize>, query: &Embedding<usize>, hits: &[Hit]) -> Vec<Matched> {
-    let mut best: HashMap<usize, Matched> = HashMap::new();
-    for scored in scorer.matches(query) {
-        let Some(Hit { index, bytes, .. }) = hits.get(scored.id) else { continue };
-        let matched = Matched { index: *index, bytes: bytes.clone(), score: scored.score };
-        let found = best.entry(*index).or_insert_with(|| matched.clone());
+fn best(
+    hits: &[Hit],
+    pieces: &HashMap<usize, f32>,
+    stretches: &HashMap<usize, f32>,
+) -> Vec<Matched> {
+    let score = |scores: &HashMap<usize, f32>, of| scores.get(&of).copied().unwrap_or_default();
+    let mut best: HashMap<usize, (usize, Matched)> = HashMap::new();
+    for Hit { index, bytes, piece, stretch } in hits {
+        let score = score(pieces, *piece) + score(stretches, *stretch);
+        let matched = Matched { index: *index, bytes: bytes.clone(), score };
+        let (in_stretch, found) = best.entry(*index).or_insert_with(|| (*stretch, matched.clone()));
         let is_better = found.score < matched.score;
         if is_better || (found.score == matched.score && matched.bytes.start < found.bytes.start) {
-            *found = matched;
+            (*in_stretch, *found) = (*stretch, matched);
         }
     }
-    let mut best: Vec<Matched> = best.into_values().collect();
-    best.sort_unstable_by(|one, other| {
-        other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
-    });
-    best
+    let mut best: Vec<(usize, Matched)> = best.into_values().collect();
+    let sort = |best: &mut Vec<(usize, Matched)>| {
+        best.sort_unstable_by(|(_, one), (_, other)| {
+            other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
+        });
+    };
+    sort(&mut best);
+    let mut taken: HashMap<usize, usize> = HashMap::new();
+    for (stretch, matched) in &mut best {
+        let before = taken.entry(*stretch).or_default();
+        matched.score /= real(1 + *before);
+        *before += 1;
+    }
+    sort(&mut best);
+    best.into_iter().map(|(_, matched)| matched).collect()
 }
 
 fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {

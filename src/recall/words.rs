@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
 use crate::message::steps;
 
 /// The most bytes of a word that count. Nobody types a longer word.
@@ -10,8 +12,8 @@ const WORD: usize = 64;
 /// The most bytes of a compound, such as a path, that count.
 const COMPOUND: usize = 256;
 
-/// Calls a function with each word of a text, in lower case, and its byte range: the words, the
-/// parts of words such as `parse_error`, and compounds such as paths and names in code.
+/// Calls a function with each word of a text, in lower case and without accents, and its byte range:
+/// the words, the parts of words such as `parse_error`, and compounds such as paths and names in code.
 pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
     let mut lower = String::new();
     let mut emit = |range: Range<usize>, most: usize| {
@@ -21,7 +23,8 @@ pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
             lower.push_str(found.get(..most).unwrap_or(found));
             lower.make_ascii_lowercase();
         } else {
-            for letter in found.chars().flat_map(char::to_lowercase) {
+            let folded = found.nfkd().filter(|letter| !is_combining_mark(*letter));
+            for letter in folded.flat_map(char::to_lowercase) {
                 if lower.len() >= most {
                     break;
                 }
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn scripts_without_spaces_are_told_by_characters() {
-        assert_eq!(words("Größe 端口ab"), ["größe", "端", "口", "ab"]);
+        assert_eq!(words("Größe 端口ab"), ["große", "端", "口", "ab"]);
     }
 
     #[test]
