@@ -3,14 +3,21 @@
 //! Without prices the threshold alone decides. With them, the soft trigger fires
 //!
 //! - not if less than `min_gain` would be saved,
-//! - before the threshold if the requests since the last compaction have paid as much for reading
-//!   what it would remove as it costs to write the cache anew. For a thread that grows steadily,
-//!   this is the interval with the least cost, as for an order of stock,
+//! - before the threshold if the requests since the last compaction have paid a quarter more for
+//!   reading what it would remove than it costs: to write the cache anew, and to have a model write
+//!   the summary. For a thread that grows steadily, the interval with the least cost is without the
+//!   quarter, as for an order of stock; the quarter waits a little for a pause, after which the
+//!   cache need not be written anew,
 //! - before the threshold if the provider's cache is cold anyway, because the user was away longer
-//!   than its life, and at least a quarter of the prompt would be saved,
+//!   than its life, and at least an eighth of the prompt would be saved: then only the model's
+//!   summary must have been paid for, if there is one,
 //! - later if the host knows that so few requests are left that they fit and would not pay for it.
 //!
+//! What a compaction leaves is what the last one left, at most the target: a strategy often leaves
+//! less than it may. Before the first compaction, a third of the target is assumed.
+//!
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
+//! The example `cost` compares this with an oracle that knows the future.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +27,13 @@ use crate::{
 };
 
 /// With a cold cache, at least this part of the prompt must be saved before the threshold.
-const COLD_PART: u64 = 4;
+const COLD_PART: u64 = 8;
+
+/// So much of its cost, as a divisor, requests must have paid beyond it before a compaction.
+const PATIENCE: Micros = 4;
+
+/// The part of the target that a first compaction is assumed to leave.
+const FIRST_PART: u64 = 3;
 
 /// The prices of a model, and which compactions are worth them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,24 +48,36 @@ pub struct CostPolicy {
     /// for is left out while they fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_left: Option<u64>,
+    /// The tokens that a model writes for a compaction, which reads the whole prompt for it: 2,000
+    /// by default. 0 for a strategy that asks no model.
+    #[serde(default = "summary_tokens")]
+    pub summary_tokens: u64,
+}
+
+fn summary_tokens() -> u64 {
+    2_000
 }
 
 impl From<Prices> for CostPolicy {
-    /// With no least gain, and no number of requests.
+    /// With no least gain, no number of requests and a summary of 2,000 tokens.
     fn from(prices: Prices) -> Self {
-        Self { prices, min_gain: 0, requests_left: None }
+        Self { prices, min_gain: 0, requests_left: None, summary_tokens: summary_tokens() }
     }
 }
 
-/// What a compaction before the next request would change, in tokens.
+/// The next request, and what a compaction before it would change, in tokens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
     pub(crate) policy: CostPolicy,
-    /// The tokens that the compaction leaves as they are, and those of the request without it and
-    /// with it.
+    /// System prompt and tools, which a compaction leaves as they are. It is assumed to rewrite all
+    /// messages, because only the strategy knows better.
     pub(crate) kept: u64,
+    /// What is appended before the request and not compacted.
+    pub(crate) pending: u64,
+    /// The most that a compaction should leave of the thread.
+    pub(crate) target: u64,
+    /// The request without a compaction.
     pub(crate) before: u64,
-    pub(crate) after: u64,
     /// The tokens that fit the window beside the output reserve.
     pub(crate) room: u64,
     /// The growth since the last request.
@@ -66,50 +91,76 @@ pub(crate) struct Planner {
     last: Option<Timestamp>,
     /// What the requests since the last compaction paid for tokens that it would remove.
     paid: Micros,
+    /// The tokens of the thread that the last compaction left.
+    left: Left,
+}
+
+/// What is known of the size to which a strategy brings the thread.
+#[derive(Clone, Copy, Debug, Default)]
+enum Left {
+    #[default]
+    Unknown,
+    /// There was a compaction since the last request.
+    Pending,
+    Tokens(u64),
 }
 
 impl Planner {
     /// Whether the soft trigger fires, given whether the thread is over its threshold.
     pub(crate) fn fires(&self, is_over: bool, outlook: Option<Outlook>, now: Timestamp) -> bool {
         let Some(outlook) = outlook else { return is_over };
-        let Outlook { policy: CostPolicy { prices, min_gain, .. }, before, after, .. } = outlook;
-        let gain = before.saturating_sub(after);
+        let Outlook { policy: CostPolicy { prices, min_gain, .. }, before, .. } = outlook;
+        let gain = before.saturating_sub(self.after(&outlook));
         let is_old = |last: Timestamp| now.0.saturating_sub(last.0) >= prices.cache_life_ms;
         let is_cold = self.last.is_some_and(is_old);
-        let cost = outlook.cost(!is_cold);
+        let cost = self.cost(&outlook, !is_cold);
         let pays = gain >= min_gain.max(1) && !outlook.is_nearly_done(&cost);
-        let has_paid = match is_cold {
-            true => gain >= before / COLD_PART,
-            false => self.paid >= cost.rebill,
-        };
+        let once = cost.rebill.saturating_add(cost.model_calls);
+        let has_paid = self.paid >= once.saturating_add(once / PATIENCE)
+            && (!is_cold || gain >= before / COLD_PART);
         pays && (is_over || has_paid)
     }
 
     /// Notes that a request is sent.
     pub(crate) fn sent(&mut self, now: Timestamp, outlook: Option<Outlook>) {
         self.last = Some(now);
-        self.paid = self.paid.saturating_add(outlook.map_or(0, |outlook| outlook.excess()));
+        let Some(outlook) = outlook else { return };
+        if matches!(self.left, Left::Pending) {
+            let around = outlook.kept.saturating_add(outlook.pending);
+            self.left = Left::Tokens(outlook.before.saturating_sub(around));
+        }
+        let excess = self.cost(&outlook, true).saved_per_request.max(0);
+        self.paid = self.paid.saturating_add(excess);
     }
 
     /// Notes that the thread was compacted.
     pub(crate) fn compacted(&mut self) {
-        self.paid = 0;
+        (self.paid, self.left) = (0, Left::Pending);
+    }
+
+    /// The size of the request after a compaction.
+    fn after(&self, outlook: &Outlook) -> u64 {
+        let thread = match self.left {
+            Left::Tokens(tokens) => tokens.min(outlook.target),
+            Left::Unknown | Left::Pending => outlook.target / FIRST_PART,
+        };
+        thread.saturating_add(outlook.kept).saturating_add(outlook.pending)
+    }
+
+    /// What a compaction costs and saves. Its model reads the prompt from the cache if that is warm.
+    fn cost(&self, outlook: &Outlook, is_warm: bool) -> CompactionCost {
+        let Outlook { kept, before, .. } = *outlook;
+        let change = PromptChange { kept, before, after: self.after(outlook) };
+        let CostPolicy { prices, summary_tokens, .. } = outlook.policy;
+        let spent = match summary_tokens {
+            0 => Usage::default(),
+            tokens => prices.usage(before, if is_warm { before } else { 0 }, tokens),
+        };
+        prices.compaction(change, &spent, is_warm)
     }
 }
 
 impl Outlook {
-    /// What the next request pays for reading from the cache what a compaction would remove.
-    fn excess(&self) -> Micros {
-        self.cost(true).saved_per_request.max(0)
-    }
-
-    /// What a compaction costs and saves that asks no model.
-    fn cost(&self, is_warm: bool) -> CompactionCost {
-        let Self { kept, before, after, .. } = *self;
-        let change = PromptChange { kept, before, after };
-        self.policy.prices.compaction(change, &Usage::default(), is_warm)
-    }
-
     /// Whether the requests that are left fit, growing as the last one did, and would not pay for a
     /// compaction.
     fn is_nearly_done(&self, cost: &CompactionCost) -> bool {

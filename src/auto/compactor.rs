@@ -749,6 +749,19 @@ mod tests {
     }
 
     #[test]
+    fn what_refusals_taught_belongs_to_the_model_that_refused() {
+        let mut auto = machine(AutoPolicy::default());
+        let unnamed = Pressure { window: None, ..reported(10) };
+        let notice = Some(Output::Notify(Notice::UnknownWindow));
+        assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(unnamed)), notice);
+        assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(unnamed)), None, "said once");
+        auto.handle(Timestamp(0), refusal(reported(90_000), Some(50_000)));
+        auto.model_changed();
+        assert_eq!(auto.window(None), None);
+        assert_eq!(auto.handle(Timestamp(1), Input::BeforeSend(unnamed)), notice);
+    }
+
+    #[test]
     fn a_limit_below_the_floor_is_tried_again_once_a_turn() {
         let mut auto = machine(AutoPolicy::default());
         let small = Pressure { thread: 100, ..reported(100) };

@@ -208,15 +208,13 @@ impl AutoPolicy {
         Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }
     }
 
-    /// How the next request would differ after a compaction, if prices and window are known. The
-    /// compaction is assumed to rewrite all messages, because only the strategy knows better.
+    /// What a compaction before the next request would change, if prices and window are known.
     pub(super) fn outlook(&self, pressure: &Pressure) -> Option<Outlook> {
         let (policy, room) = (self.cost?, self.room(pressure)?);
         let target = self.goal(pressure, room).target;
-        let after = target.saturating_add(pressure.overhead).saturating_add(pressure.pending);
-        let (kept, before) = (pressure.overhead, pressure.tokens());
-        let growth = pressure.since.saturating_add(pressure.pending);
-        Some(Outlook { policy, kept, before, after, room, growth })
+        let (kept, pending, before) = (pressure.overhead, pressure.pending, pressure.tokens());
+        let growth = pressure.since.saturating_add(pending);
+        Some(Outlook { policy, kept, pending, target, before, room, growth })
     }
 
     /// The tokens of the window beside the output reserve.

@@ -136,3 +136,46 @@ impl Pressure {
         self.overhead.saturating_add(self.newest).saturating_add(self.pending)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Usage;
+
+    #[test]
+    fn the_pressure_of_a_thread_has_what_came_since_the_last_count() {
+        let mut answer = Message::assistant("It is done.");
+        answer.make_mut().usage = Some(Usage::new(900, 20));
+        let mut thread = Thread::default();
+        for message in [Message::user("Do it."), answer, Message::user("And again, please.")] {
+            thread.push(message);
+        }
+        let newest = thread.tokens_of(2);
+        let (reported, all) = (Some(920), thread.size().tokens);
+        let expected =
+            Pressure { reported, since: newest, thread: all, newest, ..Pressure::default() };
+        assert_eq!(Pressure::of(&thread), expected);
+    }
+
+    #[test]
+    fn a_ratio_scales_every_estimate_and_nothing_that_was_counted() {
+        let mut ratio = Calibrated::default();
+        ratio.learn(1_000, 2_000);
+        let window = Some(ContextWindow::new(50_000));
+        let counted = Pressure { window, reported: Some(900), output: 70, ..Pressure::default() };
+        let (since, thread, overhead) = (1_000, 2_000, 3_000);
+        let estimated =
+            Pressure { since, thread, overhead, pending: 4_000, newest: 5_000, ..counted };
+        let up = |tokens| ratio.scale_up(tokens);
+        assert!(up(1_000) > 1_000);
+        let expected = Pressure {
+            since: up(since),
+            thread: up(thread),
+            overhead: up(overhead),
+            pending: up(4_000),
+            newest: up(5_000),
+            ..counted
+        };
+        assert_eq!(estimated.calibrated(&ratio), expected);
+    }
+}

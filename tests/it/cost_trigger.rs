@@ -21,7 +21,7 @@ fn policy() -> AutoPolicy {
         cache_block: 1,
     };
     AutoPolicy {
-        cost: Some(prices.into()),
+        cost: Some(CostPolicy { summary_tokens: 0, ..prices.into() }),
         unknown_usage: UnknownUsage::Estimate,
         ..AutoPolicy::default()
     }
@@ -38,10 +38,17 @@ fn pressure(thread: u64, since: u64) -> Pressure {
     Pressure { window, thread, since, newest: 100, ..Pressure::default() }
 }
 
+/// A compactor whose last compaction left 100,000 tokens.
+fn compacted(policy: AutoPolicy) -> AutoCompactor {
+    let mut auto = AutoCompactor::new(policy).unwrap();
+    auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Threshold });
+    assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(pressure(100_000, 0))), None);
+    auto
+}
+
 /// Whether the second of two requests is compacted for, so many milliseconds after the first.
 fn fires(policy: AutoPolicy, second: Pressure, after: u64) -> bool {
-    let mut auto = AutoCompactor::new(policy).unwrap();
-    assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(pressure(1_000, 0))), None);
+    let mut auto = compacted(policy);
     let output = auto.handle(Timestamp(after), Input::BeforeSend(second));
     matches!(output, Some(Output::Compact { reason: CompactionReason::Threshold, .. }))
 }
@@ -50,7 +57,7 @@ fn fires(policy: AutoPolicy, second: Pressure, after: u64) -> bool {
 fn a_cold_cache_lets_it_fire_before_the_threshold_if_much_is_saved() {
     assert!(fires(policy(), pressure(140_000, 0), LIFE));
     assert!(!fires(policy(), pressure(140_000, 0), LIFE - 1), "the cache is warm");
-    assert!(!fires(policy(), pressure(120_000, 0), LIFE), "a sixth would be saved");
+    assert!(!fires(policy(), pressure(114_000, 0), LIFE), "less than an eighth would be saved");
     let without = AutoPolicy { cost: None, ..policy() };
     assert!(!fires(without, pressure(140_000, 0), LIFE), "nobody named prices");
 }
@@ -76,13 +83,42 @@ fn it_waits_for_the_end_if_that_is_near_and_fits() {
 #[test]
 fn it_fires_once_the_requests_have_paid_for_it() {
     // Each request reads 20,000 tokens too many: 6,000 millionths. Writing 100,000 tokens anew
-    // costs 375,000 - 36,000 millionths.
-    let mut auto = AutoCompactor::new(policy()).unwrap();
+    // costs 375,000 - 36,000 millionths, and a quarter more is waited for.
+    let mut auto = compacted(policy());
     let mut fired = (0..200).map(|second| {
         let input = Input::BeforeContinue(pressure(120_000, 0));
         auto.handle(Timestamp(second), input).is_some()
     });
-    assert_eq!(fired.position(|fired| fired), Some(57));
+    assert_eq!(fired.position(|fired| fired), Some(71));
     let input = Input::Compacted { reason: CompactionReason::Threshold };
     assert_eq!(auto.handle(Timestamp(300), input), None);
+}
+
+#[test]
+fn a_summary_that_a_model_writes_is_waited_for_too() {
+    let mut auto = compacted(with(&|cost| cost.summary_tokens = 2_000));
+    let mut fired = (0..200).map(|second| {
+        let input = Input::BeforeContinue(pressure(120_000, 0));
+        auto.handle(Timestamp(second), input).is_some()
+    });
+    // Besides what is written anew, 36,000 for reading 120,000 tokens and 30,000 for the summary.
+    assert_eq!(fired.position(|fired| fired), Some(85));
+}
+
+#[test]
+fn it_goes_by_what_the_last_compaction_left() {
+    // 40,000 tokens are left of a target of 100,000, so the same requests pay for more.
+    let requests = |left: u64| {
+        let mut auto = AutoCompactor::new(policy()).unwrap();
+        auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Threshold });
+        auto.handle(Timestamp(0), Input::BeforeSend(pressure(left, 0)));
+        let mut fired = (0..200).map(|second| {
+            let input = Input::BeforeContinue(pressure(120_000, 0));
+            auto.handle(Timestamp(second), input).is_some()
+        });
+        fired.position(|fired| fired)
+    };
+    // 24,000 a request against 150,000 - 36,000 and a quarter.
+    assert_eq!(requests(40_000), Some(6));
+    assert_eq!(requests(100_000), Some(71));
 }

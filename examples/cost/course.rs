@@ -1,0 +1,103 @@
+//! A thread as it comes about: what arrives before each request, when, and the answer.
+
+use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
+use threadfold::{
+    Message, Role,
+    message::Timestamp,
+    retention::{AuditOptions, Facts},
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+/// How often retention is measured in a course.
+const MEASURED: usize = 6;
+
+/// The share of a user's texts that come after the user was away for longer than a cache lives.
+const AWAY: u64 = 4;
+
+const SECOND: u64 = 1_000;
+
+/// A thread, request by request.
+pub(crate) struct Course {
+    pub(crate) name: String,
+    pub(crate) steps: Vec<Step>,
+    /// The window of the model, in tokens.
+    pub(crate) window: u64,
+}
+
+impl Course {
+    /// The tokens of system prompt and tools, which no compaction changes.
+    pub(crate) fn overhead(&self) -> u64 {
+        self.window / 16
+    }
+}
+
+/// One request.
+pub(crate) struct Step {
+    /// The time at which it is sent.
+    pub(crate) at: Timestamp,
+    /// The messages since the last answer: what the user typed, or results.
+    pub(crate) incoming: Vec<Message>,
+    pub(crate) answer: Message,
+    /// The facts of everything up to the answer, if retention is measured here.
+    pub(crate) facts: Option<Facts>,
+}
+
+impl Course {
+    /// Returns the course of a thread. The thread holds no times, so they are drawn: 5 to 25 seconds
+    /// for a round of tools, 20 seconds to 4 minutes for the user, and one time in four 6 minutes to
+    /// 2 hours.
+    pub(crate) fn of(name: String, messages: &[Message], window: u64, seed: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut below = |end: u64| (random.next_u64() >> 16) % end;
+        let answers = messages.iter().filter(|message| message.role == Role::Assistant).count();
+        let every = answers.div_ceil(MEASURED).max(1);
+        let mut facts = Facts::new(AuditOptions::default());
+        let (mut now, mut incoming, mut steps) = (0, Vec::new(), Vec::new());
+        for message in messages {
+            facts.read(message);
+            let mut message = message.clone();
+            // Numbers of another run.
+            message.make_mut().usage = None;
+            if message.role != Role::Assistant || incoming.is_empty() {
+                incoming.push(message);
+                continue;
+            }
+            let is_typed = incoming.iter().any(Message::is_typed);
+            now += match (is_typed, below(AWAY)) {
+                (false, _) => (5 + below(20)) * SECOND,
+                (true, 0) => (360 + below(6_840)) * SECOND,
+                (true, _) => (20 + below(220)) * SECOND,
+            };
+            let is_measured = (steps.len() + 1) % every == 0;
+            steps.push(Step {
+                at: Timestamp(now),
+                incoming: std::mem::take(&mut incoming),
+                answer: message,
+                facts: is_measured.then(|| facts.clone()),
+            });
+        }
+        Self { name, steps, window }
+    }
+
+    /// Returns the course of a thread in a window of a third of it.
+    pub(crate) fn overflowing(name: String, messages: &[Message]) -> Self {
+        let tokens = ByteEstimate::TRIGGER.messages(messages);
+        Self::of(name, messages, tokens / 3, tokens)
+    }
+
+    /// The tokens of all messages.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.steps.iter().map(|step| step.incoming_tokens() + step.output()).sum()
+    }
+}
+
+impl Step {
+    pub(crate) fn incoming_tokens(&self) -> u64 {
+        ByteEstimate::TRIGGER.messages(&self.incoming)
+    }
+
+    /// The tokens of the answer.
+    pub(crate) fn output(&self) -> u64 {
+        ByteEstimate::TRIGGER.message(&self.answer)
+    }
+}

@@ -1,0 +1,215 @@
+//! A course under a policy: every request is sent, after the compactions that the policy asks for.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, ContextWindow, Message, ModelAgent, ProviderThread, TokenCounter,
+    auto::{AutoCompactor, Input, Output, Pressure, Target},
+    compact::{Micros, Prices},
+    drive::{self, Conversation, Models},
+    log::{Event, EventLog},
+    message::{CompactionReason, InvalidValue, Timestamp},
+    retention::{FactClass, Recall, Retention, RetentionPolicy},
+    store::Journal,
+    strategy::Brief,
+    testing::ScriptedModel,
+    tokens::ByteEstimate,
+};
+
+use super::{
+    course::{Course, Step},
+    policy::{Policy, strategy},
+    provider::Provider,
+};
+
+/// What came of a course.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) billed: threadfold::Usage,
+    pub(crate) money: Micros,
+    pub(crate) compactions: u64,
+    /// The weights of all facts and of those that stand, summed over the moments of measurement.
+    pub(crate) facts: Kept,
+    /// The same of what the user demanded, and of paths.
+    pub(crate) constraints: Kept,
+    pub(crate) paths: Kept,
+    /// What was left before each request before which the trigger compacted, with its index.
+    pub(crate) left: Vec<(usize, Left)>,
+    /// Whether a request was larger than the window.
+    pub(crate) is_too_long: bool,
+}
+
+/// What a compaction leaves of a thread, in tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) tokens: u64,
+    /// Those of them before the first edit.
+    pub(crate) kept: u64,
+}
+
+/// How much weight there was, and how much was kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) weight: u64,
+    pub(crate) kept: u64,
+}
+
+/// A thread during a course.
+struct Replay<'a> {
+    policy: &'a Policy,
+    prices: Prices,
+    course: &'a Course,
+    agent: ModelAgent,
+    journal: Journal,
+    auto: AutoCompactor,
+    outcome: Outcome,
+}
+
+/// Sends the requests of a course under a policy, and returns what that costs and keeps.
+///
+/// # Errors
+///
+/// A text, if the library refuses what is a legal course.
+pub(crate) fn replay(course: &Course, policy: &Policy, prices: Prices) -> Result<Outcome, String> {
+    let mut replay = Replay::new(course, policy, prices)?;
+    let mut provider = Provider::new(prices, course.overhead());
+    for (index, step) in course.steps.iter().enumerate() {
+        for message in &step.incoming {
+            replay.append(step.at, message)?;
+        }
+        replay.make_room(index, step)?;
+        provider.ask(step.at, replay.agent.messages(), step.output());
+        replay.outcome.is_too_long |= replay.pressure().tokens() > course.window;
+        replay.append(step.at, &step.answer)?;
+        if let Some(facts) = &step.facts {
+            replay.outcome.measure(&facts.audit(replay.agent.messages()));
+        }
+    }
+    Ok(Outcome { billed: provider.billed, money: provider.money, ..replay.outcome })
+}
+
+/// Returns the tokens that the strategy leaves of the thread before each request, if it compacts
+/// before every one.
+///
+/// # Errors
+///
+/// As [`replay`].
+pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<Vec<u64>, String> {
+    let mut replay = Replay::new(course, policy, prices)?;
+    let target = replay.auto.policy().target;
+    let mut sizes = Vec::new();
+    for step in &course.steps {
+        for message in &step.incoming {
+            replay.append(step.at, message)?;
+        }
+        let Target::Fraction(share) = target else { return Err("a share is wanted".to_owned()) };
+        let target = (course.window as f64 * share) as u64;
+        // Often there is too little to do, and all is left.
+        let _ = replay.compact(&strategy(), replay.brief(step, Some(target)));
+        sizes.push(replay.agent.thread().size().tokens);
+        replay.append(step.at, &step.answer)?;
+    }
+    Ok(sizes)
+}
+
+impl<'a> Replay<'a> {
+    fn new(course: &'a Course, policy: &'a Policy, prices: Prices) -> Result<Self, String> {
+        let id = "cost".parse().map_err(|error: InvalidValue| error.to_string())?;
+        Ok(Self {
+            policy,
+            prices,
+            course,
+            agent: ModelAgent::new(Arc::new(ScriptedModel::default())),
+            journal: Journal::new(EventLog::new(id)),
+            auto: AutoCompactor::new(policy.auto).map_err(|error| error.to_string())?,
+            outcome: Outcome::default(),
+        })
+    }
+
+    /// What an automatic compaction asks of the strategy.
+    fn brief(&self, step: &Step, target: Option<u64>) -> Brief {
+        // As much as there is room for, under every policy.
+        let retention = Some(RetentionPolicy { wanted: 100, ..RetentionPolicy::default() });
+        let reason = CompactionReason::Threshold;
+        Brief { reason, target, retention, now: step.at, ..Brief::default() }
+    }
+
+    fn append(&mut self, at: Timestamp, message: &Message) -> Result<(), String> {
+        let event = Event::MessageAppended(message.clone());
+        self.journal.append(at, event).map_err(|error| error.to_string())?;
+        self.agent.push(message.clone());
+        Ok(())
+    }
+
+    /// The habit of the policy, then as often as the automatic compaction asks.
+    fn make_room(&mut self, index: usize, step: &Step) -> Result<(), String> {
+        let is_typed = step.incoming.iter().any(Message::is_typed);
+        if let Some(habit) = &self.policy.habit
+            && (habit.each_request || is_typed)
+        {
+            let strategy = Arc::clone(&habit.strategy);
+            // Often there is nothing to do.
+            let _ = self.compact(strategy.as_ref(), Brief { now: step.at, ..Brief::default() });
+        }
+        loop {
+            let output = self.auto.handle(step.at, Input::BeforeContinue(self.pressure()));
+            let Some(Output::Compact { reason, target, .. }) = output else { return Ok(()) };
+            let before = self.agent.messages().clone();
+            let done = self.compact(&strategy(), self.brief(step, target));
+            if done {
+                self.outcome.left.push((index, self.left(&before)));
+            }
+            let input = if done { Input::Compacted { reason } } else { Input::Failed { reason } };
+            self.auto.handle(step.at, input);
+        }
+    }
+
+    /// What is left of the messages before.
+    fn left(&self, before: &[Message]) -> Left {
+        let after = self.agent.messages();
+        let same = before.iter().zip(after.iter()).take_while(|(one, other)| one == other).count();
+        let kept = ByteEstimate::TRIGGER.messages(after.get(..same).unwrap_or_default());
+        Left { tokens: self.agent.thread().size().tokens, kept }
+    }
+
+    /// Whether the thread was compacted.
+    fn compact(&mut self, strategy: &dyn CompactionStrategy, brief: Brief) -> bool {
+        let mut conversation = Conversation::new(&mut self.agent, &mut self.journal)
+            .with_window(Some(ContextWindow::new(self.course.window)))
+            .with_prices(Some(self.prices));
+        let models = Models::default();
+        let watch = &mut |_: drive::DriveEvent<'_>| {};
+        let done = drive::compact(&mut conversation, strategy, &brief, models, watch);
+        let is_done = block_on(done).is_ok();
+        self.outcome.compactions += u64::from(is_done);
+        is_done
+    }
+
+    fn pressure(&self) -> Pressure {
+        let thread = self.agent.thread();
+        let typed = thread.messages().iter().rev().find(|message| message.is_typed());
+        Pressure {
+            window: Some(ContextWindow::new(self.course.window)),
+            thread: thread.size().tokens,
+            overhead: self.course.overhead(),
+            newest: typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message)),
+            ..Pressure::default()
+        }
+    }
+}
+
+impl Outcome {
+    fn measure(&mut self, retention: &Retention) {
+        self.facts.add(retention.overall);
+        self.constraints.add(retention.of(FactClass::Constraint));
+        self.paths.add(retention.of(FactClass::Path));
+    }
+}
+
+impl Kept {
+    fn add(&mut self, recall: Recall) {
+        self.weight += recall.weight;
+        self.kept += recall.kept_weight;
+    }
+}
