@@ -114,7 +114,7 @@ impl<'a> Conversation<'a> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
-            .with_subjects(&|call| self.tools.host_tool(&call.name)?.subject(call))
+            .with_subjects(&|call| self.tools.subject(call))
             .with_context(self.system.clone(), self.tools.specs().clone())
             .with_window(self.window);
         match self.journal.redactor() {

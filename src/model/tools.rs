@@ -1,7 +1,7 @@
 //! The tools that a request offers to the model.
 
 use std::{
-    panic::{AssertUnwindSafe, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
 };
 
@@ -64,6 +64,12 @@ impl Tools {
         self.host.get(index)
     }
 
+    /// What a call is about, if its tool knows. A tool that panics knows nothing.
+    pub(crate) fn subject(&self, call: &ToolUse) -> Option<Text> {
+        let tool = self.host_tool(&call.name)?;
+        catch_unwind(AssertUnwindSafe(|| tool.subject(call))).ok().flatten()
+    }
+
     /// Calls a tool of the host. A tool that fails, panics or does not exist, and input that is not
     /// JSON, give an error result. If `unwinds`, a panic goes on to the caller instead.
     pub(crate) async fn call(
@@ -91,5 +97,43 @@ impl Tools {
                 ToolOutput::error(format!("The tool panicked: {}.", panic_message(&*panic)))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::{message::Json, model::ToolFailure};
+
+    /// Knows what its calls are about, but for those of an odd number.
+    #[derive(Debug)]
+    struct Picky;
+
+    #[async_trait]
+    impl Tool for Picky {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::new("pick", "Picks.", serde_json::json!({}))
+        }
+
+        fn subject(&self, call: &ToolUse) -> Option<Text> {
+            assert_ne!(call.id.as_str(), "odd", "it does not like this call");
+            Some(call.id.clone())
+        }
+
+        async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+            Ok(ToolOutput::default())
+        }
+    }
+
+    #[test]
+    fn a_tool_that_panics_knows_no_subject() {
+        let tools = Tools::new(vec![Arc::new(Picky)], &[]).unwrap();
+        let subject =
+            |id: &str, name: &str| tools.subject(&ToolUse::new(id, name, Json::default()));
+        assert_eq!(subject("even", "pick"), Some("even".into()));
+        assert_eq!(subject("odd", "pick"), None);
+        assert_eq!(subject("even", "other"), None);
     }
 }

@@ -156,9 +156,7 @@ impl Session {
     /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range takes what the
     ///   user typed last.
     pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<Done, SessionError> {
-        let compaction = Some(self.next_compaction());
-        let options = CompactOptions { compaction, ..CompactOptions::default() };
-        let plan = self.agent.thread().plan(replacements, &options)?;
+        let plan = self.agent.thread().plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
     }

@@ -1,7 +1,10 @@
 //! Shortens a text to a token limit by omitting its middle.
 
+use std::collections::HashSet;
+
 use crate::{
     message::{ContentBlock, TextBlock, ToolResult},
+    prose::sentences,
     tokens::TokenCounter,
 };
 
@@ -65,6 +68,41 @@ pub(crate) fn clip_result(
     Some(ToolResult { content, ..result.clone() })
 }
 
+/// Returns the text without sentences of some length that a section of it states again, outside of
+/// fences: a model that repeats itself takes the room of what it left out.
+pub(super) fn without_repeats(text: &str) -> String {
+    const SHORT: usize = 20;
+    let (mut seen, mut fenced, mut kept) = (HashSet::new(), false, String::new());
+    for line in text.split_inclusive('\n') {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        if fenced || is_fence {
+            kept.push_str(line);
+            continue;
+        }
+        if line.starts_with('#') {
+            seen.clear();
+        }
+        let all: Vec<&str> = sentences(line).collect();
+        let new = all.iter().copied().filter(|one| {
+            one.len() < SHORT || seen.insert(one.trim_start_matches(|c: char| !c.is_alphanumeric()))
+        });
+        let new: Vec<&str> = new.collect();
+        if new.len() == all.len() {
+            kept.push_str(line);
+        } else if !new.is_empty() {
+            // The mark of a list item goes with its first sentence.
+            let begins = |c: char| {
+                if new.first() == all.first() { !c.is_whitespace() } else { c.is_alphanumeric() }
+            };
+            kept.push_str(line.get(..line.find(begins).unwrap_or_default()).unwrap_or_default());
+            kept.push_str(&new.join(" "));
+            kept.push_str(if line.ends_with('\n') { "\n" } else { "" });
+        }
+    }
+    kept
+}
+
 /// The last character border at or before an offset.
 fn border_before(text: &str, offset: usize) -> usize {
     let mut border = offset.min(text.len());
@@ -80,6 +118,19 @@ mod tests {
     use crate::tokens::ByteEstimate;
 
     const COUNTER: ByteEstimate = ByteEstimate::CHUNK;
+
+    #[test]
+    fn what_a_text_states_again_goes() {
+        let text = "# Done\n\nI read the long file. I read the long file. Fine.\n- Fine. I read the \
+                    long file. I wrote the other one.\n- I read the long file. Now it is done.\n\
+                    ```\nI read the long file.\n```\nI read the long file.\n";
+        let expected = "# Done\n\nI read the long file. Fine.\n- Fine. I wrote the other one.\n- Now it \
+                        is done.\n```\nI read the long file.\n```\n";
+        assert_eq!(without_repeats(text), expected);
+        let sections = "# Done\n- I read the long file.\n# Read\n- I read the long file.\n";
+        assert_eq!(without_repeats(sections), sections);
+        assert_eq!(without_repeats(expected), expected);
+    }
 
     #[test]
     fn a_long_text_loses_its_middle_between_characters() {

@@ -168,3 +168,42 @@ impl NetAttempt {
         Err(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::Message,
+        strategy::{Rejection, attempt},
+    };
+
+    /// A strategy that always fails.
+    #[derive(Debug)]
+    struct Fails;
+
+    impl CompactionStrategy for Fails {
+        fn name(&self) -> &str {
+            "fails"
+        }
+
+        fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+            attempt::propose(Err::<crate::compact::Plan, _>(StrategyError::NeedsModel))
+        }
+    }
+
+    #[test]
+    fn the_fallback_keeps_to_the_limit_where_the_target_cannot_be_reached() -> Result<(), Rejection>
+    {
+        let talk = Message::assistant("And on it went through the night. ".repeat(300));
+        let newest = Message::user("word ".repeat(600));
+        let thread = Snapshot::new(vec![Message::user("Go on."), talk, newest]);
+        let (target, limit) = (500, 2_000);
+        let reason = CompactionReason::Overflow;
+        let brief = Brief { target: Some(target), reason, ..Brief::default() };
+        let attempt = Net::new(Arc::new(Fails), Some(limit)).begin(&thread, &brief);
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let tokens = thread.tokens_after(&proposal.plan)?;
+        assert!((target..=limit).contains(&tokens), "{tokens}");
+        Ok(())
+    }
+}

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 
 use super::{
     brief::Brief,
-    clip::{ASIDE_TOKENS, clip},
+    clip::{ASIDE_TOKENS, clip, without_repeats},
     contract::Proposal,
+    digest,
     snapshot::Snapshot,
     typed::Typed,
 };
 use crate::{
     ledger::{self, Rule},
-    message::{ContentBlock, ContextWindow, Message, Role, Summary, Text},
+    message::{ContentBlock, ContextWindow, Message, Role, Text},
     prose::without_typed,
     retention::{RetentionPolicy, key},
 };
@@ -42,10 +43,7 @@ impl Snapshot {
         brief: &Brief,
     ) -> (Proposal, Text, Vec<&str>) {
         let counter = self.counter();
-        // A list that a model wrote under our titles is not ours, whether there are rules or not.
-        let own = without_typed(&ledger::without_titled(&summary));
-        // A line that the user's later words replaced would mislead.
-        let own = self.statements().without_replaced(&own);
+        let own = self.own_text(&summary);
         if self.rules().rules().next().is_none() && own.len() == summary.len() {
             return (proposal, summary, Vec::new());
         }
@@ -95,6 +93,15 @@ impl Snapshot {
         (proposal, summary, Vec::new())
     }
 
+    /// Returns a summary without what it should not state.
+    fn own_text(&self, summary: &str) -> String {
+        // A list that a model wrote under our titles is not ours, whether there are rules or not.
+        let own = without_typed(&ledger::without_titled(summary));
+        // A line that the user's later words replaced would mislead.
+        let own = self.statements().without_replaced(&own);
+        if digest::is_digest(&own) { own } else { without_repeats(&own) }
+    }
+
     /// The list of the user's words, for a summary that has nothing else.
     fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
         let statements = self.statements();
@@ -123,34 +130,17 @@ impl Snapshot {
         rules.iter().copied().filter(|rule| stated.contains(&key(rule))).collect()
     }
 
-    /// Adds the active rules as a summary of their own if a plan without a summary removes some of
-    /// them and the result is acceptable.
-    pub(super) fn insert_rules(
-        &self,
-        proposal: Proposal,
-        after: &[Message],
-        brief: &Brief,
-    ) -> Proposal {
+    /// Returns the active rules as a list if a plan removes some of them; empty if it removes none.
+    pub(super) fn removed_rules(&self, after: &[Message], brief: &Brief) -> String {
         let (before, left) = (texts(self.messages()), texts(after));
         let contains = |texts: &[String], rule: &str| texts.iter().any(|text| text.contains(rule));
         let mut rules = self.rules().active().map(|rule| &*rule.text);
         if !rules.any(|rule| contains(&before, rule) && !contains(&left, rule)) {
-            return proposal;
+            return String::new();
         }
         let unstated = unstated(self.rules().active(), after, self.system());
-        let room = self.room(after, brief).saturating_sub(self.stamp_tokens());
-        let room = room.min(RULES_TOKENS);
-        let list = ledger::titled(&unstated, self.rules().left_out(), room, self.counter());
-        if list.is_empty() {
-            return proposal;
-        }
-        let summary = Summary { compaction: brief.compaction, ..Summary::new(list) };
-        let message = Message::summary(Role::User, summary);
-        let plan = proposal.plan.clone().with_message_in_gap(message);
-        match plan.map(|plan| self.stamped(plan, brief)) {
-            Some(plan) if self.accept(&plan, brief).is_ok() => Proposal { plan, ..proposal },
-            Some(_) | None => proposal,
-        }
+        let room = self.room(after, brief).saturating_sub(self.stamp_tokens()).min(RULES_TOKENS);
+        ledger::titled(&unstated, self.rules().left_out(), room, self.counter())
     }
 
     /// Rules that the summary need not repeat: revoked ones, and those in the system prompt.

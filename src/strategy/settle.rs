@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use super::{
     brief::Brief,
+    clip::clip,
     contract::Proposal,
     digest, rules,
     snapshot::{Rejection, Snapshot},
     typed::Typed,
 };
 use crate::{
-    compact::Plan,
-    message::{ContentBlock, Message, Summary, Text},
+    compact::{Plan, legality},
+    message::{ContentBlock, Message, Role, Summary, Text},
     prose::without_typed,
     retention::{Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, enrich_with, invented},
 };
+
+/// Summaries with fewer tokens are not shortened for facts.
+const SHORT_TOKENS: u64 = 100;
 
 /// An accepted proposal.
 #[derive(Clone, Debug)]
@@ -39,14 +43,17 @@ impl Snapshot {
     /// What the user typed follows, statement by statement and word for word: at first up to half
     /// of the room, then facts that are still missing, then more statements in the room that is left.
     /// A value that the user replaced is not listed. If rules and statements do not both fit, the
-    /// rules are the first of the statements, and the summary loses lines that only repeat them.
+    /// rules are the first of the statements, and the summary loses lines that only repeat them. If
+    /// facts that weigh a tenth of all would fit beside half of a long summary and do not fit beside
+    /// the whole, its middle is left out.
     ///
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
     /// new summaries get the number of the compaction, and if the thread has checkpoints, each summary inserted as a user message ends with a fresh
     /// one. Settling the result again changes neither.
     ///
-    /// A plan without a summary is audited and kept as it is, except that rules which it removes
-    /// are inserted as a summary of their own. A proposal that was audited before is not audited
+    /// A plan without a summary is audited and kept as it is, except that rules which it removes are
+    /// inserted as a summary of their own, and if it only shortens messages, the facts too, in at
+    /// most half of what the plan frees. A proposal that was audited before is not audited
     /// again.
     ///
     /// ```
@@ -87,15 +94,15 @@ impl Snapshot {
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
             Some(summary) if adds_rules => {
-                let (proposal, summary, merged) =
-                    self.append_rules(proposal, summary, &after, brief);
-                let after = self.accept(&proposal.plan, brief)?;
-                Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
+                let whole = self.completed(&proposal, summary.clone(), &after, policy, brief)?;
+                Ok(self.with_shorter(whole, &proposal, &summary, policy, brief))
             }
             Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief, &[])),
             None => {
-                let proposal =
-                    if adds_rules { self.insert_rules(proposal, &after, brief) } else { proposal };
+                let proposal = match adds_rules {
+                    true => self.with_removed(proposal, &after, policy, brief),
+                    false => proposal,
+                };
                 let after = self.accept(&proposal.plan, brief)?;
                 let retention = self.current_facts(policy).audit(&after).shortened();
                 let proposal = Proposal { retention: Some(retention), ..proposal };
@@ -139,6 +146,101 @@ impl Snapshot {
                 self.settle(proposal, &Brief { target: limit, ..brief.clone() })
             }
             settled => settled,
+        }
+    }
+
+    /// Appends the rules, what the user typed and the missing facts to the summary of a proposal.
+    fn completed(
+        &self,
+        proposal: &Proposal,
+        summary: Text,
+        after: &[Message],
+        policy: &RetentionPolicy,
+        brief: &Brief,
+    ) -> Result<Settled, Rejection> {
+        let (proposal, summary, merged) =
+            self.append_rules(proposal.clone(), summary, after, brief);
+        let after = self.accept(&proposal.plan, brief)?;
+        Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
+    }
+
+    /// Returns a settled proposal, or that with half of the summary if the facts for which there is
+    /// room then weigh much more.
+    fn with_shorter(
+        &self,
+        whole: Settled,
+        proposal: &Proposal,
+        summary: &Text,
+        policy: &RetentionPolicy,
+        brief: &Brief,
+    ) -> Settled {
+        const GAIN: u64 = 10;
+        let kept = |settled: &Settled| {
+            let retention = settled.proposal.retention.as_ref();
+            retention.map_or(100, |retention| retention.overall.weight_percent())
+        };
+        let tokens = self.counter().text(summary);
+        let lacks = kept(&whole).saturating_add(GAIN) <= policy.wanted;
+        if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
+            return whole;
+        }
+        let half: Text = clip(summary, tokens / 2, self.counter()).into();
+        let plan = proposal.plan.clone().with_last_summary(half.clone());
+        let proposal = Proposal { plan, ..proposal.clone() };
+        let after = self.accept(&proposal.plan, brief);
+        let shorter =
+            after.and_then(|after| self.completed(&proposal, half, &after, policy, brief));
+        let gains = |shorter: &Settled| kept(shorter) >= kept(&whole).saturating_add(GAIN);
+        shorter.ok().filter(gains).unwrap_or(whole)
+    }
+
+    /// Adds the rules that a plan without a summary removes as a summary of their own and, if it only
+    /// shortens messages, the facts, in at most half of what it frees. A plan that drops messages means
+    /// to forget what else they state. The proposal stays as it is if nothing is acceptable.
+    fn with_removed(
+        &self,
+        proposal: Proposal,
+        after: &[Message],
+        policy: &RetentionPolicy,
+        brief: &Brief,
+    ) -> Proposal {
+        let rules = self.removed_rules(after, brief);
+        let shortens = after.len() == self.messages().len();
+        let all = if shortens {
+            self.with_removed_facts(&rules, after, policy, brief)
+        } else {
+            "".into()
+        };
+        let cuts = legality::cut_points(self.messages());
+        let listing = |text: &str| {
+            let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
+            let message = Message::summary(Role::User, summary);
+            let plan = proposal.plan.clone().with_message_before(&cuts, message)?;
+            let plan = self.stamped(plan, brief);
+            self.accept(&plan, brief).is_ok().then_some(plan)
+        };
+        let texts = [all.trim_start(), rules.as_str()];
+        let plan = texts.into_iter().filter(|text| !text.is_empty()).find_map(listing);
+        plan.map(|plan| Proposal { plan, ..proposal.clone() }).unwrap_or(proposal)
+    }
+
+    /// Returns a list of rules with the facts that are missing beside it.
+    fn with_removed_facts(
+        &self,
+        rules: &str,
+        after: &[Message],
+        policy: &RetentionPolicy,
+        brief: &Brief,
+    ) -> Text {
+        let counter = self.counter();
+        let freed = counter.messages(self.messages()).saturating_sub(counter.messages(after));
+        let beside = self.stamp_tokens().saturating_add(counter.text(rules));
+        let room = self.room(after, brief).saturating_sub(beside).min(freed / 2);
+        let addendum_tokens = room.min(policy.addendum_tokens);
+        let policy = RetentionPolicy { addendum_tokens, ..policy.clone() };
+        match enrich(rules, &self.current_facts(&policy), after, &policy, counter) {
+            Enriched::WithAddendum { text, .. } | Enriched::TooLittle { text, .. } => text,
+            Enriched::Enough { .. } => rules.into(),
         }
     }
 
@@ -281,7 +383,10 @@ mod tests {
     use super::*;
     use crate::{
         compact::{Insert, Splice},
-        message::{CompactionId, Role, Thinking},
+        ledger::Ledger,
+        message::{CompactionId, Json, Thinking, ToolResult, ToolUse},
+        retention::AuditOptions,
+        tokens::{ByteEstimate, TokenCounter},
     };
 
     #[test]
@@ -338,5 +443,83 @@ mod tests {
         assert_eq!(read.after(&thread).unwrap(), plan.after(&thread).unwrap());
         let again = snapshot.settle(settled.proposal, &Brief::default()).unwrap();
         assert_eq!(again.proposal.plan, plan);
+    }
+
+    fn stated(settled: &Settled) -> String {
+        last_summary(&settled.proposal.plan).map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// A prompt, a call whose result names a file among much else, and a prompt.
+    fn with_result() -> Vec<Message> {
+        let call = ToolUse::new("t1", "read", Json::default());
+        let text = format!("see src/lexer.rs:12\n{}", "and so on, line after line\n".repeat(200));
+        let result = ToolResult::new("t1", vec![ContentBlock::text(text)]);
+        vec![
+            Message::user("Never touch the parser. Look."),
+            Message::new(Role::Assistant, vec![call.into()]),
+            Message::new(Role::User, vec![result.into()]),
+            Message::assistant("I looked."),
+            Message::user("Go on."),
+        ]
+    }
+
+    #[test]
+    fn facts_are_listed_after_a_plan_that_shortens_messages_and_rules_after_any() {
+        let thread = with_result();
+        let mut rules = Ledger::default();
+        thread.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
+        let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
+        let audit = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
+        let policy = RetentionPolicy { audit, ..RetentionPolicy::default() };
+        let brief = Brief { retention: Some(policy.clone()), ..Brief::default() };
+        let short = ToolResult::new("t1", vec![ContentBlock::text("cut")]);
+        let message = Message::new(Role::User, vec![short.into()]);
+        let shorter = vec![Splice { at: 2..3, insert: vec![Insert::Message { message }] }];
+        let settled = |splices: &[Splice], brief: &Brief| {
+            let plan = Plan::from_splices(thread.len(), splices.to_vec());
+            snapshot.settle(Proposal::new(plan), brief).unwrap()
+        };
+        let listed = settled(&shorter, &brief);
+        assert!(stated(&listed).contains("- src/lexer.rs"), "{listed:?}");
+        let after = listed.proposal.plan.after(&thread).unwrap();
+        assert!(after[1].is_summary() && legality::violations(&after).is_empty(), "{after:?}");
+        let none = RetentionPolicy { addendum_tokens: 0, ..policy };
+        let none = Brief { retention: Some(none), ..Brief::default() };
+        assert_eq!(stated(&settled(&shorter, &none)), "");
+        let dropped = settled(&[Splice { at: 0..4, insert: Vec::new() }], &brief);
+        let text = stated(&dropped);
+        assert!(text.contains("- Never touch the parser.") && !text.contains("lexer"), "{text}");
+    }
+
+    #[test]
+    fn half_of_a_long_summary_gives_way_to_facts() {
+        let paths: String =
+            (0..20).map(|n| format!("Read src/part_{n}.rs and go on.\n\n")).collect();
+        let thread =
+            vec![Message::user(paths), Message::assistant("Yes."), Message::user("Go on.")];
+        let talk: String =
+            (0..30).map(|n| format!("Thing {n} was looked at for a while. ")).collect();
+        let plan = Plan::summarise(&thread, 0..2, talk.as_str()).unwrap();
+        let counter = ByteEstimate::TRIGGER;
+        let target = counter.messages(&plan.after(&thread).unwrap()) + 20;
+        let filler = Message::assistant("Well, well. ".repeat(2_000));
+        let thread = [thread, vec![filler]].concat();
+        let plan = Plan::summarise(&thread, 0..2, talk.as_str()).unwrap();
+        let plan = Plan::from_splices(
+            thread.len(),
+            [plan.splices(), &[Splice { at: 3..4, insert: Vec::new() }]].concat(),
+        );
+        let brief = |wanted| {
+            let policy = RetentionPolicy { wanted, ..RetentionPolicy::default() };
+            Brief { target: Some(target), retention: Some(policy), ..Brief::default() }
+        };
+        let snapshot = Snapshot::new(thread);
+        let kept = |wanted: u64| {
+            let settled = snapshot.settle(Proposal::new(plan.clone()), &brief(wanted)).unwrap();
+            let retention = settled.proposal.retention.clone().unwrap();
+            (stated(&settled).contains("bytes omitted"), retention.overall.weight_percent())
+        };
+        let (whole, half) = (kept(0), kept(90));
+        assert!(!whole.0 && half.0 && half.1 >= whole.1 + 10, "{whole:?} {half:?}");
     }
 }

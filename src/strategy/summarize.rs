@@ -29,9 +29,6 @@ use crate::{
     render::{RenderOptions, render},
 };
 
-/// Removing fewer tokens than this does not pay for a model call.
-const MIN_TOKENS: u64 = 100;
-
 const PROMPT: &str = include_str!("prompts/summarize.md");
 
 /// The system prompt for a model that reads the old part as text.
@@ -168,7 +165,8 @@ impl Summarize {
         let mut candidates = Vec::with_capacity(all.len());
         let mut worthless = None;
         for candidate in all {
-            match tail::check_worth(thread, brief, candidate.cut, &candidate.typed, MIN_TOKENS) {
+            let Candidate { cut, typed, .. } = &candidate;
+            match tail::check_worth(thread, brief, *cut, typed, tail::MIN_TOKENS) {
                 Ok(()) => candidates.push(candidate),
                 Err(error) => worthless = worthless.or(Some(error)),
             }

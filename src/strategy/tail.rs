@@ -9,9 +9,12 @@ use std::ops::Range;
 use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, typed::Typed};
 use crate::{
     compact::{CompactOptions, Edit, Plan, Position, TrimOptions, legality, trim, trim_after},
-    message::{CompactionReason, ContentBlock, Message, Role, Summary},
+    message::{ContentBlock, Message, Role, Summary},
     retention::RetentionPolicy,
 };
+
+/// Removing no more tokens than this is not worth a summary.
+pub(super) const MIN_TOKENS: u64 = 100;
 
 /// One choice of what stays of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +47,8 @@ pub(super) struct TailRequest {
 
 /// Returns the candidates from the requested one down to the smallest, at least one.
 ///
-/// If the thread is over its target they are: the tail that the target has room for, always with
-/// the last turn, which keeps more when trimmed than when summarised; then fewer user messages;
+/// If the thread is over its target they are: the tail that the target has room for, with the last
+/// turn if that can be trimmed, which keeps more than a summary of it; then fewer user messages;
 /// then harder and harder trimmed tool results; then a tail without the last turn, plain and
 /// trimmed; then only what no cut can remove, plain and trimmed; and, if a next prompt follows,
 /// that without the user's earlier messages.
@@ -65,18 +68,30 @@ pub(super) fn candidates(
     };
     let typed_need = typed_need(snapshot, brief).saturating_sub(brief.reserve()).min(target / 2);
     let reserved = request.reserved.saturating_add(typed_need);
-    let room = target - reserved.min(target - target / 8);
+    let room = target - reserved.min(target - target / 10);
     let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
-    let shortest = cut(bare, request.messages, Some(tokens));
     let end = bare.cut_at_or_before(snapshot.messages().len());
-    let first = shortest.min(bare.cut_at_or_before(snapshot.messages().len().saturating_sub(1)));
+    let before_last = bare.cut_at_or_before(snapshot.messages().len().saturating_sub(1));
+    // Tool results can be trimmed to fit, and what was typed last stays. An answer in words goes.
+    let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
+    let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
+    let with_last = |cut: usize| if ends_in_words { cut } else { before_last.min(cut) };
+    // Earlier messages of the user are listed, so that few of them need to stay as they are.
+    let share = if typed_need > 0 { 16 } else { 4 };
+    let user_tokens = request.user_tokens.min(target / share);
+    let cuts = lengths(snapshot, brief, request).map(|length| cut(bare, length, Some(tokens)));
+    // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh one.
+    let takes = |cut: &usize| {
+        let cut = with_last(*cut);
+        let typed = typed(bare, cut, request.user_messages, user_tokens);
+        check_worth(bare, brief, cut, &typed, MIN_TOKENS).is_ok()
+    };
+    let shortest = cuts.clone().find(takes).or(cuts.min()).unwrap_or(end);
+    let first = with_last(shortest);
     let candidate = |cut, count, tokens, trim| {
         let typed = typed(snapshot, cut, count, tokens);
         Candidate { cut, typed, trim }
     };
-    // Earlier messages of the user are listed, so that few of them need to stay as they are.
-    let share = if typed_need > 0 { 16 } else { 4 };
-    let user_tokens = request.user_tokens.min(target / share);
     let mut all = vec![
         candidate(first, request.user_messages, user_tokens, None),
         candidate(first, 1, 0, None),
@@ -120,25 +135,12 @@ fn within_target(
     brief: &Brief,
     request: TailRequest,
 ) -> Result<Vec<Candidate>, StrategyError> {
-    // A repeated request must not shrink an already compacted thread further.
-    let is_fresh = !snapshot.messages().iter().any(Message::is_summary);
-    let shrinks = match brief.reason {
-        CompactionReason::Manual { .. } => request.shrinks_when_asked && is_fresh,
-        CompactionReason::Threshold
-        | CompactionReason::Overflow
-        | CompactionReason::AgentTool
-        | CompactionReason::ModelSwitch
-        | CompactionReason::Background => false,
-    };
-    let lengths = std::iter::successors(Some(request.messages), |length| {
-        (shrinks && *length > 0).then_some(*length / 2)
-    });
     // In an open tool loop the agent has not yet read the last message.
     let most =
         snapshot.messages().len() - usize::from(legality::open_loop(snapshot.messages()).is_some());
     let most = most.max(cut(bare, request.messages, request.tokens));
     let mut all = Vec::new();
-    for length in lengths {
+    for length in lengths(snapshot, brief, request) {
         let cut = cut(bare, length, request.tokens);
         if (1..=most).contains(&cut) {
             let typed = typed(snapshot, cut, request.user_messages, request.user_tokens);
@@ -153,6 +155,21 @@ fn within_target(
         ));
     }
     Ok(all)
+}
+
+/// The lengths of the tail to try: the requested one and, if the user asked for the first compaction
+/// of the thread, half of it and so on, so that something goes.
+fn lengths(
+    snapshot: &Snapshot,
+    brief: &Brief,
+    request: TailRequest,
+) -> impl Iterator<Item = usize> + Clone {
+    // A repeated request must not shrink an already compacted thread further.
+    let is_fresh = !snapshot.messages().iter().any(Message::is_summary);
+    let shrinks = request.shrinks_when_asked && brief.reason.is_manual() && is_fresh;
+    std::iter::successors(Some(request.messages), move |length| {
+        (shrinks && *length > 0).then_some(*length / 2)
+    })
 }
 
 /// Steps of trimming tool results, harder and harder.

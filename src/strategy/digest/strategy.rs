@@ -19,9 +19,6 @@ use crate::{
     },
 };
 
-/// Tokens that are in no summary yet must exceed this to be worth a digest.
-const MIN_TOKENS: u64 = 100;
-
 /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed rules.
 /// Calls no model; the same thread gives the same digest.
 ///
@@ -241,7 +238,7 @@ impl DigestJob<'_> {
             |index: usize| index < last && messages.get(index).is_some_and(Message::is_typed);
         let new = |index: usize, block: &ContentBlock| !is_marker(block) && !kept_once(index);
         match self.removed_tokens(cut, kept, new) {
-            goes if goes > MIN_TOKENS => Ok(()),
+            goes if goes > tail::MIN_TOKENS => Ok(()),
             goes => Err(nothing(format!(
                 "about {goes} tokens before the end are in no summary, too few to be worth it"
             ))),

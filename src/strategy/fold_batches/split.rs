@@ -19,9 +19,6 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// Removing fewer tokens than this does not pay for a model call.
-const MIN_TOKENS: u64 = 100;
-
 /// Messages between two neighbouring legal cuts, which are removed or kept together.
 #[derive(Debug)]
 pub(super) struct Stretch {
@@ -204,7 +201,7 @@ impl Split {
             return nothing(format!("{messages} messages could go, and none has anything to fold"));
         }
         let tokens = self.tokens();
-        if tokens <= MIN_TOKENS {
+        if tokens <= tail::MIN_TOKENS {
             return nothing(format!("about {tokens} tokens could go, too few to be worth it"));
         }
         Ok(())
