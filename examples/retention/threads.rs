@@ -26,13 +26,15 @@ pub(crate) struct Recorded {
 /// Threads with the shape of those of coding agents, and facts of our own in them: a rule in every
 /// question, a path or a command in every call, an error in every result that failed.
 pub(crate) fn generated() -> Vec<Recorded> {
-    let thread = |seed| {
-        let plain = generate::legal_thread_from(seed, 300);
-        let mut plant = Plant { seed, planted: 0 };
-        let messages = plain.iter().map(|message| plant.planted_in(message.redacted(&Plain)));
-        Recorded { name: format!("generated {seed}"), messages: messages.collect() }
-    };
-    (1..=3).map(thread).collect()
+    (1..=3).map(|seed| planted(seed, 300)).collect()
+}
+
+/// One such thread of this many messages.
+pub(crate) fn planted(seed: u64, messages: usize) -> Recorded {
+    let plain = generate::legal_thread_from(seed, messages);
+    let mut plant = Plant { seed, planted: 0 };
+    let messages = plain.iter().map(|message| plant.planted_in(message.redacted(&Plain)));
+    Recorded { name: format!("generated {seed}"), messages: messages.collect() }
 }
 
 /// The real threads in the folders of a folder, as request bodies or records of them; those that

@@ -14,7 +14,7 @@ mod host;
 pub(crate) mod hosts;
 mod kept;
 mod listener;
-mod numbers;
+pub(crate) mod numbers;
 mod replay;
 mod tally;
 mod tool;

@@ -6,15 +6,15 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A source of numbers: splitmix64. Everything in a simulation draws from one.
 #[derive(Debug)]
-pub(super) struct Numbers(AtomicU64);
+pub(crate) struct Numbers(AtomicU64);
 
 impl Numbers {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 
     /// A number below this one, which is not zero.
-    pub(super) fn below(&self, most: u64) -> u64 {
+    pub(crate) fn below(&self, most: u64) -> u64 {
         let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -6,8 +6,8 @@ use std::{env, fmt::Display, io::IsTerminal};
 
 use threadfold::{ContentBlock, Message, Role};
 
-/// Styles, if the output is a terminal and nobody asked for none.
-#[derive(Clone, Copy, Debug)]
+/// Styles, if the output is a terminal and nobody asked for none. The default has none.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     colours: bool,
 }

@@ -128,6 +128,9 @@ fn one_compaction_may_have_a_strategy_of_its_own() {
     say(&mut bench.session, "Third.").unwrap();
     let reply = say(&mut bench.session, "/compact").unwrap();
     assert!(reply.nothing_compacted.is_some(), "the strategy of the session keeps four");
+    bench.session.set_strategy(keep(2));
+    say(&mut bench.session, "/compact").unwrap();
+    assert_eq!(bench.session.messages().len(), 2);
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn a_smaller_window_is_compacted_for_and_the_agents_own_comes_back() {
 #[test]
 fn a_host_replaces_ranges_by_its_own_words() {
     let mut bench = bench(["One.", "Two."], |builder| builder);
-    say(&mut bench.session, "First.").unwrap();
+    say(&mut bench.session, "First. Never touch src/lexer.rs.").unwrap();
     say(&mut bench.session, "Second.").unwrap();
     let before = bench.session.messages().clone();
     let first = bench.session.messages()[0].content.iter().find_map(|block| match block {
@@ -195,7 +198,10 @@ fn a_host_replaces_ranges_by_its_own_words() {
     });
     let early = [Replacement::new("They began to count.").to(first.unwrap())];
     let done = block_on(bench.session.replace(&early)).unwrap();
-    assert!(bench.session.messages()[0].is_summary());
+    let ContentBlock::Summary(summary) = &bench.session.messages()[0].content[0] else { panic!() };
+    assert_eq!(summary.compaction, Some(done.id));
+    let left = serde_json::to_string(bench.session.messages()).unwrap();
+    assert!(!left.contains("lexer"), "nothing is added to the words of a host: {left}");
     let all = block_on(bench.session.replace(&[Replacement::new("All of it.")])).unwrap_err();
     assert!(matches!(all, SessionError::Compaction(_)), "what was typed last stays: {all}");
     let seen = compactions(&events(&mut bench.session, "/compact"));

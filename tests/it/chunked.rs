@@ -12,7 +12,7 @@ use futures::{executor::block_on, task::noop_waker};
 use proptest::prelude::*;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Role, Turn, Usage,
-    drive::{DriveEvent, Models, drive, propose},
+    drive::{DriveEvent, Models, advance, drive, propose},
     legality,
     message::{CompactionReason, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
@@ -47,6 +47,16 @@ fn options() -> RunOptions {
 
 fn run() -> CompactionRun {
     CompactionRun::new(&conversation(), Some(Message::user("What next?")), options()).unwrap()
+}
+
+#[test]
+fn a_step_says_whether_the_run_needs_another_one() {
+    let mut run = run();
+    for _ in 0..100 {
+        let goes_on = block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {}));
+        assert_eq!(goes_on, matches!(run.step(), RunStep::Call { .. }));
+    }
+    assert!(matches!(run.step(), RunStep::Done { .. }));
 }
 
 /// One round, which fits one chunk.

@@ -416,6 +416,56 @@ fn a_message_that_is_sent_is_the_users_and_an_answer_the_assistants() {
 }
 
 #[test]
+fn a_prompt_leaves_room_for_answers_as_long_as_the_host_says() {
+    let long = "A long story. ".repeat(300);
+    let answers = [vec![long.as_str(); 2], vec!["Well."; 9]].concat();
+    let mut bench = within(5_000, answers, |builder| builder.max_output(2_000));
+    for text in ["Tell me a story.", "Another one.", "And now?"] {
+        say(&mut bench.session, text).unwrap();
+    }
+    for request in bench.model.requests() {
+        let tokens = ByteEstimate::TRIGGER.request(&request);
+        assert!(tokens + request.max_output.unwrap() <= 5_000, "{tokens}");
+    }
+    assert!(bench.session.log().standing().count() > 0);
+}
+
+#[test]
+fn a_turn_that_goes_on_is_brought_into_the_window_first() {
+    let long = "A long story. ".repeat(900);
+    let mut bench = within(2_500, ["A summary.", "Well.", "Well."], |builder| builder);
+    let told = Message::assistant(&*long);
+    bench.begin_with(&[Message::user("Tell me."), told, Message::user("And now?")]);
+    block_on(bench.session.continue_turn().into_future()).unwrap();
+    for request in bench.model.requests() {
+        assert!(ByteEstimate::TRIGGER.request(&request) <= 2_500);
+    }
+}
+
+#[test]
+fn a_named_thread_with_a_store_is_opened_and_not_built() {
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let builder = Session::builder(agent).thread("t".parse().unwrap());
+    let error = builder.store(Arc::new(MemoryStore::default())).build().unwrap_err();
+    let expected = "t".parse().unwrap();
+    assert!(matches!(error, SessionError::NotLoaded { thread } if thread == expected));
+}
+
+#[test]
+fn a_session_counts_what_was_billed_before_and_after_it_was_asked() {
+    let answer =
+        |text: &str, usage| Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage));
+    let script = [answer("One.", Usage::new(100, 10)), answer("Two.", Usage::new(120, 20))];
+    let mut bench = bench(script, |builder| builder);
+    for (text, expected) in [("First.", (100, 10)), ("Second.", (220, 30))] {
+        say(&mut bench.session, text).unwrap();
+        for usage in [bench.session.token_usage(), bench.session.handle().token_usage()] {
+            assert_eq!((usage.total_prompt_tokens, usage.total_completion_tokens), expected);
+        }
+    }
+}
+
+#[test]
 fn a_request_asks_for_answers_as_long_as_the_host_says() {
     for tokens in [None, Some(700)] {
         let mut bench = bench(["Fine."], |builder| match tokens {

@@ -7,7 +7,7 @@ use threadfold::{
     CompactionStrategy, ContextWindow, Message, Role, StrategyRegistry,
     drive::{self, Models},
     legality,
-    message::{CompactionReason, Json, ToolResult, ToolUse},
+    message::{CompactionReason, Json, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Ladder, Snapshot, StrategyError},
     testing::ScriptedModel,
 };
@@ -114,6 +114,30 @@ fn a_person_who_asks_for_it_has_two_messages_summed_up() {
     let brief = Brief { reason: CompactionReason::Threshold, ..Brief::default() };
     let unasked = after(named("summarize").as_ref(), &thread, &brief);
     assert!(unasked.is_err_and(|error| error.is_nothing_to_compact()));
+}
+
+#[test]
+fn a_person_who_asks_twice_gets_one_compaction_even_where_trimming_alone_meets_the_target() {
+    // The reasoning makes the thread too long, and any edit removes it.
+    let mut calling = call("t1");
+    calling.make_mut().content.insert(0, Thinking::new("hm, ".repeat(3_000), None).into());
+    let answer = Message::assistant("The log has nothing of weight. ".repeat(20));
+    let prompt = Message::user("And the other one?");
+    let thread = Snapshot::new(vec![
+        Message::user("Read it."),
+        calling,
+        result("t1", 2_000),
+        answer,
+        prompt,
+    ]);
+    let brief = Brief { target: Some(1_500), ..Brief::default() };
+    for name in ["summarize", "digest", "fold-batches", "keep-recent"] {
+        let asked = after(named(name).as_ref(), &thread, &brief).unwrap();
+        assert!(count(&asked) <= 1_500, "{name}");
+        let again = after(named(name).as_ref(), &Snapshot::new(asked.clone()), &brief);
+        let is_settled = again.as_ref().is_err_and(StrategyError::is_nothing_to_compact);
+        assert!(is_settled, "{name}: {asked:#?} {again:#?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What the examples are made of, for the tests of them.
 
+#[path = "../../../examples/cost/mod.rs"]
+#[expect(dead_code, reason = "the example shows more than tests ask")]
+pub(crate) mod cost;
 #[path = "../../../examples/transcript/input.rs"]
 pub(crate) mod input;
 #[path = "../../../examples/report/play.rs"]
