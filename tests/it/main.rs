@@ -54,7 +54,7 @@ mod media;
 mod mixed;
 mod names;
 mod nesting;
-
+mod other_languages;
 mod own_strategy;
 mod pins;
 mod promises;

@@ -73,6 +73,12 @@ impl Subject {
         self.words.keys().map(String::as_str)
     }
 
+    /// All its words in order, with the form of a value in its place, if it only asks for something:
+    /// equal for requests that differ in their values.
+    pub fn request(&self) -> Option<&[String]> {
+        (!self.asserts && !self.changes).then_some(self.frame.as_slice())
+    }
+
     /// Whether it gives a value.
     pub fn has_value(&self) -> bool {
         !self.values.is_empty()

@@ -30,6 +30,9 @@ const MOST: usize = 1_000;
 /// The least rank of a statement that has a mark of its own.
 const EMPHASISED: u64 = 5;
 
+/// After so many requests that differ only in their values, another one matters little.
+const ROUTINE: usize = 3;
+
 /// The most earlier statements with a common word that a new one is compared with.
 const COMPARED: usize = 24;
 
@@ -39,6 +42,8 @@ pub struct Statements {
     entries: Vec<Statement>,
     by_key: HashMap<String, usize>,
     by_word: HashMap<String, Vec<usize>>,
+    /// How many requests differ only in their values.
+    requests: HashMap<Vec<String>, usize>,
     /// The keys of statements that later ones replaced, and the values that these changed.
     replaced: HashSet<String>,
 }
@@ -165,7 +170,8 @@ impl Statements {
         for value in subject.values() {
             self.replaced.remove(value);
         }
-        let rank = repeated.unwrap_or_else(|| rank(&text, &subject, item.lost_label));
+        let rank = repeated
+            .unwrap_or_else(|| rank(&text, &subject, item.lost_label, self.is_routine(&subject)));
         self.push(Statement { text, rank, is_change, lost_label, subject, is_gone: false });
         if self.entries.len() > 2 * MOST {
             self.prune();
@@ -201,6 +207,12 @@ impl Statements {
         true
     }
 
+    /// Whether it is one of many requests that differ only in their values.
+    fn is_routine(&self, subject: &Subject) -> bool {
+        let alike = subject.request().and_then(|request| self.requests.get(request));
+        alike.is_some_and(|count| *count >= ROUTINE)
+    }
+
     /// The latest statements that share a word with a subject.
     fn alike(&self, subject: &Subject) -> HashSet<usize> {
         let found = subject.words().filter_map(|word| self.by_word.get(word));
@@ -229,6 +241,9 @@ impl Statements {
         let at = self.entries.len();
         for word in entry.subject.words() {
             self.by_word.entry(word.to_owned()).or_default().push(at);
+        }
+        if let Some(request) = entry.subject.request() {
+            *self.requests.entry(request.to_vec()).or_default() += 1;
         }
         self.by_key.insert(key_of(&entry.text), at);
         self.entries.push(entry);
@@ -295,20 +310,20 @@ fn headed(text: &str) -> Vec<String> {
 }
 
 /// Returns how much a statement matters.
-fn rank(text: &str, subject: &Subject, lost_label: bool) -> u64 {
+fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u64 {
     let is_rule = sentences(text).any(ledger::is_rule);
     let is_labelled = lost_label || label(text).is_some();
     let words = text.split_whitespace().count();
     let asks = text.ends_with(['?', '\u{ff1f}']);
     let points = [
         (is_rule, 6),
-        (!is_rule && !asks && (has_demand(text) || asks_in_any_language(text)), 3),
+        (!is_rule && !asks && !is_routine && (has_demand(text) || asks_in_any_language(text)), 3),
         (is_labelled, 4),
-        (subject.has_value() && !asks, 2),
+        (subject.has_value() && !asks && !is_routine, 2),
         (subject.is_change(), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
-    let base = if asks || (words < 4 && text.is_ascii()) { 1 } else { 3 };
+    let base = if asks || is_routine || (words < 4 && text.is_ascii()) { 1 } else { 3 };
     base + points
 }
 
@@ -342,6 +357,17 @@ mod tests {
         let (old, new) = ("The fee is $30.", "The fee is $40.");
         assert_eq!(of(&[old, new]), [new]);
         assert_eq!(of(&[old, new, old]), [old]);
+    }
+
+    #[test]
+    fn requests_that_differ_only_in_a_number_matter_little_from_the_fourth_on() {
+        let typed: Vec<String> = (0..5).map(|at| format!("Lies Teil {at} davon vor.")).collect();
+        let rules = ["Never move box 1.", "Never move box 2.", "Never move box 3."];
+        let texts = typed.iter().map(String::as_str).chain(rules).chain(["Never move box 4."]);
+        let messages: Vec<Message> = texts.map(Message::user).collect();
+        let ranks: Vec<u64> = Statements::of(&messages).holding().map(|one| one.rank).collect();
+        assert_eq!(ranks[..5], [5, 5, 5, 1, 1]);
+        assert!(ranks[5..].iter().all(|rank| *rank >= EMPHASISED), "{ranks:?}");
     }
 
     #[test]
