@@ -14,7 +14,10 @@ use crate::{
     compact::{Plan, legality},
     message::{ContentBlock, Message, Role, Summary, Text},
     prose::without_typed,
-    retention::{Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, enrich_with, invented},
+    retention::{
+        Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, enrich_with, invented,
+        without_invented,
+    },
 };
 
 /// Summaries with fewer tokens are not shortened for facts.
@@ -46,6 +49,9 @@ impl Snapshot {
     /// rules are the first of the statements, and the summary loses lines that only repeat them. If
     /// facts that weigh a tenth of all would fit beside half of a long summary and do not fit beside
     /// the whole, its middle is left out.
+    ///
+    /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
+    /// sentences that state what nothing in the conversation does.
     ///
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
     /// new summaries get the number of the compaction, and if the thread has checkpoints, each summary inserted as a user message ends with a fresh
@@ -82,10 +88,22 @@ impl Snapshot {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
-        let after = self.accept(&proposal.plan, brief)?;
         let Some(policy) = &brief.retention else {
+            self.accept(&proposal.plan, brief)?;
             return Ok(Settled { proposal, shortfall: None });
         };
+        if policy.strikes_invented && proposal.retention.is_none() {
+            let (proposal, struck) = self.struck(proposal, policy);
+            let policy =
+                RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
+            let brief = Brief { retention: Some(policy), ..brief.clone() };
+            let mut settled = self.settle(proposal, &brief)?;
+            if let Some(retention) = &mut settled.proposal.retention {
+                retention.invented = struck;
+            }
+            return Ok(settled);
+        }
+        let after = self.accept(&proposal.plan, brief)?;
         let summary = last_summary(&proposal.plan).cloned();
         if let Some(retention) = &proposal.retention {
             let shortfall = summary.and_then(|_| policy.shortfall(retention));
@@ -324,12 +342,27 @@ impl Snapshot {
         self.room(after, brief).saturating_add(shown)
     }
 
-    /// What a summary states and nothing in the conversation does. A digest only quotes.
+    /// The proposal without the sentences of its summary that state something invented, and what that
+    /// is. A summary of nothing else stays as it is.
+    fn struck(&self, proposal: Proposal, policy: &RetentionPolicy) -> (Proposal, Vec<Fact>) {
+        let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
+        let found = self.invented(&summary, &self.current_facts(policy));
+        let text = without_invented(&summary, &found);
+        if found.is_empty() || text.trim().is_empty() {
+            return (proposal, found);
+        }
+        let plan = proposal.plan.with_last_summary(text.into());
+        (Proposal { plan, ..proposal }, found)
+    }
+
+    /// What a summary states and neither the conversation nor the system prompt does. A digest only
+    /// quotes.
     fn invented(&self, summary: &str, facts: &Facts) -> Vec<Fact> {
         if digest::is_digest(summary) {
             return Vec::new();
         }
-        invented(summary, facts, self.messages())
+        let stated = self.system().iter().chain(self.messages()).cloned();
+        invented(summary, facts, &stated.collect::<Vec<_>>())
     }
 }
 

@@ -46,6 +46,7 @@ mod fuzz_cases;
 mod interface;
 mod interrupted;
 mod invariants;
+mod inventions;
 mod learning;
 mod leases;
 mod ledger;

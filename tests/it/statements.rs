@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, StrategyRegistry,
+    CompactionStrategy, Message, StrategyRegistry,
     ledger::Ledger,
-    retention::{AuditOptions, Facts, RetentionPolicy, invented},
+    retention::{AuditOptions, Facts, RetentionPolicy},
     strategy::{Brief, Snapshot, Step},
     tokens::{ByteEstimate, TokenCounter},
-    wire::{AnthropicMessages, DecodeOptions, WireFormat},
 };
-
-use crate::support::recorded::requests;
 
 /// A conversation with everything that was ever said in it.
 #[derive(Default)]
@@ -141,41 +138,5 @@ fn a_condition_that_recurs_makes_a_rule_and_an_occasion_does_not() {
         let mut rules = Ledger::default();
         rules.read(0, &Message::user(text));
         assert_eq!(rules.active().next().is_some(), expected, "{text}");
-    }
-}
-
-#[test]
-fn a_summary_of_the_threads_own_sentences_invents_nothing_and_planted_facts_are_found() {
-    let body = include_bytes!("../../examples/data/coding-thread.json");
-    let mut threads =
-        vec![AnthropicMessages.decode_slice(body, &DecodeOptions::default()).unwrap().messages];
-    threads.extend(requests().into_iter().map(|(_, _, request)| request.messages));
-    threads.iter().for_each(|thread| check_invented(thread));
-}
-
-fn check_invented(thread: &[Message]) {
-    let facts = Facts::of(thread, AuditOptions::default());
-    let mut own = String::new();
-    for message in thread {
-        for text in message.content.iter().filter_map(ContentBlock::as_text) {
-            own.push_str(text);
-            own.push_str("\n\n");
-        }
-    }
-    assert_eq!(invented(&own, &facts, thread), []);
-    let planted = [
-        "src/planted/grove.rs",
-        "0f1e2d3c4b",
-        "cargo plant --deep",
-        "https://grove.example/planted",
-        "4711 ms",
-        "plant_the_grove",
-        "v9.41.7",
-        "Always water the grove twice.",
-    ];
-    for text in planted {
-        let summary = format!("They worked on it. {text}\n\nIt went on. `{text}`");
-        let found = invented(&summary, &facts, thread);
-        assert!(!found.is_empty(), "{text} is not found");
     }
 }

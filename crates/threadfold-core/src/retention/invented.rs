@@ -1,18 +1,24 @@
 //! Facts of a summary that nothing in the thread states.
 
-use super::{fact::Fact, facts::Facts, gather::Gathered, options::AuditOptions, search::Search};
+use std::collections::BTreeMap;
+
+use super::{
+    fact::Fact, facts::Facts, gather::Gathered, options::AuditOptions, positions::Positions,
+    search::Search,
+};
 use crate::{
     ledger,
     message::Message,
-    prose::{FactClass, without_typed},
+    prose::{FactClass, Speaker, one_line, passages, sentences, without_typed},
 };
 
 /// Returns what a summary invented: paths, addresses, commands, names, versions, hashes, numbers and
 /// instructions in it that neither the facts of the conversation nor a message of the thread states.
 ///
 /// Words are compared as in an [audit](super::audit()). A sentence of the thread is never invented,
-/// and a false sentence without such words is not found. Our own lists of rules and of the user's
-/// words do not count.
+/// and a false sentence without such words is not found. A name is a word with a capital inside of a
+/// sentence; where one word in five has one, as in German, names are not looked for. Our own lists of
+/// rules and of the user's words do not count.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, Facts, invented}};
@@ -29,17 +35,132 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
     let own = without_typed(&ledger::without_titled(summary));
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
-    stated.read(0, &Message::user(own), &options);
+    stated.read(0, &Message::user(own.as_str()), &options);
     let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
+    let mut missing = Vec::new();
     // Most summaries state only known facts, and reading a thread takes long.
-    if !stated.relevant(&options).any(|(class, key, _)| is_unknown(class, key)) {
-        return Vec::new();
+    if stated.relevant(&options).any(|(class, key, _)| is_unknown(class, key)) {
+        let mut search = Search::new(&stated, 1, &options);
+        thread.iter().for_each(|message| search.read(message));
+        missing = search.retention().missing;
+        missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
     }
-    let mut search = Search::new(&stated, 1, &options);
-    thread.iter().for_each(|message| search.read(message));
-    let mut missing = search.retention().missing;
-    missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
+    let is_in = |fact: &Fact, word: &str| fact.text.to_lowercase().contains(word);
+    for (word, fact) in unread(named(&own), thread) {
+        if !missing.iter().any(|other| is_in(other, &word)) {
+            missing.push(fact);
+        }
+    }
     missing
+}
+
+/// Returns a summary without the sentences that state one of these facts, and without the lines that
+/// have no other sentence.
+///
+/// ```
+/// use threadfold::{Message, retention::{AuditOptions, Facts, invented, without_invented}};
+///
+/// let thread = [Message::user("Fix src/parse.rs.")];
+/// let facts = Facts::of(&thread, AuditOptions::default());
+/// let summary = "They fixed src/parse.rs. The tests took 15 ms.\n- Ask Ada Byron.\n";
+/// let found = invented(summary, &facts, &thread);
+/// assert_eq!(without_invented(summary, &found), "They fixed src/parse.rs.\n");
+/// ```
+#[must_use]
+pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
+    let states = |sentence: &&str| {
+        let sentence = one_line(sentence).to_lowercase();
+        invented.iter().any(|fact| sentence.contains(&fact.text.to_lowercase()))
+    };
+    let mut kept = String::new();
+    for line in summary.split_inclusive('\n') {
+        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(line.trim_end()).partition(states);
+        if gone.is_empty() {
+            kept.push_str(line);
+        } else if !stay.is_empty() {
+            let end = if line.ends_with('\n') { "\n" } else { "" };
+            kept.push_str(&format!("{}{end}", stay.join(" ")));
+        }
+    }
+    kept
+}
+
+/// The names and the numbers of three digits or more in a text, each under its first word in lower
+/// case.
+fn named(text: &str) -> BTreeMap<String, Fact> {
+    const LEAST: usize = 20;
+    const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
+    let (mut inner, mut capitals) = (0, 0);
+    let mut found = BTreeMap::new();
+    let mut note = |class: FactClass, word: &str| {
+        let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
+        let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
+        found.entry(word.to_lowercase()).or_insert(fact);
+    };
+    for sentence in text.lines().filter(|line| !is_heading(line)).flat_map(sentences) {
+        let mut starts = true;
+        for token in sentence.split_whitespace() {
+            let begins = std::mem::replace(&mut starts, token.ends_with(ENDS));
+            let begins = begins || !token.starts_with(char::is_alphanumeric);
+            let word = words(token).next().unwrap_or_default();
+            if !token.starts_with(word) || word.is_empty() {
+                continue;
+            }
+            if word.len() > 2 && word.chars().all(|c| c.is_ascii_digit()) {
+                note(FactClass::Number, word);
+            }
+            if begins {
+                continue;
+            }
+            inner += 1;
+            if is_name(word) {
+                capitals += 1;
+                note(FactClass::Identifier, word);
+            }
+        }
+    }
+    if inner >= LEAST && capitals * 5 > inner {
+        found.retain(|_, fact| fact.class == FactClass::Number);
+    }
+    found
+}
+
+/// Whether a line is a heading or a label, in which each word may have a capital.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim().trim_end_matches('*');
+    line.starts_with('#') || line.ends_with(':')
+}
+
+/// Whether a word has a capital and then only small letters.
+fn is_name(word: &str) -> bool {
+    let mut letters = word.chars();
+    letters.next().is_some_and(char::is_uppercase)
+        && word.chars().count() > 2
+        && letters.all(char::is_lowercase)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    // Most text is ASCII, and few characters beyond it are marks.
+    let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
+    words
+        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+}
+
+/// Returns the words of these that no message of a thread has.
+fn unread(mut wanted: BTreeMap<String, Fact>, thread: &[Message]) -> BTreeMap<String, Fact> {
+    for message in thread {
+        passages(message, &mut |_, _, text| {
+            for word in words(text) {
+                // Few words of a thread are so long as one of these.
+                let is_long = |other: &String| other.len() == word.len() || !word.is_ascii();
+                if wanted.keys().any(is_long) {
+                    wanted.remove(&word.to_lowercase());
+                }
+            }
+        });
+    }
+    wanted
 }
 
 fn is_checked(class: FactClass) -> bool {

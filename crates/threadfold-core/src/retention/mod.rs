@@ -46,7 +46,7 @@ pub use addendum::{Addendum, addendum};
 pub use audit::audit;
 pub use fact::Fact;
 pub use facts::Facts;
-pub use invented::invented;
+pub use invented::{invented, without_invented};
 pub use options::AuditOptions;
 #[doc(hidden)]
 pub use policy::enrich_with;

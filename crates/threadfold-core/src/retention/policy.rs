@@ -56,6 +56,9 @@ pub struct RetentionPolicy {
     /// The most facts that a summary may invent; with more it keeps too little. `None` for any
     /// number: they are reported only.
     pub max_invented: Option<u64>,
+    /// Whether the sentences of a summary that state something invented are removed. What they
+    /// stated is reported, and no number of it is too many.
+    pub strikes_invented: bool,
     /// Which facts are looked for.
     pub audit: AuditOptions,
 }
@@ -71,6 +74,7 @@ impl Default for RetentionPolicy {
             constraints_verbatim: true,
             typed_percent: 33,
             max_invented: None,
+            strikes_invented: false,
             audit: AuditOptions::default(),
         }
     }
@@ -221,7 +225,8 @@ impl RetentionPolicy {
             return Some(Shortfall::Constraints { lost });
         }
         let found = retention.invented.len() as u64;
-        if let Some(most) = self.max_invented.filter(|most| found > *most) {
+        let most = self.max_invented.filter(|most| found > *most && !self.strikes_invented);
+        if let Some(most) = most {
             return Some(Shortfall::Invented { found, most });
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
