@@ -53,6 +53,7 @@ mod legality;
 mod media;
 mod mixed;
 mod names;
+mod native;
 mod nesting;
 
 mod own_strategy;

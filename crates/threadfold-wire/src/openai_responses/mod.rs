@@ -75,6 +75,7 @@
 //! none.
 
 mod calls;
+mod compaction;
 mod decode;
 mod encode;
 mod kinds;
@@ -137,4 +138,4 @@ use threadfold_core::message::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenAiResponses;
 
-crate::contract::codec!(OpenAiResponses, marks::CODEC);
+crate::contract::codec!(OpenAiResponses, marks::CODEC, NativeCompaction);
