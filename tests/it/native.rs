@@ -110,7 +110,8 @@ impl Provider {
             }
             "openai-responses" => {
                 let mut output = vec![json!({"type": "message", "role": "assistant",
-                    "id": format!("msg_{id}"), "content": [{"type": "output_text", "text": words}]})];
+                    "id": format!("msg_{id}"), "status": "completed",
+                    "content": [{"type": "output_text", "text": words, "annotations": []}]})];
                 if compacts {
                     output.insert(0, self.sealed(false));
                 }

@@ -156,3 +156,5 @@ use threadfold_core::message::Request;
 pub struct AnthropicMessages;
 
 crate::contract::codec!(AnthropicMessages, forms::NAME, NativeCompaction);
+
+crate::compaction::native_compaction!(AnthropicMessages);
