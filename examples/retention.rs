@@ -127,7 +127,8 @@ fn rows(courses: &[Course], options: &Options) -> Result<Vec<Row>, String> {
     let registry = StrategyRegistry::default();
     let names: Vec<&str> = match &options.strategy {
         Some(name) => vec![name],
-        None => registry.names().collect(),
+        // No writer here is a provider that compacts itself.
+        None => registry.names().filter(|name| *name != "native").collect(),
     };
     let mut jobs = Vec::new();
     let writers: Vec<&Writer> = std::iter::once(&ALONE).chain(&WRITERS).collect();

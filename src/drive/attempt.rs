@@ -13,7 +13,7 @@ use crate::{
     model::{self, Model, Sleeper, StdSleeper},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Progress, RunStep, Snapshot,
-        Step, StrategyError,
+        Step, StrategyError, attempt::record_call,
     },
 };
 
@@ -134,11 +134,7 @@ pub(crate) async fn drive_with(
         };
         let answer = models.answer(model, request, after, listener).await;
         steps += 1;
-        calls += usize::from(models.get(model).is_some());
-        usage += match &answer {
-            Ok(turn) => turn.usage.unwrap_or_default(),
-            Err(error) => error.usage,
-        };
+        record_call(&answer, &mut usage, &mut calls);
         attempt.handle(answer);
     }
 }
@@ -212,8 +208,8 @@ impl<'a> Models<'a> {
         Self { conversation: Some(model), ..Self::default() }
     }
 
-    /// Waits and calls the model. Without a model for the role, returns
-    /// [`ModelErrorKind::NoModel`] at once.
+    /// Waits and calls the model. Without a model for the role, or a provider that compacts itself,
+    /// returns [`ModelErrorKind::NoModel`].
     async fn answer(
         &self,
         role: ModelRole,
@@ -221,9 +217,13 @@ impl<'a> Models<'a> {
         after: Duration,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
-        let asked = self.get(role).ok_or_else(|| ModelError::new(ModelErrorKind::NoModel, ""))?;
+        let none = || ModelError::new(ModelErrorKind::NoModel, "");
+        let asked = self.get(role).ok_or_else(none)?;
         if !after.is_zero() {
             self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
+        }
+        if role == ModelRole::Native {
+            return asked.compact_natively(request).await?.ok_or_else(none);
         }
         let mut deltas = asked.stream(request);
         while let Some(delta) = deltas.next().await {
@@ -238,7 +238,7 @@ impl<'a> Models<'a> {
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {
         match role {
-            ModelRole::Conversation => self.conversation,
+            ModelRole::Conversation | ModelRole::Native => self.conversation,
             ModelRole::Fast => self.fast.or(self.conversation),
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{event_log::EventLog, state::Entry, taken::to_ranges};
-use crate::message::Message;
+use crate::message::{ContentBlock, Message, Role};
 
 impl EventLog {
     /// Returns the appended messages in order, each with its number among all messages ever
@@ -31,6 +31,31 @@ impl EventLog {
     pub fn originals(&self) -> impl Iterator<Item = (usize, &Message)> {
         let numbers = self.original_numbers().into_iter().flatten();
         numbers.filter_map(|number| Some((number, self.arrival(number)?)))
+    }
+
+    /// Returns the answers in which the provider compacted the thread itself, each with its number, as
+    /// [`originals`](Self::originals) counts. The messages before such an answer are all still there:
+    /// the provider ignores them, and another one reads them.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, Role, log::Event};
+    /// use threadfold::message::{Json, Opaque, Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// let block = Json::parse(r#"{"type":"compaction","content":"They talked."}"#)?;
+    /// let answer = Message::new(Role::Assistant, vec![Opaque::new("anthropic-messages", block).into()]);
+    /// for message in [Message::user("hi"), answer] {
+    ///     log.append(Timestamp(1), Event::MessageAppended(message))?;
+    /// }
+    /// assert_eq!(log.provider_compactions().map(|(number, _)| number).collect::<Vec<_>>(), [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn provider_compactions(&self) -> impl Iterator<Item = (usize, &Message)> {
+        let is_compaction = |block: &ContentBlock| {
+            if let ContentBlock::Opaque(opaque) = block { opaque.is_compaction() } else { false }
+        };
+        let answers = self.originals().filter(|(_, message)| message.role == Role::Assistant);
+        answers.filter(move |(_, message)| message.content.iter().any(is_compaction))
     }
 
     /// Returns the numbers of these messages as ascending ranges with gaps between them.

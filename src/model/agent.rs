@@ -3,7 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::{
+    FutureExt,
+    future::{self, BoxFuture},
+    stream::BoxStream,
+};
 
 use super::model::{self, Model};
 use crate::{
@@ -220,6 +224,15 @@ pub trait Agent: ProviderThread {
     /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
+    /// Has the provider compact the messages of a request itself, as
+    /// [`Model::compact_natively`] does, without a change to its state. The default returns `None`.
+    fn compact_natively(
+        &self,
+        _request: Request,
+    ) -> BoxFuture<'_, Result<Option<Turn>, ModelError>> {
+        future::ready(Ok(None)).boxed()
+    }
+
     /// Returns the window of the model, in tokens, if it is known.
     fn context_window(&self) -> Option<ContextWindow>;
 
@@ -309,6 +322,13 @@ impl Agent for ModelAgent {
         self.model.stream(request)
     }
 
+    fn compact_natively(
+        &self,
+        request: Request,
+    ) -> BoxFuture<'_, Result<Option<Turn>, ModelError>> {
+        self.model.compact_natively(request)
+    }
+
     fn context_window(&self) -> Option<ContextWindow> {
         self.window.or_else(|| self.model.context_window())
     }
@@ -331,6 +351,10 @@ impl Model for AgentModel<'_> {
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.0.run_turn(request)
+    }
+
+    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+        self.0.compact_natively(request).await
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

@@ -57,6 +57,20 @@ pub trait Model: fmt::Debug + Send + Sync {
         self.complete(request).map(|answer| stream::iter(deltas(answer))).flatten_stream().boxed()
     }
 
+    /// Has the provider compact the messages of a request itself, and returns its answer, which
+    /// holds opaque [compactions](crate::message::Opaque::is_compaction); `None` if it does not.
+    /// The strategy [`Native`](crate::strategy::Native) asks for it.
+    ///
+    /// An adapter sends [`NativeCompaction::request`](crate::wire::NativeCompaction::request) as it
+    /// sends any request. The default returns `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`complete`](Self::complete).
+    async fn compact_natively(&self, _request: Request) -> Result<Option<Turn>, ModelError> {
+        Ok(None)
+    }
+
     /// Returns the window of the model on this route, in tokens, if it is known: from the server,
     /// the configuration, or [`ContextWindow::for_model`].
     /// [`ModelAgent::with_window`](super::ModelAgent::with_window) overrides it.
@@ -118,6 +132,13 @@ macro_rules! forward {
 
             fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
                 (**self).stream(request)
+            }
+
+            async fn compact_natively(
+                &self,
+                request: Request,
+            ) -> Result<Option<Turn>, ModelError> {
+                (**self).compact_natively(request).await
             }
 
             fn context_window(&self) -> Option<ContextWindow> {

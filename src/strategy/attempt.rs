@@ -56,7 +56,8 @@ impl From<ModelRole> for AskOptions {
     }
 }
 
-/// Returns an attempt that asks a model one question and builds its plan from the answer.
+/// Returns an attempt that asks a model one question and builds its plan, or a whole proposal, from
+/// the answer.
 ///
 /// A retryable failure is followed by the same call, after the wait that the provider asks for or
 /// else 1, 5, 10 and then 30 seconds, within the [limits](AskOptions); any other failure ends the attempt.
@@ -102,14 +103,15 @@ impl From<ModelRole> for AskOptions {
 /// # Ok::<(), threadfold::drive::DriveError>(())
 /// ```
 #[must_use]
-pub fn ask<F>(options: impl Into<AskOptions>, request: Request, plan: F) -> Box<dyn Attempt>
+pub fn ask<F, P>(options: impl Into<AskOptions>, request: Request, plan: F) -> Box<dyn Attempt>
 where
-    F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
+    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+    P: Into<Proposal>,
 {
     Box::new(Asking {
         options: options.into(),
         request,
-        plan: Some(Box::new(plan)),
+        plan: Some(Box::new(|turn| plan(turn).map(Into::into))),
         retries: 0,
         waited: Duration::ZERO,
         after: Duration::ZERO,
@@ -168,14 +170,14 @@ impl Attempt for Ended {
     fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
-type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
+type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal, StrategyError> + Send>;
 
 /// An attempt that asks one question.
 struct Asking {
     options: AskOptions,
     request: Request,
     /// `None` once it was called.
-    plan: Option<MakePlan>,
+    plan: Option<Propose>,
     retries: usize,
     /// All waits so far together.
     waited: Duration,
@@ -243,8 +245,13 @@ impl Attempt for Asking {
             return;
         }
         let Some(plan) = self.plan.take() else { return };
-        let outcome = answer.map_err(StrategyError::from_model).and_then(plan);
-        self.ended = Some(Ended(outcome.map(Proposal::new)));
+        let is_native = self.options.model == ModelRole::Native;
+        let outcome = answer.map_err(|error| match error.kind {
+            ModelErrorKind::NoModel if is_native => StrategyError::NotNative,
+            _ => StrategyError::from_model(error),
+        });
+        let outcome = outcome.and_then(plan);
+        self.ended = Some(Ended(outcome));
     }
 }
 
@@ -255,7 +262,7 @@ impl fmt::Debug for Asking {
 }
 
 /// Adds the usage of an answer. The error that no model is configured is not a call.
-pub(super) fn record_call(answer: &Result<Turn, ModelError>, usage: &mut Usage, calls: &mut usize) {
+pub(crate) fn record_call(answer: &Result<Turn, ModelError>, usage: &mut Usage, calls: &mut usize) {
     let (spent, called) = match answer {
         Ok(turn) => (turn.usage.unwrap_or_default(), true),
         Err(error) => (error.usage, error.kind != ModelErrorKind::NoModel),

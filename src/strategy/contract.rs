@@ -164,6 +164,9 @@ pub enum ModelRole {
     Conversation,
     /// A fast and cheap model; the conversation's model if none is configured.
     Fast,
+    /// The conversation's provider, which is asked to
+    /// [compact](crate::model::Model::compact_natively) instead of to answer.
+    Native,
 }
 
 /// Why an attempt gave up. The thread is unchanged in every case.
@@ -173,6 +176,9 @@ pub enum StrategyError {
     /// The strategy calls a model, and none is configured.
     #[error("this strategy needs a model, and none is configured")]
     NeedsModel,
+    /// The provider of the conversation does not compact itself, or its answer holds no compaction.
+    #[error("the provider of the conversation made no compaction of its own")]
+    NotNative,
     /// The thread holds nothing that this strategy could remove.
     #[error("nothing to compact: {reason}")]
     NothingToCompact {
@@ -250,6 +256,12 @@ impl Proposal {
     }
 }
 
+impl From<Plan> for Proposal {
+    fn from(plan: Plan) -> Self {
+        Self::new(plan)
+    }
+}
+
 impl StrategyError {
     /// Whether the thread needed no compaction and no model was called.
     ///
@@ -267,6 +279,7 @@ impl StrategyError {
                 rung.calls == 0 && rung.failure.as_ref().is_some_and(Self::is_nothing_to_compact)
             }),
             Self::NeedsModel
+            | Self::NotNative
             | Self::TooLong { .. }
             | Self::Model(_)
             | Self::BlankSummary { .. }
@@ -302,6 +315,7 @@ impl StrategyError {
                 rungs.iter().filter_map(|rung| rung.failure.as_ref()).any(Self::is_too_long)
             }
             Self::NeedsModel
+            | Self::NotNative
             | Self::NothingToCompact { .. }
             | Self::BlankSummary { .. }
             | Self::CalledTool { .. }

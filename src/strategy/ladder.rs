@@ -12,6 +12,7 @@ use super::{
     attempt::record_call,
     brief::Brief,
     chunked::Chunked,
+    clear_results::ClearResults,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     panic_guard,
@@ -126,15 +127,16 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`Summarize`], or [`Chunked`] if the request exceeds the model's window; then
-    /// [`TrimToolResults`]; then [`Digest`].
+    /// [`ClearResults`] where that is [enough](Self::with_enough); else [`Summarize`], or [`Chunked`]
+    /// if the request exceeds the model's window; then [`TrimToolResults`]; then [`Digest`].
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
             Arc::new(Summarize::default()),
             Arc::new(TrimToolResults::default()),
             Arc::new(Digest::default()),
         ];
-        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+        let ladder = Self::new(rungs).with_enough(Arc::new(ClearResults::default()));
+        ladder.with_too_long(Arc::new(Chunked::default()))
     }
 }
 
@@ -228,9 +230,15 @@ impl Climb {
         let attempt = panic_guard::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // The policy judges summaries only, so this asks it itself.
-        let lost = self.brief.retention.as_ref().zip(proposal.retention.as_ref());
-        if lost.is_some_and(|(policy, retention)| policy.shortfall(retention).is_some()) {
+        // A summary would state nine tenths of the facts. What is cheaper must not be poorer: no
+        // demand and no path may be lost, and the policy must hold, which judges summaries only.
+        let judged = self.brief.retention.as_ref().zip(proposal.retention.as_ref());
+        if judged.is_some_and(|(policy, retention)| {
+            let classes = [FactClass::Constraint, FactClass::Path];
+            let mut classes = classes.map(|class| retention.of(class)).into_iter();
+            classes.any(|recall| recall.kept < recall.facts)
+                || policy.shortfall(retention).is_some()
+        }) {
             return None;
         }
         let rung = Rung {

@@ -14,6 +14,7 @@
 //! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it; fits any target that can be met |
 //! | `fold-batches` ([`FoldBatches`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
+//! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
@@ -40,6 +41,7 @@ mod full_summary;
 mod keep_recent;
 mod known;
 mod ladder;
+mod native;
 mod net;
 mod panic_guard;
 mod redacted;
@@ -69,6 +71,7 @@ pub use fold_batches::{FoldBatches, Scoring};
 pub use keep_recent::KeepRecent;
 pub(crate) use known::Known;
 pub use ladder::Ladder;
+pub use native::Native;
 pub(crate) use net::Net;
 pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;

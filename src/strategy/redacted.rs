@@ -22,6 +22,7 @@ impl StrategyError {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::NeedsModel => "needs_model",
+            Self::NotNative => "not_native",
             Self::NothingToCompact { .. } => "nothing_to_compact",
             Self::TooLong { .. } => "too_long",
             Self::Model(error) => match error.kind {
@@ -87,6 +88,7 @@ impl StrategyError {
             })),
             Self::NoRung { rungs } => Self::NoRung { rungs: of_rungs(rungs, redactor) },
             error @ (Self::NeedsModel
+            | Self::NotNative
             | Self::TooLong { .. }
             | Self::Plan(_)
             | Self::Rejected(_)

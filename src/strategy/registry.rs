@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     chunked::Chunked, clear_results::ClearResults, config::StrategyConfig,
     contract::CompactionStrategy, digest::Digest, fold_batches::FoldBatches,
-    keep_recent::KeepRecent, ladder::Ladder, summarize::Summarize,
+    keep_recent::KeepRecent, ladder::Ladder, native::Native, summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
 
@@ -24,7 +24,7 @@ use super::{
 /// assert_eq!(
 ///     error.to_string(),
 ///     "\"magic\" is not a registered strategy: there are chunked, clear-results, digest, \
-///      fold-batches, keep-recent, ladder, summarize, trim-tool-results",
+///      fold-batches, keep-recent, ladder, native, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
@@ -200,6 +200,7 @@ impl Default for StrategyRegistry {
             configurable::<FoldBatches>(),
             configurable::<KeepRecent>(),
             ladder,
+            configurable::<Native>(),
             configurable::<Summarize>(),
             configurable::<TrimToolResults>(),
         ];

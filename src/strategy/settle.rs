@@ -255,7 +255,8 @@ impl Snapshot {
         let beside = self.stamp_tokens().saturating_add(counter.text(rules));
         let room = self.room(after, brief).saturating_sub(beside).min(freed / 2);
         let addendum_tokens = room.min(policy.addendum_tokens);
-        let policy = RetentionPolicy { addendum_tokens, ..policy.clone() };
+        // Nothing was said over again, so nothing need be lost.
+        let policy = RetentionPolicy { addendum_tokens, wanted: 100, ..policy.clone() };
         match enrich(rules, &self.current_facts(&policy), after, &policy, counter) {
             Enriched::WithAddendum { text, .. } | Enriched::TooLittle { text, .. } => text,
             Enriched::Enough { .. } => rules.into(),

@@ -350,8 +350,33 @@ impl Candidate {
         brief: &Brief,
         insert: Vec<Message>,
     ) -> Result<Plan, StrategyError> {
-        let messages = snapshot.messages();
         let edits = remove_except(self.typed.clone(), self.cut, insert);
+        self.plan_of(snapshot, brief, edits)
+    }
+
+    /// Like [`plan`](Self::plan), with the message before everything that stays.
+    pub(super) fn plan_with_first(
+        &self,
+        snapshot: &Snapshot,
+        brief: &Brief,
+        first: Message,
+    ) -> Result<Plan, StrategyError> {
+        let mut edits = remove_except(self.typed.clone(), self.cut, Vec::new());
+        let start = Position::before(0);
+        match edits.first_mut() {
+            Some(edit) if edit.range.start == start => edit.insert.insert(0, first),
+            _ => edits.insert(0, Edit { range: start..start, insert: vec![first] }),
+        }
+        self.plan_of(snapshot, brief, edits)
+    }
+
+    fn plan_of(
+        &self,
+        snapshot: &Snapshot,
+        brief: &Brief,
+        edits: Vec<Edit>,
+    ) -> Result<Plan, StrategyError> {
+        let messages = snapshot.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None).plan);
         Ok(snapshot.stamped(trimmed.unwrap_or(plan), brief))

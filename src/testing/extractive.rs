@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Delta, Message, ModelError, Request, Role, StopReason, ToolUse, Turn, Usage,
+        ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, StopReason, ToolUse, Turn,
+        Usage,
     },
     model::{self, Model},
     render::read_back,
@@ -26,7 +27,8 @@ use crate::{
 ///
 /// The last message is regarded as the question and not summarised. The answer has at most a quarter
 /// of the bytes of the other messages (but up to 120 in any case), and at most three bytes per token
-/// of [`Request::max_output`]. If the request has the tool `edl`, as those of a
+/// of [`Request::max_output`]. Asked to compact [natively](Model::compact_natively), it summarises all
+/// messages in an opaque block of its own. If the request has the tool `edl`, as those of a
 /// [`CompactionRun`](crate::strategy::CompactionRun), it edits `/summary.md` instead.
 ///
 /// ```
@@ -51,7 +53,9 @@ const MIN: usize = 120;
 impl ExtractiveModel {
     fn answer(request: &Request) -> Turn {
         let edits = request.tools.iter().any(|tool| tool.name == "edl");
-        let message = if edits { edit(request) } else { Message::assistant(sum_up(request)) };
+        let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
+        let message =
+            if edits { edit(request) } else { Message::assistant(sum_up(old, request.max_output)) };
         let calls = message.tool_uses().next().is_some();
         let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
         let counter = ByteEstimate::TRIGGER;
@@ -60,11 +64,10 @@ impl ExtractiveModel {
     }
 }
 
-/// The summary of all messages except the last one, which asks for it.
-fn sum_up(request: &Request) -> String {
-    let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
+/// The summary of these messages.
+fn sum_up(old: &[Message], most: Option<u64>) -> String {
     let bytes = usize::try_from(tokens::text_bytes(old)).unwrap_or(usize::MAX);
-    let most = request.max_output.and_then(|tokens| usize::try_from(tokens).ok());
+    let most = most.and_then(|tokens| usize::try_from(tokens).ok());
     let most = most.unwrap_or(2_000).saturating_mul(3);
     write(Findings::of(old), most.min((bytes / 4).max(MIN)))
 }
@@ -95,6 +98,15 @@ fn edit(request: &Request) -> Message {
 impl Model for ExtractiveModel {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         model::turn_of(self.stream(request)).await
+    }
+
+    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+        let text = sum_up(&request.messages, request.max_output);
+        let value = serde_json::json!({"type": "compaction", "content": text});
+        let message = Message::new(Role::Assistant, vec![Opaque::new("extractive", value).into()]);
+        let counter = ByteEstimate::TRIGGER;
+        let usage = Usage::new(counter.request(&request), counter.message(&message));
+        Ok(Some(Turn::new(message, StopReason::EndTurn, Some(usage))))
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {

@@ -54,6 +54,7 @@ mod legality;
 mod media;
 mod mixed;
 mod names;
+mod native;
 mod nesting;
 mod other_languages;
 mod own_strategy;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::stream::TurnBuilder;
+use super::{compaction::NativeCompaction, stream::TurnBuilder};
 use threadfold_core::{
     compact::legality::Repair,
     message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn},
@@ -58,6 +58,11 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// it took to make it so.
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
 
+    /// The dialect's forms for a provider that compacts itself; `None` if it has none.
+    fn native_compaction(&self) -> Option<&dyn NativeCompaction> {
+        None
+    }
+
     /// Returns the answer in a response body.
     ///
     /// # Errors
@@ -71,7 +76,7 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
 
 /// Makes a type the codec of the dialect in whose module this stands, under this name.
 macro_rules! codec {
-    ($codec:ident, $name:expr) => {
+    ($codec:ident, $name:expr $(, $compacts:ident)?) => {
         impl $crate::WireFormat for $codec {
             fn name(&self) -> &'static str {
                 $name
@@ -92,6 +97,12 @@ macro_rules! codec {
             ) -> $crate::Encoded {
                 encode::request(request, options)
             }
+
+            $(
+                fn native_compaction(&self) -> Option<&dyn $crate::$compacts> {
+                    Some(self)
+                }
+            )?
 
             fn decode_response(
                 &self,

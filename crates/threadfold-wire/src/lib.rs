@@ -11,6 +11,7 @@
 //! | in pieces, as a stream of bytes | `model::deltas_of`, made of the next two |
 //! | events of `text/event-stream` | [`SseParser`] |
 //! | events to an answer | [`WireFormat::turn_builder`] |
+//! | by the provider's own compaction | [`NativeCompaction`] |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
 //! | to a question for the models of a server | [`window_of`] |
 //!
@@ -48,6 +49,7 @@ mod anthropic;
 mod assembly;
 mod cache;
 mod classify;
+mod compaction;
 mod contract;
 #[cfg(feature = "bedrock-converse")]
 mod converse;
@@ -80,6 +82,7 @@ mod usage;
 #[cfg(feature = "anthropic")]
 pub use anthropic::AnthropicMessages;
 pub use classify::classify_error;
+pub use compaction::{CompactionAsked, NativeCompaction};
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat, as_declared,

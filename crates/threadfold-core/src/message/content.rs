@@ -389,6 +389,29 @@ impl Opaque {
     pub fn new(codec: impl Into<Text>, value: impl Into<Json>) -> Self {
         Self { codec: codec.into(), value: value.into() }
     }
+
+    /// Whether the block is a provider's own compaction of the messages before it: a `compaction`
+    /// block of Anthropic or a `compaction` item of OpenAI. One that failed has no content and is
+    /// none.
+    ///
+    /// ```
+    /// use threadfold::message::{Json, Opaque};
+    ///
+    /// let item = Json::parse(r#"{"type":"compaction","encrypted_content":"gAAA"}"#)?;
+    /// assert!(Opaque::new("openai-responses", item).is_compaction());
+    /// let failed = Json::parse(r#"{"type":"compaction","content":null}"#)?;
+    /// assert!(!Opaque::new("anthropic-messages", failed).is_compaction());
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn is_compaction(&self) -> bool {
+        // Most opaque blocks are long and something else, so few are parsed.
+        let says = self.value.as_str().contains("\"compaction\"");
+        let Some(value) = self.value.to_value().ok().filter(|_| says) else { return false };
+        let field = |key| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
+        field("type") == "compaction"
+            && (!field("content").is_empty() || !field("encrypted_content").is_empty())
+    }
 }
 
 macro_rules! from_blocks {

@@ -4,6 +4,7 @@
 //! dialect has, is kept whole as an opaque block and goes back as it came.
 
 use super::{
+    compaction,
     forms::{self, NAME},
     media,
 };
@@ -42,6 +43,7 @@ fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
         "thinking" => read_thinking(fields),
         "redacted_thinking" => read_redacted(fields),
         "tool_use" => read_tool_use(fields),
+        "compaction" => compaction::by_gateway(fields),
         "tool_result" => read_tool_result(fields),
         "server_tool_use" | "mcp_tool_use" => read_server_tool_use(&kind, fields),
         server if forms::is_server_result(server) => read_server_result(server.into(), fields),

@@ -1,6 +1,7 @@
 //! Writing request bodies: the thread is made legal first, and written then.
 
 use super::{
+    compaction,
     forms::{self, NAME},
     params::{self, thinking_type},
     target::{self, Head, Target},
@@ -36,7 +37,9 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     target.foreign_calls = foreign_server_calls(NAME, &messages, is_known_result);
     let ending = Ending {
         at: request.messages.len(),
-        stays: !notes::open_calls(&messages).is_empty() || is_paused(&messages, &target),
+        stays: !notes::open_calls(&messages).is_empty()
+            || is_paused(&messages, &target)
+            || compaction::on_demand(&request.extra).is_some(),
         prefill,
         refuses_reasoning: target.model.is_some() && does_not_think(thinking_type(&request.extra)),
     };
@@ -46,6 +49,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut thread = rules::thread(&target, messages, &mut notes);
     normal::results_first(&mut thread, Kinds::USUAL, &mut notes);
     normal::fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
+    compaction::settle(&mut thread, &mut notes);
     normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
     target::unmark_reasoning(&mut thread, &mut notes);
     let rules = target::CACHE;

@@ -11,11 +11,13 @@
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
 //! | what is legal: what depends on the model | `target` |
+//! | the provider's own compaction | `compaction` |
 //! | writing what is legal | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
 mod blocks;
+mod compaction;
 mod decode;
 mod encode;
 mod forms;
@@ -91,7 +93,8 @@ use threadfold_core::message::Request;
 /// An answer in pieces is complete with `message_stop`. What does not keep to the order of events
 /// is refused, so that an answer of which a part went missing is never taken for a whole one. The
 /// counts are the last that came. A call that was cut off by the output limit has its text as a
-/// JSON string for its input.
+/// JSON string for its input. If the provider paused after a compaction of its own, the answer is a
+/// paused one; the usage of an answer that is a compaction alone is that of its `iterations`.
 ///
 /// # Adjustments
 ///
@@ -101,7 +104,8 @@ use threadfold_core::message::Request;
 /// | rule of the provider | what is done |
 /// |---|---|
 /// | a user speaks first | a short user message is put before the first answer, unless that begins with the provider's own `compaction` |
-/// | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put after the last answer; one that the provider paused goes back as it is |
+/// | a `compaction` with a signature is the only one, and first in the thread | older ones are left out, and it is moved there |
+/// | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put after the last answer; one that the provider paused goes back as it is, and so does one that is to be compacted |
 /// | a beginning of an answer does not end in white space, holds no reasoning when thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as finished |
 /// | no call is unanswered | open calls get an error result; in a body without model, a thread at rest, they stay where a beginning of an answer may |
 /// | results stand first in a user turn | they are moved there |
@@ -151,4 +155,6 @@ use threadfold_core::message::Request;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnthropicMessages;
 
-crate::contract::codec!(AnthropicMessages, forms::NAME);
+crate::contract::codec!(AnthropicMessages, forms::NAME, NativeCompaction);
+
+crate::compaction::native_compaction!(AnthropicMessages);

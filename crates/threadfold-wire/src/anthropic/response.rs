@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     contract::{Recognise, WireError},
-    json::{Fields, Path, Scanned, marked},
+    json::{Fields, Path, Raw, Scanned, marked},
     texts::Speaker,
     usage::Counts,
 };
-use threadfold_core::message::{MessageParts, Origin, Role, StopReason, Text, Turn};
+use threadfold_core::message::{MessageParts, Origin, Role, StopReason, Text, Turn, Usage};
 
 /// Reads a response body.
 pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
@@ -21,9 +21,13 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
     let speaker = Speaker { codec: NAME, role: Role::Assistant, recognise: Recognise::default() };
     let content = blocks::read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
-    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
+    let usage = fields.get("usage").and_then(usage);
     let stop_reason = fields.take_text("stop_reason");
-    let stop_reason = stop_reason.map_or_else(unknown, |reason| StopReason::from(reason.as_str()));
+    let stop_reason = stop_reason.map_or_else(unknown, |reason| match reason.as_str() {
+        // After its own compaction the provider goes on when it gets the thread again.
+        "compaction" => StopReason::PauseTurn,
+        reason => StopReason::from(reason),
+    });
     let mut parts = MessageParts::new(Role::Assistant, content);
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     fields.take("role");
@@ -51,6 +55,18 @@ fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
     }
 }
 
+/// Reads a usage. Its counts leave out passes that compacted, which are listed beside them. They are
+/// the prompt of the answer, so the listed ones count only where there was no answer.
+pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
+    let usage = USAGE.read(raw)?;
+    if !usage.is_zero() {
+        return Some(usage);
+    }
+    let passes = Fields::of(raw).and_then(|fields| fields.items("iterations"));
+    let passes = passes.unwrap_or_default().into_iter().filter_map(|pass| USAGE.read(pass));
+    Some(passes.fold(usage, |sum, pass| sum + pass))
+}
+
 /// The fields of the usage. The provider counts the cached part of the prompt separately.
 pub(super) const USAGE: Counts = Counts {
     input: &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
@@ -63,7 +79,7 @@ pub(super) const USAGE: Counts = Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadfold_core::message::{ContentBlock, Json, Usage};
+    use threadfold_core::message::{ContentBlock, Json};
 
     #[test]
     fn an_answer_is_read_with_its_usage_and_origin() {

@@ -29,6 +29,7 @@ pub(super) const CUSTOM: &str = "custom_tool_call";
 pub(super) const FUNCTION_OUTPUT: &str = "function_call_output";
 pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
 pub(super) const LOCAL_SHELL_OUTPUT: &str = "local_shell_call_output";
+pub(super) const COMPACTION: &str = "compaction";
 pub(super) const TRIGGER: &str = "compaction_trigger";
 
 /// The type of the result of a call that has a special form of result.

@@ -75,6 +75,7 @@
 //! none.
 
 mod calls;
+mod compaction;
 mod decode;
 mod encode;
 mod kinds;
@@ -137,4 +138,27 @@ use threadfold_core::message::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenAiResponses;
 
-crate::contract::codec!(OpenAiResponses, marks::CODEC);
+crate::contract::codec!(OpenAiResponses, marks::CODEC, NativeCompaction);
+
+crate::compaction::native_compaction!(OpenAiResponses);
+
+impl OpenAiResponses {
+    /// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
+    /// and a compaction. [`NativeCompaction`](crate::NativeCompaction) asks at the usual address instead.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, wire::{EncodeOptions, OpenAiResponses}};
+    ///
+    /// let request = Request { max_output: Some(9), ..Request::new(vec![Message::user("Hi.")]) };
+    /// let encoded = OpenAiResponses.encode_compact(&request, &EncodeOptions::default());
+    /// assert_eq!(encoded.body.as_str(), r#"{"input":[{"role":"user","content":"Hi."}]}"#);
+    /// ```
+    pub fn encode_compact(
+        &self,
+        request: &threadfold_core::message::Request,
+        options: &crate::EncodeOptions,
+    ) -> crate::Encoded {
+        let encoded = encode::request(request, options);
+        crate::Encoded { body: compaction::of_endpoint(&encoded.body), ..encoded }
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
+    compaction,
     kinds::{self, Label},
     marks::{CODEC, note_identity, opaque_item, whole_item},
     read_content::{answer, output, reasoning, said},
@@ -52,6 +53,11 @@ impl Context {
             return Item::Kept(opaque_item(raw, None));
         };
         let label = Label::of(&fields);
+        if label.kind == kinds::COMPACTION
+            && let Some(message) = compaction::by_gateway(&fields)
+        {
+            return Item::Said(message);
+        }
         if label.is_of_model() {
             return Item::Answered(self.answered(raw, fields, &label, next));
         }
@@ -78,7 +84,9 @@ impl Context {
         next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
-        let is_whole = self.is_adjacent && label.kind != "item_reference";
+        // A compaction stands alone: what the model thought before goes with what it replaces.
+        let is_alone = ["item_reference", kinds::COMPACTION].contains(&label.kind.as_ref());
+        let is_whole = self.is_adjacent && !is_alone;
         let led_whole = led.as_ref().filter(|_| is_whole);
         let mark_led = |fields: &mut Fields<'_>| {
             led.iter().for_each(|id| fields.mark("~led", id));

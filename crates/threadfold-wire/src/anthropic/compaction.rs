@@ -1,0 +1,128 @@
+//! Compaction by Anthropic, on demand (`compaction`, beta `compact-2026-09-04`) and from a number of
+//! tokens on (`context_management`, beta `compact-2026-01-12`), as documented in September 2026.
+
+use super::forms::NAME;
+use crate::{
+    compaction::{BY_GATEWAY, CompactionAsked, counts, edit},
+    extras::{reopen, without},
+    json::{Fields, Object, Raw, Tree},
+    normal::Thread,
+    notes::Notes,
+};
+use threadfold_core::message::{
+    ContentBlock, Extra, Json, Message, Request, Role, Summary, Text, ToolChoice, Usage,
+};
+
+const COMPACTION: &str = "compaction";
+
+/// Returns the request that asks for a compaction. The provider refuses one with parameters that shape an answer, and with those of
+/// context management, so they are left out. It wants the header
+/// `anthropic-beta: compact-2026-09-04`, and so does every later request with its block.
+pub(super) fn request(mut request: Request) -> Request {
+    for name in ["context_management", "stop_sequences"] {
+        request.extra = without(NAME, &request.extra, name);
+    }
+    if let Some(config) = request.extra.get(NAME, "output_config").cloned() {
+        let mut config = reopen(Some(&config));
+        config.remove("format");
+        config.remove("task_budget");
+        request.extra = without(NAME, &request.extra, "output_config");
+        if config.len() > 0 {
+            let config = Tree::from(config).into_json();
+            request.extra = request.extra.with(NAME, "output_config", config);
+        }
+    }
+    if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
+        request.tool_choice = None;
+    }
+    let asked = Tree::from(Object::typed("summarize")).into_json();
+    request.extra = request.extra.with(NAME, COMPACTION, asked);
+    request
+}
+
+/// Returns what a body asks for.
+pub(super) fn asked(request: &Request) -> Option<CompactionAsked> {
+    if let Some(mut asked) = on_demand(&request.extra) {
+        return Some(CompactionAsked::Now { instructions: asked.take_text("instructions") });
+    }
+    let management = request.extra.get(NAME, "context_management")?;
+    let mut asked = edit(management, Some("edits"), "compact_20260112")?;
+    let tokens = asked.object("trigger").and_then(|trigger| trigger.number("value"));
+    Some(CompactionAsked::From { tokens, instructions: asked.take_text("instructions") })
+}
+
+/// Returns the body of a gateway's answer.
+pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+    let block = Object::typed(COMPACTION).with("content", Text::from(summary));
+    let block = block.with("signature", BY_GATEWAY);
+    let pass = counts(usage).with("type", COMPACTION);
+    let used = counts(Usage::default()).with("iterations", Tree::from_iter([pass]));
+    let message =
+        Object::typed("message").with("role", "assistant").with("model", Text::from(model));
+    let message = message.with("content", Tree::from_iter([block]));
+    let message = message.with("stop_reason", COMPACTION).with("stop_sequence", Tree::Null);
+    Tree::from(message.with("usage", used)).into_json()
+}
+
+/// The parameter that asks for a compaction instead of an answer.
+pub(super) fn on_demand(extra: &Extra) -> Option<Fields<'_>> {
+    let asked = Fields::parse(extra.get(NAME, COMPACTION)?.as_str())?;
+    asked.word("type").is_some_and(|word| word == "summarize").then_some(asked)
+}
+
+/// Reads a compaction that this crate wrote for a client; `None` for one of the provider.
+pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let is_ours = fields.word("signature").is_some_and(|signature| signature == BY_GATEWAY);
+    let text = fields.take_text("content").filter(|text| is_ours && !text.is_blank())?;
+    Some(Summary::new(text).into())
+}
+
+/// Puts the newest signed compaction first in the thread and leaves out all others: it stands for
+/// everything that was before it, and the provider takes no second one. One without a signature
+/// stays where it is, and the provider ignores what comes before it.
+pub(super) fn settle(thread: &mut Thread, notes: &mut Notes) {
+    let blocks = |message: &Message| message.content.iter().rposition(is_signed);
+    let newest = thread.iter().enumerate().rev();
+    let newest = newest.filter_map(|(index, (_, message))| Some((index, blocks(message)?))).next();
+    let Some((of, place)) = newest else { return };
+    let mut block = None;
+    for (index, (at, message)) in thread.iter_mut().enumerate() {
+        if !message.content.iter().any(is_own) {
+            continue;
+        }
+        let content = message.content.iter().enumerate();
+        let mut stays = Vec::with_capacity(message.content.len());
+        for (position, candidate) in content {
+            if (index, position) == (of, place) {
+                block = Some((*at, candidate.clone()));
+            } else if is_own(candidate) {
+                notes.turn_to(*at).drop_block("opaque", "a newer compaction stands for it");
+            } else {
+                stays.push(candidate.clone());
+            }
+        }
+        *message = message.with_content(stays);
+    }
+    if let Some((at, block)) = block {
+        if (of, place) != (0, 0) {
+            notes.turn_to(at).moved("opaque", "a signed compaction is first in the thread");
+        }
+        match thread.first_mut() {
+            Some((_, first)) => first.make_mut().content.insert(0, block),
+            None => thread.push((at, Message::new(Role::Assistant, vec![block]))),
+        }
+    }
+    thread.retain(|(_, message)| !message.content.is_empty());
+}
+
+fn is_signed(block: &ContentBlock) -> bool {
+    let ContentBlock::Opaque(opaque) = block else { return false };
+    let fields = Fields::parse(opaque.value.as_str()).filter(|_| is_own(block));
+    fields.is_some_and(|fields| fields.get("signature").is_some_and(Raw::is_text))
+}
+
+/// Whether a block is a compaction that this provider made.
+fn is_own(block: &ContentBlock) -> bool {
+    let ContentBlock::Opaque(opaque) = block else { return false };
+    opaque.codec == NAME && opaque.is_compaction()
+}

@@ -1,0 +1,207 @@
+//! `native`: the provider compacts the old part itself, in a form that only it reads.
+//!
+//! The provider's blocks stand first in the thread, and beside them our own summary of the same
+//! messages: a digest, and what settling adds to every summary (rules, the user's statements, facts).
+//! So the thread loses nothing when it moves to another provider, whose codec leaves the blocks out,
+//! and an audit has something to judge: the blocks cannot be looked into. The messages themselves
+//! stay in the log, for an undo and for recall.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    attempt::{self, AskOptions},
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, StrategyError},
+    digest,
+    snapshot::Snapshot,
+    tail::{self, Candidate, TailRequest},
+};
+use crate::message::{
+    ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Summary, Text, Turn,
+};
+
+/// Replaces the old part of the thread with the provider's own compaction of it, followed by a digest
+/// that every provider can read.
+///
+/// It fails if the model's adapter does not
+/// [offer](crate::model::Model::compact_natively) it, so it is usually the first rung of a
+/// [`Ladder`](super::Ladder). The user's messages before the kept end are listed in the digest; only
+/// the newest one stays as a message, after the compaction, because Anthropic demands that its block
+/// comes first.
+///
+/// ```
+/// use threadfold::{Message, Role, message::*, strategy::*};
+///
+/// let turn = |n| [Message::user(format!("Question {n}? {}", "Word ".repeat(30))), Message::assistant("Answer.")];
+/// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+/// let mut attempt = Native { messages: 4, ..Native::default() }.begin(&thread, &Brief::default());
+/// let Step::Call { model, request, .. } = attempt.step() else { panic!("it asks the provider") };
+/// assert_eq!((model, request.messages.len()), (ModelRole::Native, 12));
+///
+/// let block = Json::parse(r#"{"type":"compaction","content":"They talked.","signature":"c2ln"}"#)?;
+/// let answer = Message::new(Role::Assistant, vec![Opaque::new("anthropic-messages", block).into()]);
+/// attempt.handle(Ok(Turn::new(answer, StopReason::PauseTurn, None)));
+/// let Step::Proposed(proposal) = attempt.step() else { panic!("it has one") };
+/// let after = thread.accept(&proposal.plan, &Brief::default()).map_err(|error| error.to_string());
+/// assert!(after.is_ok_and(|after| after[0].is_summary() && after.len() == 5));
+/// # Ok::<(), threadfold::message::InvalidValue>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Native {
+    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
+    /// near.
+    pub messages: usize,
+    /// Upper limit for their tokens.
+    pub tokens: Option<u64>,
+    /// Upper limit for the tokens of the provider's answer, its reasoning included.
+    pub output_tokens: u64,
+    /// Upper limit for the tokens of the digest.
+    pub digest_tokens: u64,
+}
+
+impl Default for Native {
+    fn default() -> Self {
+        Self { messages: 8, tokens: None, output_tokens: 8_192, digest_tokens: 1_000 }
+    }
+}
+
+impl CompactionStrategy for Native {
+    fn name(&self) -> &str {
+        "native"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        let candidates = self.candidates(thread, brief);
+        let asked = candidates.and_then(|candidates| {
+            let head = candidates.first().map_or(0, |candidate| candidate.cut);
+            Ok((self.request(thread, head)?, candidates, head))
+        });
+        let (request, candidates, head) = match asked {
+            Ok(asked) => asked,
+            Err(error) => return attempt::propose(Err(error)),
+        };
+        let (native, thread, brief) = (*self, thread.clone(), brief.clone());
+        let options =
+            AskOptions { max_retries: 0, repeats_without_calls: false, ..ModelRole::Native.into() };
+        attempt::ask(options, request, move |turn| {
+            let blocks = compaction(&turn)?;
+            let note = note(&blocks, head);
+            let first = native.message(&thread, &brief, head, blocks);
+            let plan = tail::first_within_target(&thread, &brief, &candidates, |candidate| {
+                candidate.plan_with_first(&thread, &brief, first.clone())
+            })?;
+            Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
+        })
+    }
+}
+
+impl Native {
+    /// Returns what may stay beside a compaction, all with the cut of the first that is worth a call.
+    fn candidates(
+        &self,
+        thread: &Snapshot,
+        brief: &Brief,
+    ) -> Result<Vec<Candidate>, StrategyError> {
+        let target = tail::missed_target(thread, brief).unwrap_or(u64::MAX);
+        let expected = self.output_tokens.min(target / 4);
+        let reserved = [expected, self.digest(brief), brief.reserve(), thread.stamp_tokens()];
+        let request = TailRequest {
+            messages: self.messages,
+            tokens: self.tokens,
+            user_messages: 0,
+            user_tokens: 0,
+            reserved: reserved.into_iter().fold(0, u64::saturating_add),
+            shrinks_when_asked: true,
+        };
+        let mut worthless = None;
+        let mut candidates = tail::candidates(thread, brief, request)?;
+        let cut =
+            candidates.iter().find_map(|Candidate { cut, typed, .. }| {
+                match tail::check_worth(thread, brief, *cut, typed, tail::MIN_TOKENS) {
+                    Ok(()) => Some(*cut),
+                    Err(error) => {
+                        worthless = worthless.take().or(Some(error));
+                        None
+                    }
+                }
+            });
+        candidates.retain(|candidate| Some(candidate.cut) == cut);
+        match worthless.filter(|_| candidates.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(candidates),
+        }
+    }
+
+    /// The request begins like those of the conversation, so the provider's prompt cache applies.
+    fn request(&self, thread: &Snapshot, head: usize) -> Result<Request, StrategyError> {
+        let head: Vec<Message> = thread.messages().iter().take(head).cloned().collect();
+        let request = Request {
+            system: thread.system().clone(),
+            tools: thread.tools().clone(),
+            max_output: Some(self.output_tokens),
+            ..Request::new(head)
+        };
+        let tokens = thread.counter().request(&request).saturating_add(self.output_tokens);
+        let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
+        if tokens > window { Err(StrategyError::TooLong { tokens, window }) } else { Ok(request) }
+    }
+
+    /// The message that stands for the head of the thread.
+    fn message(
+        &self,
+        thread: &Snapshot,
+        brief: &Brief,
+        head: usize,
+        blocks: Vec<Opaque>,
+    ) -> Message {
+        let messages = thread.messages().get(..head).unwrap_or_default();
+        // The counter is unknown to the writer of digests; a token has about four bytes.
+        let bytes = usize::try_from(self.digest(brief).saturating_mul(4)).unwrap_or(usize::MAX);
+        let text = digest::of(messages, bytes).filter(|text| !text.trim().is_empty());
+        let text = text.unwrap_or_else(|| format!("{head} messages were compacted."));
+        let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
+        let is_last = head == thread.messages().len();
+        let summary = tail::summary_message(thread, brief, summary, is_last);
+        let blocks = blocks.into_iter().map(ContentBlock::from);
+        Message::new(summary.role, blocks.chain(summary.content.iter().cloned()).collect())
+    }
+
+    fn digest(&self, brief: &Brief) -> u64 {
+        self.digest_tokens.min(brief.target.unwrap_or(u64::MAX) / 4)
+    }
+}
+
+/// Returns the opaque blocks of an answer, at least one of which is a compaction: OpenAI returns
+/// messages of the user beside it and wants all of them back.
+fn compaction(turn: &Turn) -> Result<Vec<Opaque>, StrategyError> {
+    let opaque = |block: &ContentBlock| {
+        if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }
+    };
+    let blocks: Vec<Opaque> = turn.message.content.iter().filter_map(opaque).collect();
+    if blocks.iter().any(Opaque::is_compaction) {
+        return Ok(blocks);
+    }
+    let stop_reason = turn.stop_reason.clone();
+    match stop_reason {
+        StopReason::MaxTokens
+        | StopReason::Refusal
+        | StopReason::ContextWindowExceeded
+        | StopReason::Aborted => Err(StrategyError::Incomplete { stop_reason }),
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::StopSequence
+        | StopReason::PauseTurn
+        | StopReason::Other(_) => Err(StrategyError::NotNative),
+    }
+}
+
+fn note(blocks: &[Opaque], head: usize) -> Text {
+    let codec = blocks.iter().find(|block| block.is_compaction()).map(|block| block.codec.as_str());
+    let codec = codec.unwrap_or_default();
+    format!(
+        "The provider ({codec}) compacted {head} messages itself. Its block cannot be looked into, \
+         so the audit judges only the text beside it."
+    )
+    .into()
+}

@@ -1,0 +1,452 @@
+//! Compaction by the provider: in both dialects, over a change of provider, and for a gateway that
+//! compacts in the provider's place.
+
+use std::sync::{Arc, Mutex};
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use threadfold::{
+    ContentBlock, Message, Model, ModelAgent, Request, Session, Turn, Usage, async_trait, legality,
+    message::{ModelError, StopReason},
+    recall::{Recall, RecallRequest},
+    strategy::{CompactionStrategy, Digest, Ladder, Native},
+    wire::{
+        AnthropicMessages, CompactionAsked, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat,
+        OpenAiResponses, WireFormat,
+    },
+};
+
+use crate::support::{
+    bench::{Echo, say},
+    wire_cases,
+};
+
+/// A provider that keeps to the rules of its dialect: it refuses the compaction of another one, a
+/// changed one, and one out of its place.
+#[derive(Clone, Debug)]
+struct Provider {
+    codec: &'static dyn WireFormat,
+    bodies: Arc<Mutex<Vec<String>>>,
+    /// Every third answer calls a tool, and every fifth begins with a compaction.
+    is_busy: bool,
+}
+
+impl Provider {
+    fn new(codec: &'static dyn WireFormat) -> Self {
+        Self { codec, bodies: Arc::default(), is_busy: false }
+    }
+
+    fn agent(&self) -> ModelAgent {
+        ModelAgent::new(Arc::new(self.clone()))
+    }
+
+    fn name(&self) -> &'static str {
+        self.codec.name()
+    }
+
+    /// Sends a request and returns the body.
+    fn send(&self, request: &Request) -> String {
+        let options = EncodeOptions { model: Some("m".into()), traits: ModelTraits::default() };
+        let encoded = self.codec.encode(request, &options);
+        wire_cases::save(&format!("native_{}", self.name()), &encoded);
+        let body = encoded.body.as_str().to_owned();
+        self.check(&body);
+        self.bodies.lock().unwrap().push(body.clone());
+        body
+    }
+
+    fn check(&self, body: &str) {
+        for codec in ["anthropic-messages", "openai-responses"] {
+            let is_there = body.contains(&format!("sealed by {codec}"));
+            assert!(!is_there || codec == self.name(), "{codec} in {body}");
+        }
+        let signed = body.matches("\"signature\"").count();
+        assert!(signed <= 1, "{body}");
+        if signed == 1 {
+            let body: Value = serde_json::from_str(body).unwrap();
+            assert!(body["messages"][0]["content"][0]["signature"].is_string(), "{body}");
+        }
+    }
+
+    fn number(&self) -> usize {
+        self.bodies.lock().unwrap().len()
+    }
+
+    fn last(&self) -> String {
+        self.bodies.lock().unwrap().last().unwrap().clone()
+    }
+
+    /// Its compaction, as a block or an item.
+    fn sealed(&self, is_signed: bool) -> Value {
+        let seal = format!("sealed by {} {}", self.name(), self.number());
+        match self.name() {
+            "anthropic-messages" if is_signed => {
+                json!({"type": "compaction", "content": seal, "signature": "sig"})
+            }
+            "anthropic-messages" => {
+                json!({"type": "compaction", "content": seal, "encrypted_content": "AA=="})
+            }
+            _ => json!({"type": "compaction", "id": format!("cmp_{}", self.number()),
+                "encrypted_content": seal}),
+        }
+    }
+
+    fn answer(&self, words: &str) -> Value {
+        let compacts = self.is_busy && self.number().is_multiple_of(5);
+        let calls = self.is_busy && self.number().is_multiple_of(3);
+        let id = format!("call_{}", self.number());
+        match self.name() {
+            "anthropic-messages" => {
+                let mut content = vec![json!({"type": "text", "text": words})];
+                let first = content[0].clone();
+                if compacts && !self.last().contains("\"signature\"") {
+                    content = vec![self.sealed(false), first];
+                }
+                if calls {
+                    content.push(json!({"type": "tool_use", "id": id, "name": "echo",
+                        "input": {"text": words}}));
+                }
+                json!({"content": content, "model": "m", "stop_reason": if calls { "tool_use" } else { "end_turn" }})
+            }
+            "openai-responses" => {
+                let mut output = vec![json!({"type": "message", "role": "assistant",
+                    "id": format!("msg_{id}"), "status": "completed",
+                    "content": [{"type": "output_text", "text": words, "annotations": []}]})];
+                if compacts {
+                    output.insert(0, self.sealed(false));
+                }
+                if calls {
+                    output.push(json!({"type": "function_call", "call_id": id, "name": "echo",
+                        "arguments": json!({"text": words}).to_string()}));
+                }
+                json!({"status": "completed", "model": "m", "output": output})
+            }
+            _ => json!({"choices": [{"finish_reason": "stop",
+                "message": {"role": "assistant", "content": words}}]}),
+        }
+    }
+
+    fn read(&self, body: &Value) -> Result<Turn, ModelError> {
+        Ok(self.codec.decode_response(body.to_string().as_bytes()).unwrap())
+    }
+}
+
+#[async_trait]
+impl Model for Provider {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        self.send(&request);
+        self.read(&self.answer(&format!("Answer {} of {}.", self.number(), self.name())))
+    }
+
+    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+        let Some(native) = self.codec.native_compaction() else { return Ok(None) };
+        let body = self.send(&native.request(request));
+        let sealed = self.sealed(true);
+        let answer = match self.name() {
+            "anthropic-messages" => {
+                assert!(body.contains(r#""compaction":{"type":"summarize"}"#), "{body}");
+                json!({"content": [sealed], "stop_reason": "compaction", "usage": {
+                    "input_tokens": 0, "output_tokens": 0,
+                    "iterations": [{"type": "compaction", "input_tokens": 144, "output_tokens": 9}]}})
+            }
+            _ => {
+                assert!(body.contains(r#",{"type":"compaction_trigger"}]"#), "{body}");
+                json!({"status": "completed", "output": [sealed],
+                    "usage": {"input_tokens": 144, "output_tokens": 9}})
+            }
+        };
+        self.read(&answer).map(Some)
+    }
+}
+
+fn session(provider: &Provider) -> Session {
+    let native = Native { messages: 2, ..Native::default() };
+    let rungs: [Arc<dyn CompactionStrategy>; 2] = [Arc::new(native), Arc::new(Digest::default())];
+    let builder = Session::builder(provider.agent()).strategy(Arc::new(Ladder::new(rungs)));
+    builder.tool(Arc::new(Echo { name: "echo", polls: 0 })).build().unwrap()
+}
+
+fn told(session: &mut Session, provider: &Provider) {
+    say(session, "The lamp is in src/lamp.rs. Never touch the tower.").unwrap();
+    for number in 0..6 {
+        let words =
+            format!("Question {number} about the lamp. {}", "It shines at night. ".repeat(9));
+        say(session, words).unwrap();
+    }
+    say(session, "/compact").unwrap();
+    say(session, "And now?").unwrap();
+    assert!(provider.last().contains("And now?"));
+}
+
+const DIALECTS: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiResponses];
+
+#[test]
+fn the_providers_block_goes_back_to_it_and_to_no_other() {
+    for codec in DIALECTS {
+        let provider = Provider::new(codec);
+        let mut session = session(&provider);
+        told(&mut session, &provider);
+        let record = session.log().standing().last().unwrap();
+        assert_eq!(record.rungs[0].strategy, "native");
+        assert!(record.rungs[0].failure.is_none(), "{:?}", record.rungs);
+        assert_eq!(record.rungs[0].usage, Usage::new(144, 9));
+        let seal = format!("sealed by {}", codec.name());
+        assert!(provider.last().contains(&seal), "{}", provider.last());
+
+        for other in [&OpenAiChat as &dyn WireFormat, DIALECTS[0], DIALECTS[1]] {
+            let other = Provider::new(other);
+            session.set_agent(other.agent());
+            say(&mut session, "Go on.").unwrap();
+            let is_own = other.name() == codec.name();
+            assert_eq!(other.last().contains(&seal), is_own, "{}", other.name());
+            for words in ["Never touch the tower.", "src/lamp.rs", "Question 1 about the lamp."] {
+                assert!(other.last().contains(words), "{words} is not in {}", other.last());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_originals_return_with_an_undo_and_can_be_recalled() {
+    let provider = Provider::new(&AnthropicMessages);
+    let mut session = session(&provider);
+    told(&mut session, &provider);
+    let id = session.log().standing().last().unwrap().id;
+    let recalled = Recall::of(session.log()).answer(&RecallRequest::default()).unwrap();
+    let recalled = format!("{recalled:?}");
+    assert!(recalled.contains("Question 2 about the lamp."), "{recalled}");
+    block_on(session.undo_compaction(id)).unwrap();
+    session.set_agent(Provider::new(&OpenAiChat).agent());
+    assert!(session.messages().iter().all(|message| !message.is_summary()));
+    assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
+}
+
+#[test]
+fn what_cannot_be_looked_into_is_said() {
+    let provider = Provider::new(&AnthropicMessages);
+    let mut session = session(&provider);
+    told(&mut session, &provider);
+    let record = session.log().standing().last().unwrap();
+    let notes: Vec<&str> = record.report.notes.iter().map(|note| note.as_str()).collect();
+    assert_eq!(notes.len(), 1);
+    assert!(
+        notes[0].contains("(anthropic-messages)") && notes[0].contains("cannot be looked into")
+    );
+}
+
+#[test]
+fn a_provider_without_a_compaction_of_its_own_leaves_it_to_the_next_rung() {
+    let provider = Provider::new(&OpenAiChat);
+    let mut session = session(&provider);
+    told(&mut session, &provider);
+    let record = session.log().standing().last().unwrap();
+    let rungs: Vec<_> =
+        record.rungs.iter().map(|rung| (rung.strategy.as_str(), rung.calls)).collect();
+    assert_eq!(rungs, [("native", 0), ("digest", 0)]);
+    let failure = record.rungs[0].failure.as_deref();
+    assert_eq!(failure, Some("the provider of the conversation made no compaction of its own"));
+}
+
+#[test]
+fn an_answer_without_a_compaction_is_none() {
+    let answer = |body: &str| AnthropicMessages.decode_response(body.as_bytes()).unwrap();
+    let rows = [
+        (
+            r#"{"content":[],"stop_reason":"refusal"}"#,
+            "the summary is incomplete: the model stopped with refusal",
+        ),
+        (
+            r#"{"content":[{"type":"compaction","content":null}],"stop_reason":"compaction"}"#,
+            "the provider of the conversation made no compaction of its own",
+        ),
+        (
+            r#"{"content":[{"type":"text","text":"A summary."}],"stop_reason":"end_turn"}"#,
+            "the provider of the conversation made no compaction of its own",
+        ),
+    ];
+    let thread: Vec<Message> =
+        (0..9).map(|number| Message::user(format!("{number} {}", "word ".repeat(90)))).collect();
+    let thread = threadfold::strategy::Snapshot::new(thread);
+    for (body, words) in rows {
+        let mut attempt =
+            Native { messages: 2, ..Native::default() }.begin(&thread, &Default::default());
+        attempt.handle(Ok(answer(body)));
+        let threadfold::strategy::Step::Failed(error) = attempt.step() else {
+            panic!("{attempt:?}")
+        };
+        assert_eq!(error.to_string(), words);
+    }
+}
+
+#[test]
+fn a_provider_that_compacts_within_an_answer_is_read_and_gets_its_block_back() {
+    for codec in DIALECTS {
+        let mut provider = Provider::new(codec);
+        provider.is_busy = true;
+        let mut session = session(&provider);
+        for number in 0..6 {
+            say(&mut session, format!("Question {number}.")).unwrap();
+        }
+        let compacted = session.log().provider_compactions().count();
+        assert!(compacted > 0, "{}", codec.name());
+        assert!(provider.last().contains("sealed by"), "{}", provider.last());
+        let other = Provider::new(&OpenAiChat);
+        session.set_agent(other.agent());
+        say(&mut session, "Go on.").unwrap();
+        assert!(other.last().contains("Question 0."), "nothing of the thread was dropped");
+    }
+}
+
+/// A small generator: tests must not depend on the order in which another draws.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+#[test]
+fn a_thousand_histories_stay_legal_from_provider_to_provider() {
+    let codecs: [&'static dyn WireFormat; 3] = [DIALECTS[0], DIALECTS[1], &OpenAiChat];
+    let (mut native, mut switched) = (0, 0);
+    for seed in 0..1_000 {
+        let mut draw = Draw(seed);
+        let providers = codecs.map(|codec| Provider { is_busy: true, ..Provider::new(codec) });
+        let mut session = session(&providers[draw.below(3) as usize]);
+        say(&mut session, format!("Never touch tower {seed}.")).unwrap();
+        for number in 0..8 {
+            match draw.below(8) {
+                0 | 1 => {
+                    session.set_agent(providers[draw.below(3) as usize].agent());
+                    switched += 1;
+                }
+                2 | 3 => drop(say(&mut session, "/compact")),
+                4 => {
+                    if let Some(id) = session.log().standing().last().map(|record| record.id) {
+                        // It may have been cut by a compaction that was undone before.
+                        drop(block_on(session.undo_compaction(id)));
+                    }
+                }
+                _ => {
+                    let words = "It shines. ".repeat(draw.below(40) as usize);
+                    say(&mut session, format!("Question {number}. {words}")).unwrap();
+                }
+            }
+            assert!(legality::violations(session.messages()).is_empty(), "{seed}");
+        }
+        assert_eq!(session.log().replay().unwrap(), session.messages()[..], "{seed}");
+        native += session.log().standing().filter(|record| is_native(record)).count();
+        for provider in &providers {
+            session.set_agent(provider.agent());
+            say(&mut session, "Well?").unwrap();
+            let bodies = provider.bodies.lock().unwrap();
+            let told = bodies.iter().rev().find(|body| body.contains("Well?")).unwrap();
+            assert!(told.contains(&format!("Never touch tower {seed}.")), "{seed}");
+        }
+    }
+    assert!(native > 100 && switched > 1_500, "{native} {switched}");
+}
+
+fn is_native(record: &threadfold::log::CompactionRecord) -> bool {
+    let mut rungs = record.rungs.iter();
+    rungs.any(|rung| rung.strategy == "native" && rung.failure.is_none())
+}
+
+#[test]
+fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
+    let read = |codec: &dyn WireFormat, body: Value| {
+        codec.decode(&body, &DecodeOptions::default()).unwrap()
+    };
+    let asked =
+        |codec: &dyn WireFormat, body| codec.native_compaction().unwrap().asked(&read(codec, body));
+    let claude = |more: Value| {
+        let mut body =
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let now = |instructions: Option<&str>| {
+        Some(CompactionAsked::Now { instructions: instructions.map(Into::into) })
+    };
+    let from = |tokens| Some(CompactionAsked::From { tokens, instructions: None });
+    let edits = |edit: Value| json!({"context_management": {"edits": [{"type": "clear_thinking_20251015"}, edit]}});
+    let gpt = |item: Value, management: Value| json!({"input": [{"role": "user", "content": "hi"}, item], "context_management": management});
+    let said = json!({"role": "user", "content": "on"});
+    let rows: [(&dyn WireFormat, Value, _); 8] = [
+        (&AnthropicMessages, claude(json!({})), None),
+        (&AnthropicMessages, claude(json!({"compaction": {"type": "summarize"}})), now(None)),
+        (
+            &AnthropicMessages,
+            claude(json!({"compaction": {"type": "summarize", "instructions": "Names."}})),
+            now(Some("Names.")),
+        ),
+        (
+            &AnthropicMessages,
+            claude(edits(
+                json!({"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60_000}}),
+            )),
+            from(Some(60_000)),
+        ),
+        (&AnthropicMessages, claude(edits(json!({"type": "compact_20260112"}))), from(None)),
+        (&OpenAiResponses, gpt(json!({"type": "compaction_trigger"}), Value::Null), now(None)),
+        (
+            &OpenAiResponses,
+            gpt(said.clone(), json!([{"type": "compaction", "compact_threshold": 200_000}])),
+            from(Some(200_000)),
+        ),
+        (&OpenAiResponses, gpt(said, Value::Null), None),
+    ];
+    for (codec, body, expected) in rows {
+        assert_eq!(asked(codec, body.clone()), expected, "{body}");
+    }
+    for codec in DIALECTS {
+        let native = codec.native_compaction().unwrap();
+        let body = native.answer("m", "They spoke of lamps.", Usage::new(1_000, 50));
+        let turn = codec.decode_response(body.as_str().as_bytes()).unwrap();
+        assert_eq!(turn.usage, Some(Usage::new(1_000, 50)), "{body}");
+        // The client sends the block back, and the gateway may ask a provider of any dialect.
+        let block = &body.to_value().unwrap();
+        let block = block.pointer("/content/0").or_else(|| block.pointer("/output/0")).unwrap();
+        let later = match codec.name() {
+            "anthropic-messages" => claude(json!({"messages": [
+                {"role": "assistant", "content": [block]}, {"role": "user", "content": "on"}]})),
+            _ => json!({"input": [block, {"role": "user", "content": "on"}]}),
+        };
+        let request = read(codec, later);
+        assert!(request.messages[0].is_summary(), "{request:?}");
+        let written = OpenAiChat.encode(&request, &EncodeOptions::default()).body;
+        assert!(written.as_str().contains("They spoke of lamps."), "{written}");
+    }
+}
+
+#[test]
+fn a_request_for_a_compaction_has_nothing_that_the_provider_refuses() {
+    let body = json!({"model": "m", "max_tokens": 9, "stop_sequences": ["x"],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "any"}, "context_management": {"edits": []},
+        "output_config": {"effort": "low", "format": {"type": "json_schema"}},
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]});
+    let request = AnthropicMessages.decode(&body, &DecodeOptions::default()).unwrap();
+    let asked = AnthropicMessages.native_compaction().unwrap().request(request);
+    let encoded = AnthropicMessages.encode(&asked, &EncodeOptions::default());
+    let expected = json!({"model": "m", "max_tokens": 9,
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+        "output_config": {"effort": "low"}, "compaction": {"type": "summarize"},
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]});
+    assert_eq!((encoded.body.to_value().unwrap(), encoded.adjustments), (expected, vec![]));
+}
+
+#[test]
+fn a_pause_after_a_compaction_goes_on() {
+    let body = r#"{"content":[{"type":"compaction","content":"All."}],"stop_reason":"compaction"}"#;
+    let turn = AnthropicMessages.decode_response(body.as_bytes()).unwrap();
+    assert_eq!(turn.stop_reason, StopReason::PauseTurn);
+    let is_compaction = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if opaque.is_compaction());
+    assert!(turn.message.content.iter().all(is_compaction));
+    let request = Request::new(vec![Message::user("hi"), turn.message]);
+    let body = AnthropicMessages.encode(&request, &EncodeOptions::default()).body;
+    assert!(body.as_str().ends_with(r#"{"type":"compaction","content":"All."}]}]}"#), "{body}");
+}
