@@ -468,8 +468,15 @@ fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+
     use super::*;
-    use crate::{log::Truncated, message::Message};
+    use crate::{
+        compact::Splice,
+        log::{CompactionRecord, Truncated},
+        message::{CompactionReason, Message},
+        store::MemoryStore,
+    };
 
     #[test]
     fn rules_and_facts_equal_those_read_from_the_whole_log() {
@@ -492,5 +499,56 @@ mod tests {
                 assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
             }
         }
+    }
+
+    #[derive(Debug)]
+    struct Keys;
+
+    impl Redactor for Keys {
+        fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+            text.replace("sk-12345", "[key]").into()
+        }
+    }
+
+    fn open(store: &Arc<MemoryStore>) -> Journal {
+        block_on(Journal::open(store.clone(), "main".parse().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn rules_and_facts_of_a_log_with_a_base_equal_those_of_the_whole_log() {
+        let store = Arc::new(MemoryStore::default());
+        let (mut journal, options) = (open(&store), AuditOptions::default());
+        for number in 0..20 {
+            let text = "It reads on. ".repeat(300);
+            let text = format!("Never send src/{number}.rs. The key is sk-12345-{number}. {text}");
+            journal.append(Timestamp(1), Event::MessageAppended(Message::user(text))).unwrap();
+            if number % 6 == 5 {
+                let (len, id) = (journal.log.replay().unwrap().len(), CompactionId(number));
+                let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 1, insert: vec![] }]);
+                let record = CompactionRecord::new(id, CompactionReason::Threshold, "test", plan);
+                journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+            }
+            block_on(journal.flush()).unwrap();
+            if number % 4 > 0 {
+                continue;
+            }
+            let whole = block_on(journal.whole()).unwrap().into_owned();
+            for journal in [&mut journal, &mut open(&store)] {
+                assert_eq!(*journal.rules(), whole.rules(None));
+                let fresh = LoggedFacts::default().of(&whole, &options, None);
+                assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
+            }
+            let (redacted, keys) = (open(&store).with_redactor(Arc::new(Keys)), &Keys);
+            let fresh = LoggedFacts::default().of(&whole, &options, Some(keys));
+            assert_eq!(redacted.rules().to_string(), whole.rules(Some(keys)).to_string());
+            let texts = |facts: Arc<Facts>| -> Vec<Text> {
+                facts.audit(&[]).missing.iter().map(|fact| fact.text.clone()).collect()
+            };
+            assert_eq!(texts(redacted.clone().facts(&options)), texts(fresh));
+        }
+        assert!(journal.log.base() > 0 && open(&store).log.base() > 0);
+        let narrow = AuditOptions { max_facts: 2, ..options.clone() };
+        assert_eq!(journal.facts(&narrow).audit(&[]).overall.facts, 2);
+        assert!(journal.facts(&options).audit(&[]).overall.facts > 15);
     }
 }
