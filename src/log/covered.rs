@@ -15,7 +15,7 @@ use crate::{
 impl EventLog {
     /// Returns the `seq`s of the messages that the new messages of a compaction replace, directly
     /// or through earlier compactions, as ascending ranges with gaps between them. `None` if no
-    /// such compaction is standing.
+    /// such compaction is standing, or the log is not whole.
     ///
     /// A new message replaces the messages that its splice removed, and those removed by the
     /// splices before it back to the previous new message. A message of which any part stays is not
@@ -40,6 +40,7 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn covered(&self, id: CompactionId) -> Option<Vec<Range<u64>>> {
+        self.state().check_whole().ok()?;
         let standing = &self.state().standing;
         let number = standing.iter().position(|standing| standing.id == id)?;
         let mut walk = Walk {
@@ -107,6 +108,8 @@ impl Walk<'_> {
         match entry.source {
             EntrySource::Arrival(number) => self.numbers.push(number),
             EntrySource::Compaction { standing, splice } => self.open_group(standing, splice),
+            // A log whose walk begins is whole.
+            EntrySource::Dropped(_) => {}
         }
     }
 

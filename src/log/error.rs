@@ -57,6 +57,13 @@ pub enum LogError {
     /// The event cannot be read.
     #[error("it cannot be read")]
     Malformed,
+    /// The answer needs earlier events than the log holds in memory. They are in the store:
+    /// [`Journal::read_whole`](crate::store::Journal::read_whole).
+    #[error("the log holds only the events from {base} on in memory, and earlier ones are needed")]
+    NotHeld {
+        /// The number of the first event that is held.
+        base: u64,
+    },
 
     /// The log holds no such compaction.
     #[error("compaction {id} is not in the log")]

@@ -1,11 +1,19 @@
-//! The log: every event of a thread, in order. Events are never removed.
+//! The log: every event of a thread, in order. Events are never removed from it; in memory it may
+//! begin at a base.
 
 use super::{
     error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor},
-    state::State,
+    state::{State, weight},
+    usage::{self, LastCount, TotalUsage},
 };
-use crate::message::{CompactionId, Text, ThreadId, Timestamp};
+use crate::{
+    ledger::Ledger,
+    message::{CompactionId, Text, ThreadId, Timestamp},
+};
+
+/// How many bytes of events a log may hold in addition to its thread before it is bulky.
+const SPARE_BYTES: u64 = 32 * 1024;
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
 /// from the thread are still here, and the compaction can be [undone](Self::undo).
@@ -26,8 +34,11 @@ use crate::message::{CompactionId, Text, ThreadId, Timestamp};
 #[derive(Clone, Debug)]
 pub struct EventLog {
     thread: ThreadId,
+    /// The events from the base on.
     events: Vec<LoggedEvent>,
     state: State,
+    /// What the events take in memory, in bytes.
+    bytes: u64,
 }
 
 impl EventLog {
@@ -52,7 +63,11 @@ impl EventLog {
     /// Returns the empty log of a thread.
     #[must_use]
     pub fn new(thread: ThreadId) -> Self {
-        Self { thread, events: Vec::new(), state: State::default() }
+        Self::with_state(thread, State::default())
+    }
+
+    pub(super) fn with_state(thread: ThreadId, state: State) -> Self {
+        Self { thread, events: Vec::new(), state, bytes: 0 }
     }
 
     /// Returns the id of the thread.
@@ -64,22 +79,28 @@ impl EventLog {
     /// Returns the number of events, which is the `seq` of the next one.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.events.len() as u64
+        self.base().saturating_add(self.events.len() as u64)
     }
 
     /// Whether the log has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.len() == 0
     }
 
-    /// The events, in order.
+    /// Returns the `seq` of the first event that is held in memory: 0 if the log is whole.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.state.dropped.seq
+    }
+
+    /// The events that are held, in order.
     #[must_use]
     pub fn events(&self) -> &[LoggedEvent] {
         &self.events
     }
 
-    /// The events, in order.
+    /// The events that are held, in order.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
@@ -94,7 +115,8 @@ impl EventLog {
         self.events.iter()
     }
 
-    /// Returns the events from this `seq` on, which are none if the log is shorter.
+    /// Returns the events from this `seq` on, which are none if the log is shorter, and all that are
+    /// held if it is before the [`base`](Self::base).
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -107,7 +129,8 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn since(&self, seq: u64) -> &[LoggedEvent] {
-        usize::try_from(seq).ok().and_then(|seq| self.events.get(seq..)).unwrap_or_default()
+        let from = usize::try_from(seq.saturating_sub(self.base())).ok();
+        from.and_then(|from| self.events.get(from..)).unwrap_or_default()
     }
 
     /// Appends an event and returns it with its `seq`. Its time may be earlier than the previous
@@ -129,7 +152,8 @@ impl EventLog {
     ///
     /// [`LogError`] for an event that would not replay: a truncation or compaction that does not
     /// fit the live thread, a compaction whose id is in the log already, the undo of a compaction
-    /// other than the latest standing one, or an event that this build could not read.
+    /// other than the latest standing one, or an event that this build could not read. A truncation
+    /// needs a whole log.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.check(&event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
@@ -198,7 +222,8 @@ impl EventLog {
         self.state.next_compaction()
     }
 
-    /// Returns the standing compactions, which were applied and not undone, in order.
+    /// Returns the standing compactions, which were applied and not undone, in order. If the log has
+    /// a [`base`](Self::base), those before the latest one before it are left out.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -216,10 +241,23 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
-        self.state.standing.iter().filter_map(|standing| self.record(standing.seq))
+        let held = self.state.standing.iter().filter_map(|standing| self.record(standing.seq));
+        self.state.dropped.latest.as_deref().into_iter().chain(held)
     }
 
-    /// Returns a compaction by its id, also if it was undone. `None` if it is unknown or failed.
+    /// Returns the ids of the standing compactions with archive entries.
+    pub(crate) fn archived(&self) -> impl Iterator<Item = CompactionId> {
+        let held = self.standing().filter(|record| record.archived > 0).map(|record| record.id);
+        self.state.dropped.archived.iter().copied().chain(held)
+    }
+
+    /// Whether the compaction is standing and the log holds what its undo needs.
+    pub(crate) fn holds(&self, id: CompactionId) -> bool {
+        self.state.standing.iter().any(|standing| standing.id == id)
+    }
+
+    /// Returns a compaction by its id, also if it was undone. `None` if it is unknown or failed, or
+    /// was before the [`base`](Self::base) and is not the latest standing one of these.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -238,7 +276,10 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn compaction(&self, id: CompactionId) -> Option<&CompactionRecord> {
-        self.record(self.state.compactions.get(&id)?.0)
+        match self.state.compactions.get(&id) {
+            Some((seq, _)) => self.record(*seq),
+            None => self.state.dropped.latest.as_deref().filter(|latest| latest.id == id),
+        }
     }
 
     /// Whether the log holds the result of this compaction, be it a success or a failure.
@@ -251,7 +292,7 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn is_ended(&self, id: CompactionId) -> bool {
-        self.state.compactions.contains_key(&id)
+        self.state.is_ended(id)
     }
 
     /// Returns the latest system prompt of this author.
@@ -268,13 +309,48 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn system_prompt(&self, by: PromptAuthor) -> Option<&Text> {
-        let event = &self.event(self.state.prompt(by)?)?.event;
-        if let Event::SystemPromptSet(prompt) = event { Some(&prompt.text) } else { None }
+        self.state.prompt(by)
+    }
+
+    /// Returns the tokens billed for all events, those before the base included.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, Usage, log::{self, Event}, message::Timestamp};
+    ///
+    /// let (mut log, mut answer) = (EventLog::new("main".parse()?), Message::assistant("Yes."));
+    /// answer.make_mut().usage = Some(Usage::new(100, 50));
+    /// log.append(Timestamp(1), Event::MessageAppended(answer))?;
+    /// assert_eq!(log.billed(), log::total_usage(log.events()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn billed(&self) -> TotalUsage {
+        self.state.totals.billed
+    }
+
+    /// The rules that the host ever added, revoked or not.
+    pub(crate) fn added_rules(&self) -> &Ledger {
+        &self.state.totals.added
+    }
+
+    /// Takes over the handles of messages from the log of which this is the whole.
+    pub(crate) fn share(&mut self, part: &Self) {
+        self.state.share(&part.state);
+    }
+
+    /// Whether the log holds much more than its thread.
+    pub(crate) fn is_bulky(&self) -> bool {
+        self.bytes > self.state.bytes.saturating_add(SPARE_BYTES)
+    }
+
+    pub(super) fn last_count(&self) -> (LastCount, usize) {
+        usage::last_count(&self.events, self.state.dropped.count)
     }
 
     /// Appends the next event and returns it.
     pub(super) fn push(&mut self, event: LoggedEvent) -> Option<&LoggedEvent> {
         self.state.apply(&event);
+        self.bytes = self.bytes.saturating_add(weight(&event.event));
         self.events.push(event);
         self.events.last()
     }
@@ -284,7 +360,7 @@ impl EventLog {
     }
 
     pub(super) fn event(&self, seq: u64) -> Option<&LoggedEvent> {
-        self.events.get(usize::try_from(seq).ok()?)
+        self.events.get(usize::try_from(seq.checked_sub(self.base())?).ok()?)
     }
 
     pub(super) fn record(&self, seq: u64) -> Option<&CompactionRecord> {
@@ -294,9 +370,12 @@ impl EventLog {
 }
 
 impl PartialEq for EventLog {
-    /// Whether thread id and events are equal.
+    /// Whether thread id, base and events are equal, and the live thread if there is a base.
     fn eq(&self, other: &Self) -> bool {
-        self.thread == other.thread && self.events == other.events
+        self.thread == other.thread
+            && self.base() == other.base()
+            && self.events == other.events
+            && (self.base() == 0 || self.replay() == other.replay())
     }
 }
 

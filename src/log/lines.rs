@@ -148,8 +148,9 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// Those of the writer, and [`LogError::NotHeld`] if the log is not whole.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        self.state().check_whole().map_err(io::Error::other)?;
         write_header(out, self.thread_id())?;
         self.events().iter().try_for_each(|event| write_event(out, event))
     }

@@ -2,14 +2,14 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::event_log::EventLog;
+use super::{base::LogBase, event_log::EventLog};
 use crate::{
     message::Redactor,
     retention::{AuditOptions, Facts},
 };
 
 /// The facts of all messages of one log that were not truncated. Each message is read once; after a
-/// truncation all are read again.
+/// truncation all are read again, and with other options those that the log holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
     facts: Arc<Facts>,
@@ -19,6 +19,28 @@ pub(crate) struct LoggedFacts {
 }
 
 impl LoggedFacts {
+    /// Returns the facts of a log at its base.
+    pub(crate) fn at(base: &LogBase) -> Self {
+        let facts = Arc::clone(base.facts());
+        let (options, read) = (facts.options().clone(), base.originals().to_vec());
+        Self { facts, options, read }
+    }
+
+    /// Returns the facts of a log that is read with this redactor from now on.
+    pub(crate) fn redacted(self, log: &EventLog, redactor: &dyn Redactor) -> Self {
+        match log.base() {
+            0 => Self::default(),
+            _ => Self { facts: Arc::new(self.facts.redacted(redactor)), ..self },
+        }
+    }
+
+    /// Reads the messages appended since the last call with the options of that call, and returns
+    /// all facts.
+    pub(crate) fn all(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) -> Arc<Facts> {
+        let options = self.options.clone();
+        self.of(log, &options, redactor)
+    }
+
     /// Reads the messages appended since the last call, redacted, and returns all facts.
     pub(crate) fn of(
         &mut self,
@@ -29,6 +51,12 @@ impl LoggedFacts {
         let originals = log.original_numbers();
         let from = match read_prefix(&self.read, &originals) {
             Some(from) if self.facts.messages() > 0 && self.options == *options => from,
+            // Earlier messages are not held, so what was found in them by other options stays.
+            Some(from) if log.base() > 0 => {
+                Arc::make_mut(&mut self.facts).set_options(options.clone());
+                self.options = options.clone();
+                from
+            }
             Some(_) | None => {
                 self.facts = Arc::new(Facts::new(options.clone()));
                 self.options = options.clone();

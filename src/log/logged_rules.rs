@@ -14,7 +14,8 @@ use crate::{
 impl EventLog {
     /// Returns the standing rules: from what the user typed in every message that was not
     /// truncated, including those that compactions removed, and from the host's changes. All texts
-    /// are redacted before they are read.
+    /// are redacted before they are read; rules from before the log's [`base`](Self::base), which
+    /// were read then, are redacted now.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog, RuleChange}, message::Timestamp};
@@ -58,6 +59,12 @@ impl LoggedRules {
 
     /// Reads the events appended since the last call.
     pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
+        let dropped = &log.state().dropped;
+        if self.next < dropped.seq {
+            let rules = &dropped.rules;
+            let ledger = redactor.map_or_else(|| rules.clone(), |one| rules.redacted(one));
+            *self = Self { ledger, next: dropped.seq, messages: dropped.messages };
+        }
         let new = log.since(self.next);
         let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
         let mut originals = None;

@@ -16,6 +16,7 @@
 //! | get the messages that compactions removed | [`EventLog::taken`] |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | append events that another writer stored | [`EventLog::append_logged`] |
+//! | store what the events so far amount to | [`LogBase`] |
 //! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
 //! | know what was billed, and how full the context is | [`total_usage`], [`context_usage`] |
 //! | ration tokens | [`TokenBudget`] |
@@ -76,6 +77,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod base;
 mod budget;
 mod covered;
 mod error;
@@ -99,6 +101,7 @@ mod thread;
 mod undo;
 mod usage;
 
+pub use base::LogBase;
 pub use budget::{BudgetStatus, Recommendations, TokenBudget};
 pub use error::{LogError, Skipped};
 pub use event::{

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     compact::{Micros, Prices},
-    message::{CompactionId, Role, Timestamp, Usage},
+    message::{CompactionId, Timestamp, Usage},
 };
 
 /// What a compaction has saved since it was committed, until the next one.
@@ -28,8 +28,9 @@ pub struct NetGain {
 }
 
 impl EventLog {
-    /// Returns what a compaction has saved so far; `None` if the log has no such compaction or no
-    /// answer with usage before it.
+    /// Returns what a compaction has saved so far; `None` if the log holds no such compaction or no
+    /// answer with usage before it. It reads the events that are held, and needs a whole log for a
+    /// compaction before its [`base`](Self::base).
     ///
     /// `otherwise` assumes that without the compaction each prompt would have been longer by the
     /// tokens that the report says were saved, that each would have begun with the whole prompt
@@ -81,11 +82,8 @@ impl EventLog {
     /// nobody knows its life.
     pub(crate) fn is_warm(&self, now: Timestamp, prices: Option<&Prices>) -> bool {
         let Some(prices) = prices else { return false };
-        let answer = self.events().iter().rev().find(|logged| {
-            let Event::MessageAppended(message) = &logged.event else { return false };
-            message.role == Role::Assistant
-        });
-        answer.is_some_and(|answer| now.0.saturating_sub(answer.at.0) < prices.cache_life_ms)
+        let answered = self.state().totals.answered;
+        answered.is_some_and(|at| now.0.saturating_sub(at.0) < prices.cache_life_ms)
     }
 }
 

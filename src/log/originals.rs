@@ -8,7 +8,7 @@ use crate::message::{ContentBlock, Message, Role};
 impl EventLog {
     /// Returns the appended messages in order, each with its number among all messages ever
     /// appended: those in the thread, and those that compactions removed. Truncated messages and
-    /// summaries are not among them.
+    /// summaries are not among them, nor those before the log's [`base`](Self::base).
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -60,7 +60,18 @@ impl EventLog {
 
     /// Returns the numbers of these messages as ascending ranges with gaps between them.
     pub(crate) fn original_numbers(&self) -> Vec<Range<usize>> {
+        let dropped = &self.state().dropped;
         let live = self.state().thread.iter().filter_map(Entry::arrival);
-        to_ranges(live.chain(self.removed_numbers()).collect())
+        let numbers = live.chain(self.removed_numbers());
+        // Nothing before a base is truncated any more.
+        let held = to_ranges(numbers.filter(|number| *number >= dropped.messages).collect());
+        let mut all = dropped.originals.clone();
+        for range in held {
+            match all.last_mut().filter(|last| last.end == range.start) {
+                Some(last) => last.end = range.end,
+                None => all.push(range),
+            }
+        }
+        all
     }
 }

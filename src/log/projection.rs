@@ -4,7 +4,7 @@ use super::{
     error::{LogError, Skipped},
     event::Event,
     event_log::EventLog,
-    state::EntrySource,
+    state::{Entry, EntrySource},
 };
 use crate::message::{CompactionId, Message, Timestamp};
 
@@ -16,7 +16,11 @@ pub struct Projection {
     pub messages: Vec<Message>,
     /// The source of each message.
     pub sources: Vec<Source>,
-    /// The events that were skipped, in order.
+    /// The time of each message's event, as [`Snapshot::with_times`] takes it.
+    ///
+    /// [`Snapshot::with_times`]: crate::strategy::Snapshot::with_times
+    pub times: Vec<Timestamp>,
+    /// The events since the log's base that were skipped, in order.
     pub skipped: Vec<Skipped>,
 }
 
@@ -48,26 +52,6 @@ impl Source {
     }
 }
 
-impl Projection {
-    /// Returns the time of each message's event, as [`Snapshot::with_times`] takes it.
-    ///
-    /// ```
-    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
-    ///
-    /// let mut log = EventLog::new("main".parse()?);
-    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// assert_eq!(log.projection()?.times(&log), [Timestamp(7)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// [`Snapshot::with_times`]: crate::strategy::Snapshot::with_times
-    #[must_use]
-    pub fn times(&self, log: &EventLog) -> Vec<Timestamp> {
-        let time = |source: &Source| log.event(source.seq()).map(|event| event.at);
-        self.sources.iter().map(|source| time(source).unwrap_or_default()).collect()
-    }
-}
-
 impl EventLog {
     /// Returns the thread that results from the log, with the sources of its messages and the
     /// skipped events.
@@ -79,6 +63,7 @@ impl EventLog {
     /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
     /// let projection = log.projection()?;
     /// assert_eq!(projection.messages, [Message::user("hi")]);
+    /// assert_eq!(projection.times, [Timestamp(7)]);
     /// assert_eq!(projection.sources, [Source::Message { seq: 0 }]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -87,11 +72,10 @@ impl EventLog {
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read.
     pub fn projection(&self) -> Result<Projection, LogError> {
-        let messages = self.replay()?;
-        let sources = self.state().thread.iter().filter_map(|entry| self.source(entry.source));
         Ok(Projection {
-            messages,
-            sources: sources.collect(),
+            messages: self.replay()?,
+            sources: self.state().thread.iter().filter_map(|entry| self.source(entry)).collect(),
+            times: self.state().thread.iter().map(|entry| entry.at).collect(),
             skipped: self.state().skipped.clone(),
         })
     }
@@ -120,21 +104,26 @@ impl EventLog {
         }
     }
 
-    /// Returns a message by its number among all messages ever appended.
+    /// Returns the number of each message of the thread among all messages ever appended; `None` for
+    /// those that a compaction inserted.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = Option<u64>> {
+        self.state().thread.iter().map(|entry| entry.arrival().map(|number| number as u64))
+    }
+
+    /// Returns a message by its number among all messages ever appended, if the log holds its event.
     pub(crate) fn arrival(&self, number: usize) -> Option<&Message> {
-        let event = self.event(*self.state().arrivals.get(number)?)?;
+        let event = self.event(self.state().arrival(number)?)?;
         if let Event::MessageAppended(message) = &event.event { Some(message) } else { None }
     }
 
-    fn source(&self, source: EntrySource) -> Option<Source> {
-        Some(match source {
-            EntrySource::Arrival(number) => {
-                Source::Message { seq: *self.state().arrivals.get(number)? }
-            }
+    fn source(&self, entry: &Entry) -> Option<Source> {
+        let seq = entry.seq;
+        Some(match entry.source {
+            EntrySource::Arrival(_) => Source::Message { seq },
             EntrySource::Compaction { standing, .. } => {
-                let standing = self.state().standing.get(standing)?;
-                Source::Compaction { seq: standing.seq, id: standing.id }
+                Source::Compaction { seq, id: self.state().standing.get(standing)?.id }
             }
+            EntrySource::Dropped(id) => Source::Compaction { seq, id },
         })
     }
 }

@@ -5,47 +5,94 @@
 //! event that does not fit and records that it did; [`State::check`] refuses such an event before
 //! it is appended.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Range,
+};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     error::{LogError, Skipped},
-    event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, Truncated, UnreadEvent},
+    event::{
+        CompactionRecord, Event, HostEvent, LoggedEvent, PromptAuthor, RuleChange, Truncated,
+        UnreadEvent,
+    },
     form,
+    usage::{LastCount, TotalUsage},
 };
 use crate::{
     compact::{CompactError, Insert, Splice},
-    message::{CompactionId, InvalidValue, Message, check_nesting},
+    ledger::Ledger,
+    message::{CompactionId, InvalidValue, Message, Role, Text, Timestamp, check_nesting},
 };
+
+/// What a message or an event takes in memory besides its texts, in bytes, roughly.
+const OVERHEAD: u64 = 256;
 
 /// The state of a log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// The `seq` of the event of each message that was ever appended, by message number.
+    /// What remains of the events before the log's base.
+    pub(super) dropped: Dropped,
+    /// The `seq` of the event of each message appended since the base.
     pub(super) arrivals: Vec<u64>,
     /// The live thread.
     pub(super) thread: Vec<Entry>,
-    /// The compactions that were applied and not undone, in order.
+    /// The compactions that were applied since the base and not undone, in order.
     pub(super) standing: Vec<Standing>,
-    /// The `seq` and outcome of every compaction.
+    /// The `seq` and outcome of every compaction since the base.
     pub(super) compactions: HashMap<CompactionId, (u64, Outcome)>,
     pub(super) skipped: Vec<Skipped>,
     /// The `seq` of the first event with a message that cannot be read.
     pub(super) unreadable: Option<u64>,
-    /// The highest compaction id.
-    highest: Option<CompactionId>,
-    /// The `seq` of the host's latest system prompt.
-    host_prompt: Option<u64>,
-    /// The `seq` of the user's latest system prompt.
-    user_prompt: Option<u64>,
+    pub(super) totals: Totals,
+    /// The size of the live thread in memory, in bytes.
+    pub(super) bytes: u64,
 }
 
-/// A message of the live thread and its source.
-#[derive(Clone, Debug)]
+/// What remains of the events before a log's base, which only the store holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Dropped {
+    /// The base: the `seq` of the first event that is held.
+    pub(super) seq: u64,
+    /// The number of messages that were appended.
+    pub(super) messages: usize,
+    /// The numbers of those that were not truncated, as ascending ranges with gaps between them.
+    pub(super) originals: Vec<Range<usize>>,
+    /// The ids of all compactions, failed ones included.
+    pub(super) ended: BTreeSet<CompactionId>,
+    /// The ids of the standing compactions with archive entries.
+    pub(super) archived: BTreeSet<CompactionId>,
+    /// The latest standing compaction.
+    pub(super) latest: Option<Box<CompactionRecord>>,
+    /// How full the context was, and the number of messages appended since it was counted.
+    pub(super) count: (LastCount, usize),
+    /// The standing rules, redacted if the log's reader redacts.
+    pub(super) rules: Ledger,
+}
+
+/// What every event of a log adds to, whether the log still holds the event or not.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Totals {
+    pub(super) billed: TotalUsage,
+    /// The time of the latest answer.
+    pub(super) answered: Option<Timestamp>,
+    /// The rules that the host ever added.
+    pub(super) added: Ledger,
+    /// The highest compaction id.
+    highest: Option<CompactionId>,
+    host_prompt: Option<Text>,
+    user_prompt: Option<Text>,
+}
+
+/// A message of the live thread, its source, and `seq` and time of the source's event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) message: Message,
     pub(super) source: EntrySource,
+    pub(super) seq: u64,
+    pub(super) at: Timestamp,
 }
 
 impl Entry {
@@ -53,18 +100,21 @@ impl Entry {
     pub(super) fn arrival(&self) -> Option<usize> {
         match self.source {
             EntrySource::Arrival(number) => Some(number),
-            EntrySource::Compaction { .. } => None,
+            EntrySource::Compaction { .. } | EntrySource::Dropped(_) => None,
         }
     }
 }
 
 /// The source of a message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum EntrySource {
     /// An appended message, whole or in part, by its number among all appended messages.
     Arrival(usize),
     /// A compaction: its index in [`State::standing`], and the index of its splice.
     Compaction { standing: usize, splice: usize },
+    /// A compaction before the base.
+    Dropped(CompactionId),
 }
 
 /// The replacement of a range of the thread.
@@ -114,6 +164,7 @@ impl State {
             }
             Event::Truncated(truncated) => {
                 self.check_readable()?;
+                self.check_whole()?;
                 let (Truncated { from, len }, found) = (*truncated, self.thread.len());
                 if from != found || len > from {
                     return Err(LogError::Truncated { from, len, found });
@@ -142,6 +193,7 @@ impl State {
             return Err(LogError::Unreadable { seq });
         }
         match self.compactions.get(&id) {
+            None if self.dropped.ended.contains(&id) => self.check_whole()?,
             None => return Err(LogError::UnknownCompaction { id }),
             Some((_, Outcome::Failed)) => return Err(LogError::FailedCompaction { id }),
             Some((_, Outcome::Undone)) => return Err(LogError::UndoneCompaction { id }),
@@ -159,31 +211,42 @@ impl State {
 
     /// Returns the id of the next compaction.
     pub(super) fn next_compaction(&self) -> CompactionId {
-        let next = self.highest.map_or(Some(0), |highest| highest.0.checked_add(1));
+        let next = self.totals.highest.map_or(Some(0), |highest| highest.0.checked_add(1));
         // Only a foreign log can hold the highest possible id. Then a lower one is free.
         let mut ids = (next.unwrap_or(0)..).map(CompactionId);
-        ids.find(|id| !self.compactions.contains_key(id)).unwrap_or_default()
+        ids.find(|id| !self.is_ended(*id)).unwrap_or_default()
     }
 
-    /// Returns the `seq` of the latest system prompt of this author.
-    pub(super) fn prompt(&self, by: PromptAuthor) -> Option<u64> {
+    /// Returns the `seq` of the event of a message that was appended since the base.
+    pub(super) fn arrival(&self, number: usize) -> Option<u64> {
+        self.arrivals.get(number.checked_sub(self.dropped.messages)?).copied()
+    }
+
+    /// Whether a compaction has this id.
+    pub(super) fn is_ended(&self, id: CompactionId) -> bool {
+        self.compactions.contains_key(&id) || self.dropped.ended.contains(&id)
+    }
+
+    /// Returns the latest system prompt of this author.
+    pub(super) fn prompt(&self, by: PromptAuthor) -> Option<&Text> {
         match by {
-            PromptAuthor::Host => self.host_prompt,
-            PromptAuthor::User => self.user_prompt,
+            PromptAuthor::Host => self.totals.host_prompt.as_ref(),
+            PromptAuthor::User => self.totals.user_prompt.as_ref(),
         }
     }
 
     /// Applies the next event. An event that does not fit is recorded as skipped.
     pub(super) fn apply(&mut self, next: &LoggedEvent) {
         let seq = next.seq;
+        self.totals.billed.record(&next.event);
         match &next.event {
-            Event::MessageAppended(message) => self.append(seq, message),
+            Event::MessageAppended(message) => self.append(next, message),
             Event::SystemPromptSet(prompt) => match prompt.by {
-                PromptAuthor::Host => self.host_prompt = Some(seq),
-                PromptAuthor::User => self.user_prompt = Some(seq),
+                PromptAuthor::Host => self.totals.host_prompt = Some(prompt.text.clone()),
+                PromptAuthor::User => self.totals.user_prompt = Some(prompt.text.clone()),
             },
             Event::Truncated(truncated) => self.truncate(*truncated),
-            Event::Compacted(record) => self.compact(seq, record),
+            Event::Compacted(record) => self.compact(next, record),
             Event::CompactionFailed(failure) => {
                 if self.check_new(failure.id).is_ok() {
                     self.register(failure.id, seq, Outcome::Failed);
@@ -194,8 +257,12 @@ impl State {
                 Err(error) => self.skip(seq, error),
             },
             Event::Malformed(unread) => self.apply_malformed(seq, unread),
+            Event::RuleChanged(RuleChange::Added { text }) => {
+                // A text that was refused as a rule when it was logged is refused again.
+                let _ = self.totals.added.add(text);
+            }
             Event::LocalNotice(_)
-            | Event::RuleChanged(_)
+            | Event::RuleChanged(RuleChange::Revoked { .. })
             | Event::Host(_)
             | Event::ResultCut(_)
             | Event::Unknown(_) => {}
@@ -206,8 +273,16 @@ impl State {
         self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 
+    /// Checks that the log holds all its events.
+    pub(super) fn check_whole(&self) -> Result<(), LogError> {
+        match self.dropped.seq {
+            0 => Ok(()),
+            base => Err(LogError::NotHeld { base }),
+        }
+    }
+
     fn check_new(&self, id: CompactionId) -> Result<(), LogError> {
-        if self.compactions.contains_key(&id) { Err(LogError::IdUsed { id }) } else { Ok(()) }
+        if self.is_ended(id) { Err(LogError::IdUsed { id }) } else { Ok(()) }
     }
 
     fn check_plan(&self, record: &CompactionRecord) -> Result<(), CompactError> {
@@ -218,10 +293,29 @@ impl State {
         Some(&self.thread.get(at)?.message)
     }
 
-    fn append(&mut self, seq: u64, message: &Message) {
-        let source = EntrySource::Arrival(self.arrivals.len());
-        self.arrivals.push(seq);
-        self.thread.push(Entry { message: message.clone(), source });
+    fn append(&mut self, next: &LoggedEvent, message: &Message) {
+        let source = EntrySource::Arrival(self.dropped.messages + self.arrivals.len());
+        self.arrivals.push(next.seq);
+        if message.role == Role::Assistant {
+            self.totals.answered = Some(next.at);
+        }
+        self.bytes = self.bytes.saturating_add(bytes_of(message));
+        let message = message.clone();
+        self.thread.push(Entry { message, source, seq: next.seq, at: next.at });
+    }
+
+    /// Takes over the handles of equal messages, so that memory holds them once.
+    pub(super) fn share(&mut self, other: &Self) {
+        for (entry, other) in self.thread.iter_mut().zip(&other.thread) {
+            if entry.message == other.message {
+                entry.message = other.message.clone();
+            }
+        }
+    }
+
+    /// Measures the live thread again, after a change that is no append.
+    pub(super) fn measure(&mut self) {
+        self.bytes = self.thread.iter().map(|entry| bytes_of(&entry.message)).sum();
     }
 
     /// Drops messages from the end. If the thread is longer than it was, because a compaction was
@@ -230,12 +324,14 @@ impl State {
         let dropped = truncated.from.saturating_sub(truncated.len);
         let len = self.thread.len().saturating_sub(dropped);
         self.thread.truncate(len);
+        self.measure();
         if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
             top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
         }
     }
 
-    fn compact(&mut self, seq: u64, record: &CompactionRecord) {
+    fn compact(&mut self, next: &LoggedEvent, record: &CompactionRecord) {
+        let seq = next.seq;
         if self.check_new(record.id).is_err() {
             return self.skip(seq, LogError::IdUsed { id: record.id });
         }
@@ -247,22 +343,26 @@ impl State {
         let splices = record.plan.splices().iter().enumerate();
         let swaps = splices.map(|(number, splice)| {
             let source = EntrySource::Compaction { standing, splice: number };
-            Swap { at: splice.at.clone(), inserted: self.entries(splice, source) }
+            Swap { at: splice.at.clone(), inserted: self.entries(splice, (source, seq, next.at)) }
         });
         let swaps = apply_swaps(swaps.collect(), &mut self.thread);
+        self.measure();
         self.register(record.id, seq, Outcome::Stands);
         let (id, after) = (record.id, self.thread.len());
         self.standing.push(Standing { id, seq, after, swaps, cut: None });
     }
 
     /// Returns the messages that a splice inserts. New ones have the source `new`.
-    fn entries(&self, splice: &Splice, new: EntrySource) -> Vec<Entry> {
+    fn entries(&self, splice: &Splice, new: (EntrySource, u64, Timestamp)) -> Vec<Entry> {
         let messages = splice.build(|index| self.message(index));
         let sources = splice.insert.iter().map(|insert| match insert {
             Insert::Message { .. } => new,
-            Insert::Part { message, .. } => self.thread.get(*message).map_or(new, |it| it.source),
+            Insert::Part { message, .. } => {
+                self.thread.get(*message).map_or(new, |it| (it.source, it.seq, it.at))
+            }
         });
-        messages.zip(sources).map(|(message, source)| Entry { message, source }).collect()
+        let entry = |(message, (source, seq, at))| Entry { message, source, seq, at };
+        messages.zip(sources).map(entry).collect()
     }
 
     /// Undoes the latest standing compaction.
@@ -271,6 +371,7 @@ impl State {
         let marked = self.marked(&top);
         let swaps = top.swaps.into_iter().chain(marked).collect();
         apply_swaps(swaps, &mut self.thread);
+        self.measure();
         if let Some((_, outcome)) = self.compactions.get_mut(&top.id) {
             *outcome = Outcome::Undone;
         }
@@ -306,13 +407,38 @@ impl State {
     }
 
     fn register(&mut self, id: CompactionId, seq: u64, outcome: Outcome) {
-        self.highest = self.highest.max(Some(id));
+        self.totals.highest = self.totals.highest.max(Some(id));
         self.compactions.insert(id, (seq, outcome));
     }
 
     fn skip(&mut self, seq: u64, reason: LogError) {
         self.skipped.push(Skipped { seq, reason });
     }
+}
+
+/// What an event takes in memory, in bytes, roughly.
+pub(super) fn weight(event: &Event) -> u64 {
+    match event {
+        Event::MessageAppended(message) => bytes_of(message),
+        Event::ResultCut(result) => {
+            let message = Message::new(Role::User, vec![(**result).clone().into()]);
+            bytes_of(&message)
+        }
+        Event::Host(HostEvent { data, .. })
+        | Event::Unknown(UnreadEvent { data, .. })
+        | Event::Malformed(UnreadEvent { data, .. }) => OVERHEAD + data.as_str().len() as u64,
+        Event::SystemPromptSet(_)
+        | Event::LocalNotice(_)
+        | Event::Truncated(_)
+        | Event::Compacted(_)
+        | Event::CompactionFailed(_)
+        | Event::CompactionUndone(_)
+        | Event::RuleChanged(_) => OVERHEAD,
+    }
+}
+
+fn bytes_of(message: &Message) -> u64 {
+    message.text_bytes().saturating_add(OVERHEAD)
 }
 
 /// Checks the nesting of the messages that a compaction inserts.

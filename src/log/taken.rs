@@ -55,11 +55,13 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError::Unreadable`] for a message that cannot be read.
+    /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
+    /// log is not whole.
     pub fn taken(&self) -> Result<Vec<Taken>, LogError> {
         if let Some(seq) = self.state().unreadable {
             return Err(LogError::Unreadable { seq });
         }
+        self.state().check_whole()?;
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
         let parts = self.kept_parts();
         Ok(numbers.filter_map(|number| self.taken_at(number, &parts)).collect())
@@ -68,11 +70,6 @@ impl EventLog {
     /// Returns how many messages were appended before this event.
     pub(crate) fn arrivals_before(&self, seq: u64) -> u64 {
         self.state().arrivals.partition_point(|arrival| *arrival < seq) as u64
-    }
-
-    /// Returns the number of the message that was appended with this event.
-    pub(crate) fn arrival_number(&self, seq: u64) -> Option<u64> {
-        self.state().arrivals.binary_search(&seq).ok().map(|number| number as u64)
     }
 
     /// Returns the numbers of the messages that were removed, wholly or in part, in no order.
@@ -110,7 +107,7 @@ impl EventLog {
     }
 
     fn taken_at(&self, number: usize, parts: &HashMap<usize, Vec<&Message>>) -> Option<Taken> {
-        let seq = *self.state().arrivals.get(number)?;
+        let seq = self.state().arrival(number)?;
         let event = self.event(seq)?;
         let Event::MessageAppended(message) = &event.event else { return None };
         let message = match parts.get(&number) {

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    event::LoggedEvent,
+    event_log::EventLog,
     rewrite::{Next, Rewrite, count_each},
     usage::{self, ContextCount, ContextUsage},
 };
@@ -81,30 +81,30 @@ impl Thread {
         }
     }
 
-    /// Returns the live thread of a log, where `messages` are the replay of its `events`. Do not
+    /// Returns the live thread of a log, where `messages` are its replay. Do not
     /// collect the messages instead: the usage that kept answers reported before a compaction would
     /// count as the current context.
     ///
     /// ```
-    /// use std::{collections::HashSet, sync::Arc};
-    /// use threadfold::{Message, Thread, log::{Event, LoggedEvent}, message::Timestamp};
+    /// use std::sync::Arc;
+    /// use threadfold::{EventLog, Message, Thread, log::Event, message::Timestamp};
     /// use threadfold::tokens::ByteEstimate;
     ///
-    /// let message = Message::user("hi");
-    /// let event = Event::MessageAppended(message.clone());
-    /// let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
-    /// let thread = Thread::restored(vec![message], &events, Arc::new(ByteEstimate::TRIGGER));
+    /// let mut log = EventLog::new("main".parse()?);
+    /// log.append(Timestamp(0), Event::MessageAppended(Message::user("hi")))?;
+    /// let thread = Thread::restored(log.replay()?, &log, Arc::new(ByteEstimate::TRIGGER));
     /// assert_eq!(thread.context_usage().pending, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn restored(
         messages: impl Into<Messages>,
-        events: &[LoggedEvent],
+        log: &EventLog,
         counter: Arc<dyn TokenCounter>,
     ) -> Self {
         let messages = messages.into();
         let mut thread = Self::new(counter);
-        thread.context = usage::context_usage(events, &messages, thread.counter.as_ref());
+        thread.context = usage::usage_since(log.last_count(), &messages, thread.counter.as_ref());
         let tokens = count_each(&messages, thread.counter.as_ref());
         thread.messages = messages;
         thread.index(0, &tokens);

@@ -49,7 +49,8 @@ impl EventLog {
     /// # Errors
     ///
     /// [`LogError`] for a compaction that is unknown, failed or already undone, that has a standing
-    /// one after it, or some of whose messages were truncated since. The log is then unchanged.
+    /// one after it, some of whose messages were truncated since, or that is before the log's
+    /// [`base`](Self::base). The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         let plan = self.undo_plan(id)?;
         let event = Event::CompactionUndone(CompactionUndone { id });
@@ -114,6 +115,7 @@ impl EventLog {
         &self,
         id: CompactionId,
     ) -> Result<(CompactionRecord, Vec<Message>), LogError> {
+        self.state().check_whole()?;
         let record = self.compaction(id).ok_or(LogError::UnknownCompaction { id })?;
         let seq = self.undone_at(id)?;
         let mut before = Self::new(self.thread_id().clone());

@@ -109,27 +109,7 @@ pub fn context_usage(
     messages: &[Message],
     counter: &dyn TokenCounter,
 ) -> ContextUsage {
-    let empty =
-        LazyCell::new(|| events.iter().filter_map(empty_compaction).collect::<HashSet<_>>());
-    // After the last rewrite there are only appends, and their messages are the end of the thread.
-    let mut since = 0_usize;
-    for logged in events.iter().rev() {
-        let (before, after) = messages.split_at(messages.len().saturating_sub(since));
-        let counted = match effect(&logged.event) {
-            Effect::Nothing => continue,
-            Effect::Undone(id) if empty.contains(&id) => continue,
-            Effect::Appended(None) => {
-                since += 1;
-                continue;
-            }
-            Effect::Appended(Some(tokens)) => ContextCount::Reported(tokens),
-            Effect::Undone(_) | Effect::Rewritten => {
-                ContextCount::Estimated(counter.messages(before))
-            }
-        };
-        return ContextUsage { counted, pending: counter.messages(after) };
-    }
-    ContextUsage { counted: ContextCount::Unknown, pending: counter.messages(messages) }
+    usage_since(last_count(events, (LastCount::Never, 0)), messages, counter)
 }
 
 impl TotalUsage {
@@ -269,6 +249,60 @@ impl ContextUsage {
 pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
     let usage = message.usage.filter(|usage| message.role == Role::Assistant && !usage.is_zero());
     usage.map(|usage| usage.context_tokens())
+}
+
+/// The last time that the context was counted or rewritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LastCount {
+    /// It was neither.
+    #[default]
+    Never,
+    /// The provider reported these tokens.
+    Reported(u64),
+    /// Messages were rewritten.
+    Rewritten,
+}
+
+/// Returns the last count of a context, and the number of messages appended since, where `before`
+/// is that before the events.
+pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> (LastCount, usize) {
+    let empty =
+        LazyCell::new(|| events.iter().filter_map(empty_compaction).collect::<HashSet<_>>());
+    // After the last rewrite there are only appends, and their messages are the end of the thread.
+    let mut since = 0_usize;
+    for logged in events.iter().rev() {
+        match effect(&logged.event) {
+            Effect::Nothing => {}
+            Effect::Undone(id) if empty.contains(&id) => {}
+            Effect::Appended(None) => since += 1,
+            Effect::Appended(Some(tokens)) => return (LastCount::Reported(tokens), since),
+            Effect::Undone(_) | Effect::Rewritten => return (LastCount::Rewritten, since),
+        }
+    }
+    (before.0, before.1.saturating_add(since))
+}
+
+/// Returns how full the context is by its last count.
+pub(super) fn usage_since(
+    (count, since): (LastCount, usize),
+    messages: &[Message],
+    counter: &dyn TokenCounter,
+) -> ContextUsage {
+    let (before, after) = messages.split_at(messages.len().saturating_sub(since));
+    match count {
+        LastCount::Never => {
+            ContextUsage { counted: ContextCount::Unknown, pending: counter.messages(messages) }
+        }
+        LastCount::Reported(tokens) => ContextUsage {
+            counted: ContextCount::Reported(tokens),
+            pending: counter.messages(after),
+        },
+        LastCount::Rewritten => ContextUsage {
+            counted: ContextCount::Estimated(counter.messages(before)),
+            pending: counter.messages(after),
+        },
+    }
 }
 
 /// Returns the usage of a message: its own, and that of the tools whose results it holds.

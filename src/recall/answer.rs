@@ -269,12 +269,9 @@ impl<'a> Recall<'a> {
     fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds, RecallError> {
         let removed =
             taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
-        let projection = self.log.projection()?;
-        let kept = projection.messages.iter().zip(&projection.sources);
-        let kept = kept.filter_map(|(message, source)| {
-            let number = self.log.arrival_number(source.seq())?;
-            CheckpointBounds::of(number, message, id)
-        });
+        let thread = self.log.replay()?;
+        let kept = thread.iter().zip(self.log.numbers());
+        let kept = kept.filter_map(|(message, number)| CheckpointBounds::of(number?, message, id));
         let widest = |one: CheckpointBounds, other: CheckpointBounds| CheckpointBounds {
             begin: one.begin.min(other.begin),
             end: one.end.max(other.end),

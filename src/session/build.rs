@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    log::{Event, EventLog, Thread, TotalUsage},
+    log::{Event, EventLog, Thread},
     message::{CheckpointIds, CompactionId},
     model::Tools,
     store::Journal,
@@ -98,7 +98,7 @@ impl SessionBuilder {
         } else {
             let log = journal.log();
             let counter = Arc::clone(agent.thread().counter());
-            *agent.thread_mut() = Thread::restored(log.replay()?, log.events(), counter);
+            *agent.thread_mut() = Thread::restored(log.replay()?, log, counter);
             agent.rewritten();
         }
         // The log's length varies the seed: a resumed session must not reuse an id from its log,
@@ -121,7 +121,6 @@ impl SessionBuilder {
             at: now,
             overhead: 0,
             ratio: Calibrated::default(),
-            billed: (0, TotalUsage::default()),
             shared: Arc::new(Shared::new(self.observers)),
         };
         session.count_overhead();

@@ -1,5 +1,7 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
+use std::fmt::Display;
+
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
@@ -50,7 +52,7 @@ impl Session {
         self.cut_long(&mut results)?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
-                let output = self.answer_recall(call);
+                let output = self.answer_recall(call).await;
                 finish(&mut results, index, call, output, emit).await;
             }
         }
@@ -127,20 +129,24 @@ impl Session {
     }
 
     /// Answers a call from the log. An invalid call gets an error result.
-    fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
-        let input = call.input.json().and_then(|input| input.to_value());
-        let input = match input {
+    async fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
+        let failed = |error: &dyn Display| format!("Nothing was recalled: {error}.");
+        let input = match call.input.json().and_then(|input| input.to_value()) {
             Ok(input) => input,
-            Err(error) => return ToolOutput::error(format!("Nothing was recalled: {error}.")),
+            Err(error) => return ToolOutput::error(failed(&error)),
         };
-        let recall = Recall::of(self.log()).within(self.recall_bytes());
+        let log = match self.journal.whole().await {
+            Ok(log) => log,
+            Err(error) => return ToolOutput::error(failed(&error)),
+        };
+        let recall = Recall::of(&log).within(self.recall_bytes());
         let recall = match self.journal.redactor() {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
         match recall.call(&input) {
             Ok(text) => ToolOutput::from(text),
-            Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
+            Err(error) => ToolOutput::error(failed(&error)),
         }
     }
 

@@ -44,7 +44,7 @@ impl Session {
         let mut agent: Box<dyn Agent> = Box::new(agent);
         let counter = Arc::clone(agent.thread().counter());
         let messages = self.messages().to_vec();
-        *agent.thread_mut() = Thread::restored(messages, self.log().events(), counter);
+        *agent.thread_mut() = Thread::restored(messages, self.log(), counter);
         agent.rewritten();
         self.agent = agent;
         self.ratio = Calibrated::default();
@@ -194,11 +194,13 @@ impl Session {
     /// - [`SessionError::Log`] if no standing compaction has this id, or the thread was truncated
     ///   inside what one of them left. Nothing is undone then.
     /// - [`SessionError::Stale`] if the thread does not match the log.
-    /// - [`SessionError::Store`] if the store could not be written; the compactions are undone.
+    /// - [`SessionError::Store`] if the store could not be read, for a compaction whose messages are
+    ///   only there, or could not be written; then the compactions are undone.
     pub async fn undo_compaction(
         &mut self,
         id: CompactionId,
     ) -> Result<Vec<CompactionId>, SessionError> {
+        self.journal.hold(id).await?;
         let ids = self.journal.log().to_undo(id)?;
         let now = self.now();
         for id in &ids {
@@ -242,10 +244,11 @@ impl Session {
     /// # Errors
     ///
     /// - [`SessionError::Log`] if no compaction has this id, or it was not undone.
+    /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread as
     ///   they were, for example because another compaction took them.
     pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<Done, SessionError> {
-        let (record, before) = self.journal.log().undone(id)?;
+        let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
     }
 

@@ -47,7 +47,7 @@ impl Session {
     /// let model = Arc::new(ScriptedModel::new(["Blue.", "Red, then."]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// block_on(async { session.send("Which colour?").await })?;
-    /// let mut other = session.fork("another-way".parse()?, 0)?.build()?;
+    /// let mut other = block_on(session.fork("another-way".parse()?, 0))?.build()?;
     /// block_on(async { other.send("Which colour, but not blue?").await })?;
     /// assert_eq!((session.messages().len(), other.messages().len()), (2, 2));
     /// assert_ne!(session.messages()[0], other.messages()[0]);
@@ -60,14 +60,15 @@ impl Session {
     /// - [`SessionError::NoCheckpoint`] if the checkpoint is not in the thread, or there more than
     ///   once.
     /// - [`SessionError::Log`] if the log cannot be cut there.
-    pub fn fork(
+    /// - [`SessionError::Store`] if the store cannot be read.
+    pub async fn fork(
         &self,
         thread: ThreadId,
         at: impl Into<ForkPoint>,
     ) -> Result<SessionBuilder, SessionError> {
         let from = self.messages().len();
         let len = self.fork_point(at.into())?;
-        let mut journal = Journal::new(self.log().forked(thread));
+        let mut journal = Journal::new(self.whole_log().await?.forked(thread));
         if len < from {
             journal.append(self.now(), Event::Truncated(Truncated { from, len }))?;
         }

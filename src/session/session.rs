@@ -1,6 +1,6 @@
 //! The session: its state, its settings and its getters.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     error::SessionError,
@@ -10,7 +10,7 @@ use crate::{
     auto::{AutoCompactor, Output, Pressure},
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
-    log::{EventLog, TotalUsage},
+    log::EventLog,
     message::{
         CheckpointIds, CompactionId, ContextWindow, Message, Messages, Text, ThreadId, Timestamp,
         Turn,
@@ -70,8 +70,6 @@ pub struct Session {
     pub(super) ratio: Calibrated,
     /// Window of the model that answered last, from the built-in table.
     pub(super) table_window: Option<ContextWindow>,
-    /// The tokens billed by the events before this sequence number.
-    pub(super) billed: (u64, TotalUsage),
     /// State shared with handles and streams.
     pub(super) shared: Arc<Shared>,
 }
@@ -153,7 +151,6 @@ impl Session {
     }
 
     fn show_usage(&mut self) {
-        self.billed = (self.journal.log().len(), self.billed());
         self.shared.lock().usage = self.token_usage();
     }
 
@@ -163,10 +160,20 @@ impl Session {
         self.agent.messages()
     }
 
-    /// The log: every message, compaction and rule change.
+    /// The log: every message, compaction and rule change. With a store, memory holds only the
+    /// latest events of a long thread: [`EventLog::base`].
     #[must_use]
     pub fn log(&self) -> &EventLog {
         self.journal.log()
+    }
+
+    /// Returns the log with all its events, from the store if memory does not hold them.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Store`] if the store cannot be read, or holds another log by now.
+    pub async fn whole_log(&self) -> Result<Cow<'_, EventLog>, SessionError> {
+        Ok(self.journal.whole().await?)
     }
 
     /// The id of the thread.
@@ -225,7 +232,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {
-        TokenUsageSummary::new(self.billed(), self.context_tokens(), self.window())
+        TokenUsageSummary::new(self.log().billed(), self.context_tokens(), self.window())
     }
 
     /// What the next request is made of: system prompt, tools, typed text, answers, results by tool,
@@ -248,14 +255,6 @@ impl Session {
     pub fn breakdown(&self) -> Breakdown {
         let counter = self.agent.thread().counter().as_ref();
         Breakdown::of(&self.request(), counter).scaled_to(self.context_tokens())
-    }
-
-    /// The tokens billed by all events of the log.
-    pub(super) fn billed(&self) -> TotalUsage {
-        let (read, mut billed) = self.billed;
-        let later = self.log().since(read);
-        later.iter().for_each(|logged| billed.record(&logged.event));
-        billed
     }
 
     /// Updates the window and the token ratio from an answer.

@@ -13,6 +13,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     plain_file::{self, OpenError},
     thread_store::{Loaded, StoreError},
@@ -35,7 +37,7 @@ const ID: Range<usize> = 20..44;
 const MAX_HEADER_BYTES: u64 = 4_096;
 
 /// The part of a file that was read or written before, and need not be read again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LogPrefix {
     /// The number of its events.
     pub(super) events: u64,
@@ -127,7 +129,7 @@ impl<'a> LogFile<'a> {
 
     /// Returns the part of the file that is a log. It reads only what follows an earlier prefix.
     pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix, StoreError> {
-        let extended = before.map_or(Ok(None), |before| self.read_on(before));
+        let extended = before.map_or(Ok(None), |before| self.read_on(before, &mut drop));
         match extended.map_err(|error| failed(self.path, error))? {
             Some(prefix) => Ok(prefix),
             // Reading the whole file gives the exact error, if it is not another log.
@@ -135,14 +137,34 @@ impl<'a> LogFile<'a> {
         }
     }
 
+    /// Returns the events after an earlier prefix, and the prefix with them; `None` if the file does
+    /// not begin with that prefix, or the lines after it are not the next events.
+    pub(super) fn events_after(
+        &self,
+        before: LogPrefix,
+    ) -> Result<Option<(Vec<LoggedEvent>, LogPrefix)>, StoreError> {
+        let mut events = Vec::new();
+        let prefix = self.read_on(before, &mut |event| events.push(event));
+        let prefix = prefix.map_err(|error| failed(self.path, error))?;
+        Ok(prefix.map(|prefix| (events, prefix)))
+    }
+
+    /// Whether the file begins with an earlier prefix.
+    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() >= prefix.bytes
+            && self.head(prefix.bytes)? == prefix.head
+            && self.end(prefix.bytes)? == prefix.end)
+    }
+
     /// Reads on after an earlier prefix, up to an incomplete last line; `None` if the file does not
     /// begin with that prefix, or the lines after it are not the next events.
-    fn read_on(&self, before: LogPrefix) -> io::Result<Option<LogPrefix>> {
+    fn read_on(
+        &self,
+        before: LogPrefix,
+        take: &mut dyn FnMut(LoggedEvent),
+    ) -> io::Result<Option<LogPrefix>> {
         let size = self.file.metadata()?.len();
-        if size < before.bytes
-            || self.head(before.bytes)? != before.head
-            || self.end(before.bytes)? != before.end
-        {
+        if !self.begins_with(&before)? {
             return Ok(None);
         }
         if size == before.bytes {
@@ -159,9 +181,9 @@ impl<'a> LogFile<'a> {
             if line.last() != Some(&b'\n') {
                 if bytes + read == size { break } else { return Ok(None) }
             }
-            let event = serde_json::from_slice::<LoggedEvent>(&line);
-            if !event.is_ok_and(|event| event.seq == events) {
-                return Ok(None);
+            match serde_json::from_slice::<LoggedEvent>(&line) {
+                Ok(event) if event.seq == events => take(event),
+                Ok(_) | Err(_) => return Ok(None),
             }
             (events, bytes) = (events + 1, bytes + read);
         }

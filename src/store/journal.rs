@@ -1,16 +1,16 @@
 //! A log together with its store.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     rules_cache::RulesCache,
-    thread_store::{Loaded, StoreError, ThreadStore},
+    thread_store::{Loaded, StoreError, ThreadStore, check_log},
 };
 use crate::{
     compact::Plan,
     compaction,
     ledger::Ledger,
-    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange},
+    log::{Event, EventLog, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange},
     message::{CompactionId, InvalidValue, Redactor, Text, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
     strategy::Brief,
@@ -20,6 +20,10 @@ use crate::{
 ///
 /// The store always holds a prefix of the log: events go to the log immediately, and to the store
 /// with the next [`flush`](Self::flush), in order. The store is optional.
+///
+/// With a store, memory holds the thread and the latest events. When the events take clearly more
+/// memory than the thread, a flush gives the store a [`LogBase`] and drops those that are stored
+/// ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -71,7 +75,7 @@ impl Journal {
     }
 
     /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
-    /// whole log.
+    /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole) first.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -91,7 +95,8 @@ impl Journal {
     }
 
     /// Loads the log of a thread from a store, which also stores later events. The log of an
-    /// unknown thread is empty.
+    /// unknown thread is empty. If the store keeps a [`LogBase`] of the thread, only the events after
+    /// it are loaded.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -112,10 +117,91 @@ impl Journal {
     ///
     /// [`StoreError`] if the log cannot be loaded.
     pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self, StoreError> {
+        if let Some(base) = store.load_base(&thread).await?.filter(|base| base.fits(&thread)) {
+            let events = store.load_from(&thread, base.seq()).await?;
+            if let Some(log) = base.log(events) {
+                let (stored, id) = (log.len(), base.log_id());
+                let facts = LoggedFacts::at(&base);
+                return Ok(Self { store: Some(store), stored, id, facts, ..Self::new(log) });
+            }
+        }
         let Loaded { log, id, .. } = store.load(&thread).await?;
         let stored = log.len();
         let id = if log.is_empty() { Some(LogId::random()) } else { id };
         Ok(Self { store: Some(store), stored, id, ..Self::new(log) })
+    }
+
+    /// Returns the log with all its events, from the store if memory does not hold them.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
+    ///
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// assert_eq!(block_on(journal.whole())?.events().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`StoreError::OtherLog`], [`StoreError::Deleted`] or [`StoreError::Conflict`] if the stored
+    ///   log is not the one that this journal wrote.
+    /// - [`StoreError::Unreadable`] if there is no store to read from.
+    /// - Any other [`StoreError`] of the store.
+    pub async fn whole(&self) -> Result<Cow<'_, EventLog>, StoreError> {
+        let (thread, base) = (self.log.thread_id(), self.log.base());
+        if base == 0 {
+            return Ok(Cow::Borrowed(&self.log));
+        }
+        let unreadable = |source| StoreError::Unreadable { place: thread.as_str().into(), source };
+        let Some(store) = &self.store else { return Err(unreadable(LogError::NotHeld { base })) };
+        let loaded = store.load(thread).await?;
+        match loaded.log.len() {
+            0 => return Err(StoreError::Deleted { events: self.stored }),
+            // A store may keep no ids.
+            found => {
+                check_log(thread, (loaded.id.and(self.id), base), (loaded.id, found.min(base)))?
+            }
+        }
+        let before = loaded.log.iter().take_while(|logged| logged.seq < base);
+        let mut log = EventLog::new(thread.clone());
+        for logged in before.chain(&self.log) {
+            log.append_logged(logged.clone()).map_err(unreadable)?;
+        }
+        log.share(&self.log);
+        Ok(Cow::Owned(log))
+    }
+
+    /// Reads all events of the log into memory, for what needs them: the undo of a compaction before
+    /// the [base](EventLog::base), a truncation. A later flush drops them again.
+    ///
+    /// # Errors
+    ///
+    /// As [`whole`](Self::whole). The log in memory is then unchanged.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{EventLog, store::Journal};
+    ///
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// block_on(journal.read_whole())?;
+    /// assert_eq!(journal.log().base(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn read_whole(&mut self) -> Result<(), StoreError> {
+        if let Cow::Owned(log) = self.whole().await? {
+            self.log = log;
+        }
+        Ok(())
+    }
+
+    /// Reads all events unless the log holds what the undo of this compaction needs.
+    pub(crate) async fn hold(&mut self, id: CompactionId) -> Result<(), StoreError> {
+        if self.log.holds(id) || !self.log.is_ended(id) {
+            return Ok(());
+        }
+        self.read_whole().await
     }
 
     /// Sets the id of a new log, instead of a random one, for hosts whose runs must be
@@ -172,8 +258,8 @@ impl Journal {
     /// ```
     #[must_use]
     pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
-        let (rules, facts) = Default::default();
-        Self { redactor: Some(redactor), rules, facts, ..self }
+        let facts = self.facts.redacted(&self.log, redactor.as_ref());
+        Self { redactor: Some(redactor), rules: RulesCache::default(), facts, ..self }
     }
 
     pub(crate) fn redactor(&self) -> Option<&Arc<dyn Redactor>> {
@@ -202,13 +288,7 @@ impl Journal {
 
     /// Adds the rules of a host that the log does not hold yet, revoked or not.
     pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
-        let mut known = Ledger::default();
-        for logged in &self.log {
-            if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
-                // A text that was refused as a rule when it was logged is refused again.
-                let _ = known.add(text);
-            }
-        }
+        let mut known = self.log.added_rules().clone();
         for text in rules {
             if known.find(text).is_none() {
                 known.add(text)?;
@@ -339,7 +419,23 @@ impl Journal {
             Ok(()) => (self.in_doubt, self.stored) = (false, self.log.len()),
             Err(error) => self.in_doubt = in_doubt || error.is_in_doubt(),
         }
+        if written.is_ok()
+            && self.log.is_bulky()
+            && let Some(base) = self.drop_events()
+        {
+            // Without it the next opening reads the whole log.
+            let _ = store.save_base(&thread, &base).await;
+        }
         written
+    }
+
+    /// Drops the events from memory, and returns the base that stands for them.
+    fn drop_events(&mut self) -> Option<LogBase> {
+        self.read_rules();
+        let facts = self.facts.all(&self.log, self.redactor.as_deref());
+        let base = LogBase::of(&self.log, self.id, self.rules().clone(), facts).ok()?;
+        self.log = base.log(Vec::new())?;
+        Some(base)
     }
 
     /// Stores the events that an earlier write, which was dropped or failed, did not store.
@@ -372,8 +468,15 @@ fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+
     use super::*;
-    use crate::{log::Truncated, message::Message};
+    use crate::{
+        compact::Splice,
+        log::{CompactionRecord, Truncated},
+        message::{CompactionReason, Message},
+        store::MemoryStore,
+    };
 
     #[test]
     fn rules_and_facts_equal_those_read_from_the_whole_log() {
@@ -396,5 +499,56 @@ mod tests {
                 assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
             }
         }
+    }
+
+    #[derive(Debug)]
+    struct Keys;
+
+    impl Redactor for Keys {
+        fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+            text.replace("sk-12345", "[key]").into()
+        }
+    }
+
+    fn open(store: &Arc<MemoryStore>) -> Journal {
+        block_on(Journal::open(store.clone(), "main".parse().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn rules_and_facts_of_a_log_with_a_base_equal_those_of_the_whole_log() {
+        let store = Arc::new(MemoryStore::default());
+        let (mut journal, options) = (open(&store), AuditOptions::default());
+        for number in 0..20 {
+            let text = "It reads on. ".repeat(300);
+            let text = format!("Never send src/{number}.rs. The key is sk-12345-{number}. {text}");
+            journal.append(Timestamp(1), Event::MessageAppended(Message::user(text))).unwrap();
+            if number % 6 == 5 {
+                let (len, id) = (journal.log.replay().unwrap().len(), CompactionId(number));
+                let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 1, insert: vec![] }]);
+                let record = CompactionRecord::new(id, CompactionReason::Threshold, "test", plan);
+                journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+            }
+            block_on(journal.flush()).unwrap();
+            if number % 4 > 0 {
+                continue;
+            }
+            let whole = block_on(journal.whole()).unwrap().into_owned();
+            for journal in [&mut journal, &mut open(&store)] {
+                assert_eq!(*journal.rules(), whole.rules(None));
+                let fresh = LoggedFacts::default().of(&whole, &options, None);
+                assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
+            }
+            let (redacted, keys) = (open(&store).with_redactor(Arc::new(Keys)), &Keys);
+            let fresh = LoggedFacts::default().of(&whole, &options, Some(keys));
+            assert_eq!(redacted.rules().to_string(), whole.rules(Some(keys)).to_string());
+            let texts = |facts: Arc<Facts>| -> Vec<Text> {
+                facts.audit(&[]).missing.iter().map(|fact| fact.text.clone()).collect()
+            };
+            assert_eq!(texts(redacted.clone().facts(&options)), texts(fresh));
+        }
+        assert!(journal.log.base() > 0 && open(&store).log.base() > 0);
+        let narrow = AuditOptions { max_facts: 2, ..options.clone() };
+        assert_eq!(journal.facts(&narrow).audit(&[]).overall.facts, 2);
+        assert!(journal.facts(&options).audit(&[]).overall.facts > 15);
     }
 }

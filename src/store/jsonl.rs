@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashMap,
-    fs, io,
+    fs,
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -15,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     file::{LogFile, LogPrefix, failed},
-    plain_file,
+    plain_file::{self, OpenError},
     thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, LogId, LoggedEvent},
+    log::{EventLog, LogBase, LogId, LoggedEvent},
     message::ThreadId,
 };
 
@@ -39,6 +40,8 @@ const MAX_PREFIXES: usize = 4_096;
 /// - Symbolic links in the folder are never followed: the thread of that name gives
 ///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is no
 ///   plain file. The path of the folder itself may contain links.
+/// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be removed
+///   at any time: the log is then read whole.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
 /// The folder must be on a file system with locks. If the file system ignores case, a thread whose
@@ -158,6 +161,31 @@ impl JsonlStore {
         self.folder.join(format!("{thread}.jsonl"))
     }
 
+    fn base_path(&self, thread: &ThreadId) -> PathBuf {
+        self.folder.join(format!("{thread}.base"))
+    }
+
+    /// Reads a base, and the part of the file of its log that it stands for. A base that cannot be
+    /// read is none.
+    fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, LogBase)> {
+        let mut file = plain_file::open(&self.base_path(thread), false).ok()??;
+        let mut text = String::new();
+        self.bytes_read.fetch_add(file.read_to_string(&mut text).ok()? as u64, Ordering::Relaxed);
+        let (prefix, base) = text.split_once('\n')?;
+        Some((serde_json::from_str(prefix).ok()?, serde_json::from_str(base).ok()?))
+    }
+
+    fn write_base(&self, thread: &ThreadId, lines: &[String; 2]) -> io::Result<()> {
+        let mut file = match plain_file::open_or_create(&self.base_path(thread)) {
+            Ok(file) => file,
+            // A link is never followed, so there is no base.
+            Err(OpenError::Link) => return Ok(()),
+            Err(OpenError::Io(error)) => return Err(error),
+        };
+        file.set_len(0)?;
+        file.write_all(lines.join("\n").as_bytes())
+    }
+
     fn syncs(&self) -> bool {
         match self.options.fsync {
             Fsync::Always => true,
@@ -240,6 +268,55 @@ impl ThreadStore for JsonlStore {
         Ok(loaded)
     }
 
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        let path = self.path(thread);
+        let before = self.prefixes().remove(thread).filter(|prefix| prefix.events <= seq);
+        let file = LogFile::to_read(thread, &path, &self.bytes_read)?;
+        if let (Some(file), Some(before)) = (file, before)
+            && let Some((events, prefix)) = file.events_after(before)?
+        {
+            self.remember(thread, prefix);
+            return Ok(events.into_iter().filter(|event| event.seq >= seq).collect());
+        }
+        Ok(self.load(thread).await?.log.since(seq).to_vec())
+    }
+
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        let path = self.path(thread);
+        let Some(file) = LogFile::to_write(thread, &path, &self.bytes_read, false)? else {
+            return Ok(());
+        };
+        let prefix = file.prefix(self.prefixes().remove(thread))?;
+        // It begins with the length of the file, so only a base of the whole log can be kept.
+        if prefix.events == base.seq() && prefix.id.is_some() && prefix.id == base.log_id() {
+            let lines = serde_json::to_string(&prefix)
+                .and_then(|prefix| Ok([prefix, serde_json::to_string(base)?]));
+            let written = lines.map_err(io::Error::from);
+            let written = written.and_then(|lines| self.write_base(thread, &lines));
+            written.map_err(|error| failed(&self.base_path(thread), error))?;
+        }
+        self.remember(thread, prefix);
+        Ok(())
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        let path = self.path(thread);
+        // The lock keeps out a writer of the base too.
+        let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
+            return Ok(None);
+        };
+        let Some((prefix, base)) = self.read_base(thread) else { return Ok(None) };
+        if prefix.id != base.log_id() || prefix.events != base.seq() {
+            return Ok(None);
+        }
+        if !file.begins_with(&prefix).map_err(|error| failed(&path, error))? {
+            return Ok(None);
+        }
+        // The events after it are read from here.
+        self.remember(thread, prefix);
+        Ok(Some(base))
+    }
+
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
         let failed = |error| failed(&self.folder, error);
         let mut threads = Vec::new();
@@ -265,6 +342,12 @@ impl ThreadStore for JsonlStore {
         let path = self.path(thread);
         if let Some(file) = LogFile::to_write(thread, &path, &self.bytes_read, false)? {
             self.prefixes().remove(thread);
+            match fs::remove_file(self.base_path(thread)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed(&self.base_path(thread), error));
+                }
+                Ok(()) | Err(_) => {}
+            }
             file.clear(self.syncs())?;
         }
         Ok(())

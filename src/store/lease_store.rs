@@ -9,7 +9,7 @@ use super::{
     thread_store::{Loaded, StoreError, ThreadStore},
 };
 use crate::{
-    log::{LogId, LoggedEvent},
+    log::{LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
 };
 
@@ -188,6 +188,15 @@ impl ThreadStore for Leased {
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         self.store.load_from(thread, seq).await
+    }
+
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        // A base says what the stored events say, so it needs no fence.
+        self.store.save_base(thread, base).await
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        self.store.load_base(thread).await
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

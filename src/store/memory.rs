@@ -15,7 +15,7 @@ use super::{
     thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, LogId, LoggedEvent},
+    log::{EventLog, LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     strategy::CompactionRun,
 };
@@ -56,6 +56,7 @@ struct Stored {
 struct StoredLog {
     id: Option<LogId>,
     events: Vec<LoggedEvent>,
+    base: Option<LogBase>,
 }
 
 impl MemoryStore {
@@ -77,7 +78,7 @@ impl Stored {
         let found = self.logs.get(thread);
         check(found.map_or((None, 0), |log| (log.id, log.events.len() as u64)))?;
         if !events.is_empty() {
-            let new = || StoredLog { id, events: Vec::new() };
+            let new = || StoredLog { id, events: Vec::new(), base: None };
             let log = self.logs.entry(thread.clone()).or_insert_with(new);
             log.events.extend_from_slice(events);
         }
@@ -145,6 +146,21 @@ impl ThreadStore for MemoryStore {
         let events = stored.logs.get(thread).map(|log| log.events.as_slice()).unwrap_or_default();
         let from = usize::try_from(seq).ok();
         Ok(from.and_then(|from| events.get(from..)).unwrap_or_default().to_vec())
+    }
+
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        if let Some(log) = self.stored().logs.get_mut(thread)
+            && base.log_id().is_some_and(|id| log.id == Some(id))
+            && base.seq() <= log.events.len() as u64
+            && log.base.as_ref().is_none_or(|kept| kept.seq() < base.seq())
+        {
+            log.base = Some(base.clone());
+        }
+        Ok(())
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        Ok(self.stored().logs.get(thread).and_then(|log| log.base.clone()))
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::lease::Lease;
 use crate::{
-    log::{EventLog, LogError, LogId, LogReadOptions, LoggedEvent, TornTail},
+    log::{EventLog, LogBase, LogError, LogId, LogReadOptions, LoggedEvent, TornTail},
     message::{BatchId, CompactionId, Text, ThreadId},
 };
 
@@ -97,6 +97,35 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// As [`load`](Self::load).
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         Ok(self.load(thread).await?.log.since(seq).to_vec())
+    }
+
+    /// Keeps the base of the stored log in place of an earlier one, so that the thread opens fast
+    /// however long its log is. It keeps the JSON of the base as text. A base of a log with another
+    /// id, or of more events than are stored, is ignored; so is one that is not later than that
+    /// which is kept.
+    ///
+    /// The default keeps none. A store that wraps another one must forward this method and
+    /// [`load_base`](Self::load_base). The future may be dropped at any point.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`]. The log is unchanged in every case.
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        let _ = (thread, base);
+        Ok(())
+    }
+
+    /// Returns the base that is kept of the stored log; `None` if there is none, or it cannot be
+    /// read. The base of a deleted log is gone with it.
+    ///
+    /// The future may be dropped at any point.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        let _ = thread;
+        Ok(None)
     }
 
     /// Returns the ids of the threads with stored events, sorted.
@@ -411,6 +440,18 @@ macro_rules! forward {
                 seq: u64,
             ) -> Result<Vec<LoggedEvent>, StoreError> {
                 (**self).load_from(thread, seq).await
+            }
+
+            async fn save_base(
+                &self,
+                thread: &ThreadId,
+                base: &LogBase,
+            ) -> Result<(), StoreError> {
+                (**self).save_base(thread, base).await
+            }
+
+            async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+                (**self).load_base(thread).await
             }
 
             async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -61,7 +61,7 @@ impl From<&EventLog> for Visible {
     /// Returns the standing compactions of a log that archived entries. Entries under the id of
     /// another compaction were left by a writer that died before its compaction was in the log.
     fn from(log: &EventLog) -> Self {
-        log.standing().filter(|record| record.archived > 0).map(|record| record.id).collect()
+        log.archived().collect()
     }
 }
 

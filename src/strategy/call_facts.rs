@@ -14,8 +14,7 @@ impl Snapshot {
     pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
         let snapshot = Self::of(thread);
         let Ok(projection) = log.projection() else { return snapshot };
-        let numbers = projection.sources.iter().map(|source| log.arrival_number(source.seq()));
-        snapshot.with_times(projection.times(log)).with_numbers(numbers.collect())
+        snapshot.with_times(projection.times).with_numbers(log.numbers().collect())
     }
 
     /// Returns the snapshot with what each tool call is about, as [`Tool::subject`] says. Of two

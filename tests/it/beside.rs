@@ -110,7 +110,8 @@ fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
     for message in bench.session.messages() {
         log.append(Timestamp(0), Event::MessageAppended(read_again(message))).unwrap();
     }
-    let builder = bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End).unwrap();
+    let builder =
+        block_on(bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End)).unwrap();
     let mut session = builder.journal(Journal::new(log)).build().unwrap();
     assert!(!session.messages()[0].ptr_eq(&bench.session.messages()[0]));
     block_on(session.adopt(prepared)).unwrap();
@@ -215,7 +216,7 @@ fn a_fork_goes_its_own_way_with_the_history_of_both() {
     say(&mut bench.session, "/compact").unwrap();
     let id = CompactionId(0);
     let (mine, store) = (bench.session.messages().clone(), Arc::new(MemoryStore::default()));
-    let fork = bench.session.fork("other".parse().unwrap(), mine.len()).unwrap();
+    let fork = block_on(bench.session.fork("other".parse().unwrap(), mine.len())).unwrap();
     let mut fork = fork.store(store.clone()).build().unwrap();
 
     say(&mut bench.session, "Here?").unwrap();
@@ -247,11 +248,13 @@ fn a_fork_begins_where_it_is_asked_to() {
             })
         })
         .collect();
-    let fork = |at| bench.session.fork("other".parse().unwrap(), at).unwrap().build().unwrap();
-    let at_marker = bench.session.fork("other".parse().unwrap(), markers[2].unwrap()).unwrap();
+    let fork =
+        |at| block_on(bench.session.fork("other".parse().unwrap(), at)).unwrap().build().unwrap();
+    let at_marker =
+        block_on(bench.session.fork("other".parse().unwrap(), markers[2].unwrap())).unwrap();
     assert_eq!(at_marker.build().unwrap().messages()[..], bench.session.messages()[..3]);
     assert_eq!(fork(0).messages().len(), 0);
-    let at_end = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let at_end = block_on(bench.session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap();
     let at_end = at_end.build().unwrap();
     assert_eq!(at_end.log().events(), bench.session.log().events(), "nothing is cut");
 
@@ -262,10 +265,10 @@ fn a_fork_begins_where_it_is_asked_to() {
     let results: Vec<_> = open.messages()[6].tool_results().collect();
     assert_eq!((results.len(), results[0].is_error), (1, true));
 
-    let none = |at| bench.session.fork("other".parse().unwrap(), at).unwrap_err();
+    let none = |at| block_on(bench.session.fork("other".parse().unwrap(), at)).unwrap_err();
     assert!(matches!(none(99), SessionError::NoMessage { message: 99, found: 8 }));
     let id = "zzzzzz".parse().unwrap();
-    let unknown = bench.session.fork("other".parse().unwrap(), id).unwrap_err();
+    let unknown = block_on(bench.session.fork("other".parse().unwrap(), id)).unwrap_err();
     assert!(matches!(unknown, SessionError::NoCheckpoint { id: found } if found == id));
 }
 
@@ -278,7 +281,7 @@ fn a_fork_compacts_when_the_other_does() {
             .policy(policy)
     });
     say(&mut bench.session, "words ".repeat(150)).unwrap();
-    let fork = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let fork = block_on(bench.session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap();
     let mut fork = fork.build().unwrap();
     assert_ne!(compactions(&events(&mut fork, "And now?")), []);
 }
@@ -366,7 +369,8 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let archive = Arc::new(MemoryArchive::default());
     let again = |bench: &Bench| {
-        let builder = bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End).unwrap();
+        let builder =
+            block_on(bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End)).unwrap();
         let builder = builder.archive(archive.clone());
         let builder = builder.thread(bench::THREAD.parse().unwrap()).store(bench.store.clone());
         block_on(builder.open()).unwrap()
@@ -397,7 +401,7 @@ fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
     let script = replies(&["They talked.", "Fine.", "Fine.", "Fine."]);
     let mut bench = with_past(4, script, &ScriptedModel::default());
     say(&mut bench.session, "/compact").unwrap();
-    let builder = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let builder = block_on(bench.session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap();
     let thread = bench::THREAD.parse().unwrap();
     bench.session = block_on(builder.thread(thread).store(bench.store.clone()).open()).unwrap();
     for _ in 0..3 {

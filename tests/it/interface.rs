@@ -199,7 +199,7 @@ fn a_fork_has_observers_of_its_own() {
     let mut bench = bench(["One.", "Two."], |builder| observed(&seen, builder));
     say(&mut bench.session, "Go.").unwrap();
     let mut fork: Session =
-        bench.session.fork("other".parse().unwrap(), 0).unwrap().build().unwrap();
+        block_on(bench.session.fork("other".parse().unwrap(), 0)).unwrap().build().unwrap();
     say(&mut fork, "Go elsewhere.").unwrap();
     assert_eq!(seen.lock().unwrap().len(), 2);
     assert_eq!(fork.messages()[1].content[0], Message::assistant("Two.").content[0]);

@@ -323,7 +323,7 @@ impl Kept {
         let journal = block_on(Journal::open(store.clone(), id())).unwrap();
         let log = journal.log();
         let counter = Arc::new(ByteEstimate::TRIGGER);
-        let thread = Thread::restored(log.replay().unwrap(), log.events(), counter);
+        let thread = Thread::restored(log.replay().unwrap(), log, counter);
         let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_thread(thread);
         Self { agent, journal, store, archive }
     }

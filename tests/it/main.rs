@@ -16,6 +16,7 @@
 mod adversarial;
 mod architecture;
 mod auto;
+mod bases;
 mod beside;
 mod bills;
 mod bodies;

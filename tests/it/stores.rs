@@ -94,6 +94,7 @@ fn a_broken_store_is_caught() {
         Law::ThreadsAreApart,
         Law::ListNamesAll,
         Law::OneWriterWins,
+        Law::BaseBelongs,
         Law::DeletedIsGone,
     ];
     for law in laws {

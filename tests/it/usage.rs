@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
-    ContextWindow, Message, Plan, Replacement, Role, Thread, Usage,
+    ContextWindow, EventLog, Message, Plan, Replacement, Role, Thread, Usage,
     compact::{CompactOptions, Edit, Insert, Position, Removed, Splice},
     log::{
         self, CompactionFailure, CompactionRecord, CompactionUndone,
@@ -90,7 +90,11 @@ impl Life {
     fn context(&self) -> [ContextUsage; 3] {
         let messages = self.thread.messages();
         let counter = self.thread.counter();
-        let restored = Thread::restored(messages.clone(), &self.events, Arc::clone(counter));
+        let mut log = EventLog::new("main".parse().unwrap());
+        for event in &self.events {
+            log.append_logged(event.clone()).unwrap();
+        }
+        let restored = Thread::restored(messages.clone(), &log, Arc::clone(counter));
         assert_eq!((restored.size(), restored.messages()), (self.thread.size(), messages));
         [
             self.thread.context_usage(),

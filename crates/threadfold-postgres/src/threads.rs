@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use threadfold::{
     EventLog, ThreadStore, async_trait,
-    log::{LogId, LoggedEvent},
+    log::{LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     store::{Lease, Loaded, StoreError, event_lines, stored_event},
 };
@@ -59,6 +59,24 @@ impl ThreadStore for PostgresStore {
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         Ok(events(self, thread, seq).await?.0)
+    }
+
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        let Some(id) = base.log_id() else { return Ok(()) };
+        let text = serde_json::to_string(base);
+        let text = text.map_err(|error| StoreError::medium(self.place().clone(), error))?;
+        let (name, id, seq) = (thread.as_str(), id.to_string(), integer(base.seq()));
+        let save = "SELECT threadfold.save_base($1, $2, $3, $4)";
+        self.row(save, &[&name, &id, &seq, &text]).await?;
+        Ok(())
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        let base = "SELECT (SELECT base FROM threadfold.logs WHERE thread = $1)";
+        let row = self.row(base, &[&thread.as_str()]).await?;
+        let base = self.column::<Option<&str>>(&row, 0)?;
+        // One that another build wrote may be unreadable. The log is then read whole.
+        Ok(base.and_then(|text| serde_json::from_str(text).ok()))
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -7,7 +7,8 @@ const APPLICATION: u32 = 0x7466_6c64;
 
 /// The statements that lead from each version to the next. Version 0 is an empty database. A
 /// statement is never changed after a release: append one.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE logs (
         thread TEXT PRIMARY KEY,
         log    TEXT  -- the id of the log, if the writer gave one
@@ -36,7 +37,12 @@ const MIGRATIONS: [&str; 1] = ["
         worker  TEXT    NOT NULL,
         expires INTEGER NOT NULL  -- in milliseconds since 1970
     ) STRICT;
-"];
+",
+    "
+    ALTER TABLE logs ADD COLUMN base_seq INTEGER;
+    ALTER TABLE logs ADD COLUMN base TEXT;  -- what the events before base_seq amount to
+",
+];
 
 /// The version that this build writes.
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -102,7 +108,7 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
 mod tests {
     use super::*;
 
-    const SECOND: &str = "ALTER TABLE runs ADD COLUMN later TEXT";
+    const LATER: &str = "ALTER TABLE runs ADD COLUMN later TEXT";
 
     fn later(connection: &Connection) -> rusqlite::Result<Option<String>> {
         connection.query_row("SELECT later FROM runs", [], |row| row.get(0))
@@ -111,23 +117,23 @@ mod tests {
     #[test]
     fn an_older_database_is_migrated_with_its_rows_and_only_once() {
         let mut connection = Connection::open_in_memory().unwrap();
-        let [first] = MIGRATIONS;
-        assert_eq!(migrate(&mut connection), Ok(Content::Ours(1)));
+        let [first, second] = MIGRATIONS;
+        assert_eq!(migrate_by(&mut connection, &[first]), Ok(Content::Ours(1)));
         connection.execute("INSERT INTO runs VALUES ('t', '{}')", []).unwrap();
         for _ in 0..2 {
-            let migrated = migrate_by(&mut connection, &[first, SECOND]);
-            assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(2)), Ok(None)));
+            let migrated = migrate_by(&mut connection, &[first, second, LATER]);
+            assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(3)), Ok(None)));
         }
-        assert_eq!(migrate(&mut connection), Ok(Content::Ours(2)), "it is newer");
+        assert_eq!(migrate(&mut connection), Ok(Content::Ours(3)), "it is newer");
     }
 
     #[test]
     fn a_migration_that_fails_leaves_the_earlier_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        let [first] = MIGRATIONS;
-        assert!(migrate_by(&mut connection, &[first, SECOND, "no SQL"]).is_err());
-        assert_eq!(content(&connection), Ok(Content::Ours(1)));
+        let [first, second] = MIGRATIONS;
+        assert!(migrate_by(&mut connection, &[first, second, LATER, "no SQL"]).is_err());
+        assert_eq!(content(&connection), Ok(Content::Ours(VERSION)));
         assert!(later(&connection).is_err(), "half of it is there");
     }
 }

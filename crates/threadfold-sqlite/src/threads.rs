@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 use threadfold::{
     EventLog, ThreadStore, async_trait,
-    log::{LogError, LogId, LoggedEvent},
+    log::{LogBase, LogError, LogId, LoggedEvent},
     message::{Text, ThreadId},
     store::{Loaded, StoreError, event_lines, stored_event},
 };
@@ -62,6 +62,35 @@ impl ThreadStore for SqliteStore {
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         let (thread, place) = (thread.clone(), self.database.place().clone());
         self.database.read(move |reading| events(reading, &place, &thread, seq)).await
+    }
+
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        let Some(id) = base.log_id().filter(|_| base.seq() > 0) else { return Ok(()) };
+        let place = self.database.place();
+        let text = serde_json::to_string(base);
+        let text = text.map_err(|error| StoreError::medium(place.clone(), error))?;
+        let (thread, seq) = (thread.clone(), base.seq());
+        let saved = self.database.write(move |writing| {
+            let update = "UPDATE logs SET base_seq = ?3, base = ?4 \
+                          WHERE thread = ?1 AND log = ?2 AND coalesce(base_seq, 0) < ?3 AND EXISTS \
+                          (SELECT 1 FROM events WHERE events.thread = ?1 AND seq = ?3 - 1)";
+            let values = params![thread.as_str(), id.to_string(), seq, text];
+            writing.prepare_cached(update)?.execute(values)?;
+            Ok(())
+        });
+        saved.await
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        let thread = thread.clone();
+        let loaded = self.database.read(move |reading| {
+            let mut base = reading.prepare_cached("SELECT base FROM logs WHERE thread = ?1")?;
+            let base = base.query_row([thread.as_str()], |row| row.get::<_, Option<String>>(0));
+            // One that another build wrote may be unreadable. The log is then read whole.
+            let base = base.optional()?.flatten();
+            Ok(base.and_then(|text| serde_json::from_str(&text).ok()))
+        });
+        loaded.await
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -105,6 +105,9 @@ pub enum Law {
     /// The events from a sequence number on equal the rest of the whole log.
     #[error("the events from a number on must equal the rest of the log")]
     TailIsRest,
+    /// The base that is kept is the latest of the stored log, and of no other one or longer one.
+    #[error("the base that is kept must be the latest of the stored log")]
+    BaseBelongs,
     /// The list has every thread with stored events, once and sorted.
     #[error("the threads must be listed, once and sorted")]
     ListNamesAll,

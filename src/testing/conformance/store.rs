@@ -1,5 +1,7 @@
 //! The conformance suite for thread stores.
 
+use std::sync::Arc;
+
 use futures::future::join_all;
 
 use super::{
@@ -7,14 +9,16 @@ use super::{
     outcome::{named, same},
 };
 use crate::{
-    log::{Event, HostEvent, LocalNotice, LoggedEvent},
+    ledger::Ledger,
+    log::{Event, EventLog, HostEvent, LocalNotice, LogBase, LogError, LogId, LoggedEvent},
     message::{Json, Message, ThreadId, Timestamp},
     store::{Loaded, StoreError, ThreadStore},
 };
 
 /// Tests a store: appended events are loaded unchanged; appends that expect another length or do not
 /// continue the log are refused and store nothing; threads are independent; of concurrent appends
-/// exactly one succeeds; deleted threads are gone.
+/// exactly one succeeds; a base is kept of the stored log only, if bases are kept; deleted threads
+/// are gone.
 ///
 /// `make` is called once for each law and must return an empty store.
 ///
@@ -37,6 +41,7 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
     wrong_numbers(&*make()).await?;
     threads_are_apart(&*make()).await?;
     one_writer_wins(&*make()).await?;
+    bases_belong(&*make()).await?;
     deleted_is_gone(&*make()).await
 }
 
@@ -194,6 +199,56 @@ async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
         expect_stored(store, law, input, &thread, &kept).await?;
     }
     Ok(())
+}
+
+async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, law, events) = (named("t1")?, Law::BaseBelongs, events(0, 14));
+    let (ours, theirs) = (Some(LogId(7)), Some(LogId(8)));
+    let stored = part(&events, 0, 12);
+    same(law, "12 events", &Ok(()), &store.append_to(&thread, ours, 0, stored).await)?;
+    let kept = base(law, &thread, ours, stored)?;
+    same(law, "its base", &Ok(()), &store.save_base(&thread, &kept).await)?;
+    let found = store.load_base(&thread).await;
+    // A store may keep none.
+    if matches!(found, Ok(None)) {
+        return Ok(());
+    }
+    for (what, id, events) in [
+        ("the same base", ours, stored),
+        ("a base of another log", theirs, stored),
+        ("a base of a log without id", None, stored),
+        ("a base of more events than are stored", ours, &events),
+        ("an earlier base", ours, part(&events, 0, 6)),
+    ] {
+        let base = base(law, &thread, id, events)?;
+        same(law, what, &Ok(()), &store.save_base(&thread, &base).await)?;
+        let found = store.load_base(&thread).await;
+        same(law, what, &Ok(Some(text(&kept))), &found.map(|base| base.as_ref().map(text)))?;
+    }
+    same(law, "deleting the log", &Ok(()), &store.delete(&thread).await)?;
+    let stored = part(&events, 0, 13);
+    same(law, "another log", &Ok(()), &store.append_to(&thread, theirs, 0, stored).await)?;
+    same(law, "the base of the log before", &Ok(()), &store.save_base(&thread, &kept).await)?;
+    let found = store.load_base(&thread).await;
+    same(law, "another log", &Ok(None), &found.map(|base| base.as_ref().map(text)))
+}
+
+fn base(
+    law: Law,
+    thread: &ThreadId,
+    id: Option<LogId>,
+    events: &[LoggedEvent],
+) -> Result<LogBase, Breach> {
+    let failed = |error: LogError| law.breach("a base", "a base", error);
+    let mut log = EventLog::new(thread.clone());
+    for event in events {
+        log.append_logged(event.clone()).map_err(failed)?;
+    }
+    LogBase::of(&log, id, Ledger::default(), Arc::default()).map_err(failed)
+}
+
+fn text(base: &LogBase) -> String {
+    serde_json::to_string(base).unwrap_or_else(|error| error.to_string())
 }
 
 async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {

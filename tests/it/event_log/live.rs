@@ -165,7 +165,7 @@ fn says_the_same(session: &Session) {
     let ids: Vec<CompactionId> = log.standing().map(|record| record.id).collect();
     assert_eq!(ids, session.standing.iter().map(|standing| standing.id).collect::<Vec<_>>());
     let counter = Arc::clone(thread.counter());
-    let restored = Thread::restored(projection.messages.clone(), log.events(), counter);
+    let restored = Thread::restored(projection.messages.clone(), log, counter);
     assert_eq!((restored.size(), restored.open_calls()), (thread.size(), thread.open_calls()));
     assert_eq!(restored.context_usage(), thread.context_usage());
     for id in thread.messages().iter().flat_map(|message| &message.content).filter_map(checkpoint) {

@@ -142,7 +142,7 @@ fn a_compaction_covers_what_its_messages_stand_for() {
     let sources = log.projection().unwrap().sources;
     let summary = Source::Compaction { seq: 7, id: SECOND };
     assert_eq!(sources, [summary, Source::Message { seq: 4 }, Source::Message { seq: 6 }]);
-    let times = log.projection().unwrap().times(&log);
+    let times = log.projection().unwrap().times;
     assert_eq!(times, [1_007, 1_004, 1_006].map(Timestamp));
     let _ = log.undo(Timestamp(9), SECOND).unwrap();
     assert_eq!((log.covered(SECOND), log.covered(CompactionId(9))), (None, None));

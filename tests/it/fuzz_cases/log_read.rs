@@ -39,7 +39,7 @@ fn check_read(bytes: &[u8], read: LogRead) {
 fn check_thread(mut log: EventLog) {
     let Ok(projection) = log.projection() else { return };
     assert_eq!(projection.sources.len(), projection.messages.len());
-    assert_eq!(projection.times(&log).len(), projection.messages.len());
+    assert_eq!(projection.times.len(), projection.messages.len());
     let mut live = projection.messages;
     let standing: Vec<_> = log.standing().map(|record| record.id).collect();
     for id in standing.into_iter().rev() {

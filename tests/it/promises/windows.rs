@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use futures::executor::block_on;
 use threadfold::{
     ContextWindow, EventLog, Message, ModelAgent, Session, Thread,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure},
@@ -75,7 +76,8 @@ fn the_model_that_answered_last_says_what_the_window_is() {
     let known = |tokens| Some(ContextWindow::new(tokens));
     assert_eq!(windows, [None, known(128_000), known(128_000), known(100_000)]);
     // A session taken up again knows it from its log, or from the thread of its agent.
-    let fork = session.fork("other".parse().unwrap(), ForkPoint::End).unwrap().build().unwrap();
+    let fork =
+        block_on(session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap().build().unwrap();
     assert_eq!(fork.window(), known(100_000));
     let thread = Thread::from_iter(session.messages()[..4].iter().cloned());
     let agent = ModelAgent::new(Arc::new(provider)).with_thread(thread);

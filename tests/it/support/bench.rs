@@ -112,7 +112,7 @@ impl Bench {
             log.append(Timestamp(0), Event::MessageAppended(message.clone())).unwrap();
         }
         let journal = Journal::new(log).kept_by(self.store.clone());
-        let builder = self.session.fork(THREAD.parse().unwrap(), 0).unwrap();
+        let builder = block_on(self.session.fork(THREAD.parse().unwrap(), 0)).unwrap();
         self.session = builder.journal(journal).build().unwrap();
     }
 

@@ -2,12 +2,13 @@
 
 use std::{
     future::poll_fn,
+    sync::Mutex,
     task::Poll::{Pending, Ready},
 };
 
 use threadfold::{
     async_trait,
-    log::{EventLog, LoggedEvent},
+    log::{EventLog, LogBase, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
     store::{
         Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
@@ -22,6 +23,8 @@ use threadfold::{
 pub(crate) struct BrokenStore {
     law: Law,
     inner: MemoryStore,
+    /// The base that was saved last, of whatever log.
+    base: Mutex<Option<LogBase>>,
 }
 
 /// An archive that breaks this law, or none of those that it knows.
@@ -33,7 +36,7 @@ pub(crate) struct BrokenArchive {
 
 impl BrokenStore {
     pub(crate) fn new(law: Law) -> Self {
-        Self { law, inner: MemoryStore::default() }
+        Self { law, inner: MemoryStore::default(), base: Mutex::default() }
     }
 
     async fn stored(&self, thread: &ThreadId) -> u64 {
@@ -121,6 +124,18 @@ impl ThreadStore for BrokenStore {
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         let seq = if self.law == Law::TailIsRest { seq + 1 } else { seq };
         self.inner.load_from(&folded(self.law, thread), seq).await
+    }
+
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+        *self.base.lock().unwrap() = Some(base.clone());
+        self.inner.save_base(&folded(self.law, thread), base).await
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+        if self.law == Law::BaseBelongs {
+            return Ok(self.base.lock().unwrap().clone());
+        }
+        self.inner.load_base(&folded(self.law, thread)).await
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

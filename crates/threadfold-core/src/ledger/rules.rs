@@ -14,7 +14,7 @@ use super::{
     typed::{ends_quoted, typed},
 };
 use crate::{
-    message::{InvalidValue, Message, Text},
+    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
     prose::{Subject, paragraphs, sentences},
 };
 
@@ -174,6 +174,17 @@ impl Ledger {
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out.saturating_add(self.beyond().count())
+    }
+
+    /// Returns the rules without what a redactor removes, under the same ids.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
+        let mut stored = Stored::from(self.clone());
+        for rule in &mut stored.rules {
+            rule.text = redacted_text(&rule.text, redactor);
+        }
+        stored.into()
     }
 
     /// Reads a sentence. `before` is the sentence before it in its paragraph.

@@ -8,7 +8,10 @@ use super::{
     form::Stored, gather::Gathered, options::AuditOptions, report::Retention, search::Search,
     statements::Statements,
 };
-use crate::{message::Message, prose::FactClass};
+use crate::{
+    message::{Message, Redactor},
+    prose::FactClass,
+};
 
 /// How many times [`AuditOptions::max_facts`] facts are kept while a thread is read.
 const SPARE: usize = 4;
@@ -89,6 +92,26 @@ impl Facts {
     #[must_use]
     pub fn statements(&self) -> &Arc<Statements> {
         &self.statements
+    }
+
+    /// The options by which messages are read.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn options(&self) -> &AuditOptions {
+        &self.options
+    }
+
+    /// Reads the next messages, and audits, by these options. Earlier facts stay.
+    #[doc(hidden)]
+    pub fn set_options(&mut self, options: AuditOptions) {
+        self.options = options;
+    }
+
+    /// Returns the facts without what a redactor removes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
+        Stored::from(self.clone()).redacted(redactor).into()
     }
 
     /// Whether a fact with this key was ever stated.

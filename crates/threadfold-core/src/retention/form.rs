@@ -10,7 +10,10 @@ use super::{
     positions::Positions,
     statements::{Statements, StoredStatement},
 };
-use crate::prose::{FactClass, Speaker};
+use crate::{
+    message::{Redactor, redact::redacted_text},
+    prose::{FactClass, Speaker, key},
+};
 
 /// The stored form. It may come from elsewhere, so positions and counts are made consistent again.
 #[derive(Serialize, Deserialize)]
@@ -63,6 +66,23 @@ impl Stored {
         let (statements, replaced) = statements.to_stored();
         let done = done.into_iter().collect();
         Self { messages, options, facts, done, too_long, dropped, statements, replaced }
+    }
+
+    /// Returns the form without what a redactor removes.
+    pub(super) fn redacted(mut self, redactor: &dyn Redactor) -> Self {
+        let shown = |text: &str| redacted_text(&text.into(), redactor).to_string();
+        for fact in &mut self.facts {
+            let text = shown(&fact.text);
+            if text != fact.text {
+                (fact.key, fact.text) = (key(fact.class, &text).into_owned(), text);
+            }
+        }
+        for statement in &mut self.statements {
+            statement.text = shown(&statement.text);
+        }
+        self.done = self.done.into_iter().map(|(key, at)| (shown(&key), at)).collect();
+        self.replaced = self.replaced.iter().map(|text| shown(text)).collect();
+        self
     }
 
     pub(super) fn into_parts(self) -> (Gathered, Statements, AuditOptions, usize) {

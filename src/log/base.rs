@@ -1,0 +1,134 @@
+//! The base of a log: what its first events amount to, so that memory need not hold them.
+//!
+//! A log that begins at a base answers as the whole log does, for everything that the thread needs
+//! from now on. What needs earlier events says so ([`LogError::NotHeld`](super::LogError::NotHeld)).
+
+use std::{ops::Range, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{
+    error::LogError,
+    event::{Event, LoggedEvent},
+    event_log::EventLog,
+    log_id::LogId,
+    state::{Dropped, Entry, EntrySource, State, Totals},
+};
+use crate::{ledger::Ledger, message::ThreadId, retention::Facts};
+
+/// The version of the stored form. A base of another version is ignored, and the log read whole.
+const FORMAT: u32 = 1;
+
+/// What the first events of a log amount to: the live thread, totals, standing rules and facts.
+///
+/// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON
+/// unchanged. Opening a thread reads the base and the events after it, so it takes the same time
+/// however long the log is. Texts in rules and facts are redacted if the journal has a redactor;
+/// messages are as in the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogBase {
+    format: u32,
+    thread: ThreadId,
+    log: Option<LogId>,
+    dropped: Dropped,
+    live: Vec<Entry>,
+    totals: Totals,
+    #[serde(serialize_with = "write_facts", deserialize_with = "read_facts")]
+    facts: Arc<Facts>,
+}
+
+impl LogBase {
+    /// Returns the base that stands for all events of a log so far.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Unreadable`] for a message that cannot be read.
+    pub(crate) fn of(
+        log: &EventLog,
+        id: Option<LogId>,
+        rules: Ledger,
+        facts: Arc<Facts>,
+    ) -> Result<Self, LogError> {
+        let State { dropped, totals, unreadable, .. } = log.state();
+        if let Some(seq) = *unreadable {
+            return Err(LogError::Unreadable { seq });
+        }
+        let held = log.state().compactions.keys();
+        let dropped = Dropped {
+            seq: log.len(),
+            messages: dropped.messages + log.state().arrivals.len(),
+            originals: log.original_numbers(),
+            ended: dropped.ended.iter().chain(held).copied().collect(),
+            archived: log.archived().collect(),
+            latest: log.standing().next_back().cloned().map(Box::new),
+            count: log.last_count(),
+            rules,
+        };
+        let live = log.state().thread.iter().map(|entry| without_splice(entry, log.state()));
+        let (thread, totals) = (log.thread_id().clone(), totals.clone());
+        Ok(Self { format: FORMAT, thread, log: id, dropped, live: live.collect(), totals, facts })
+    }
+
+    /// Returns the log that begins here and goes on with these events, which are those from
+    /// [`seq`](Self::seq) on. `None` if they, or an event that they hold, need the events before.
+    pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
+        let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
+        let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
+        state.measure();
+        let mut log = EventLog::with_state(self.thread.clone(), state);
+        for event in events {
+            if matches!(event.event, Event::Truncated(_)) {
+                return None;
+            }
+            log.append_logged(event).ok()?;
+        }
+        let is_whole = log.state().skipped.is_empty() && log.state().unreadable.is_none();
+        is_whole.then_some(log)
+    }
+
+    /// Whether this build can read it, and it was made for this thread.
+    pub(crate) fn fits(&self, thread: &ThreadId) -> bool {
+        self.format == FORMAT && self.thread == *thread
+    }
+
+    /// Returns the number of events that it stands for.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.dropped.seq
+    }
+
+    /// Returns the id of the log that it was made for. Without one it cannot be stored.
+    #[must_use]
+    pub fn log_id(&self) -> Option<LogId> {
+        self.log
+    }
+
+    pub(crate) fn facts(&self) -> &Arc<Facts> {
+        &self.facts
+    }
+
+    /// The numbers of the messages that the facts are of.
+    pub(super) fn originals(&self) -> &[Range<usize>] {
+        &self.dropped.originals
+    }
+}
+
+/// Returns an entry whose source names no compaction of the log by its place there.
+fn without_splice(entry: &Entry, state: &State) -> Entry {
+    let source = match entry.source {
+        EntrySource::Compaction { standing, .. } => {
+            let standing = state.standing.get(standing);
+            standing.map_or(entry.source, |standing| EntrySource::Dropped(standing.id))
+        }
+        EntrySource::Arrival(_) | EntrySource::Dropped(_) => entry.source,
+    };
+    Entry { source, ..entry.clone() }
+}
+
+fn write_facts<S: Serializer>(facts: &Arc<Facts>, serializer: S) -> Result<S::Ok, S::Error> {
+    facts.serialize(serializer)
+}
+
+fn read_facts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Facts>, D::Error> {
+    Facts::deserialize(deserializer).map(Arc::new)
+}
