@@ -208,7 +208,7 @@ fn close(style: Style, session: &Session, file: &Path) -> Result<(), Box<dyn Err
     let folder = file.parent().ok_or("the file is nowhere")?;
     let loaded = block_on(JsonlStore::open(folder)?.load(session.thread_id()))?;
     check(loaded.torn.is_none(), "nothing is torn any more")?;
-    check(loaded.log == *session.log(), "the file holds the log")?;
+    check(loaded.log == *block_on(session.whole_log())?, "the file holds the log")?;
     check(loaded.log.replay()? == session.messages()[..], "the file comes to the thread")?;
     println!(
         "{} the file, {} bytes in {} events, comes to this very thread.",

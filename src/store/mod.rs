@@ -18,7 +18,11 @@
 //!
 //! A new log gets a [`LogId`](crate::log::LogId), which distinguishes it from a later log of the
 //! same thread. A [`Journal`] whose log was deleted therefore gets an error
-//! ([`Deleted`](StoreError::Deleted), [`OtherLog`](StoreError::OtherLog)) and keeps its events.
+//! ([`Deleted`](StoreError::Deleted), [`OtherLog`](StoreError::OtherLog)) and keeps the events that
+//! it holds.
+//!
+//! A [`Journal`] holds the latest events in memory, and the store may keep a
+//! [`LogBase`](crate::log::LogBase) for those before, from which the thread opens again.
 //!
 //! The files of a store are accessible to their owner only, and not encrypted.
 //!

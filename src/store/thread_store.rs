@@ -180,8 +180,8 @@ pub enum StoreError {
         /// The number of stored events.
         found: u64,
     },
-    /// The stored log was deleted after events were stored in it. The caller still has them in
-    /// memory; [`Journal::kept_by`](super::Journal::kept_by) stores them again.
+    /// The stored log was deleted after events were stored in it. If the caller's log is whole,
+    /// [`Journal::kept_by`](super::Journal::kept_by) stores it again.
     #[error("the stored log is gone: it was deleted when it had {events} events")]
     Deleted {
         /// The number of events that were stored.

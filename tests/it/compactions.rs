@@ -128,7 +128,7 @@ impl Kept {
     fn assert_whole(&self) {
         assert_eq!(self.journal.log().replay().unwrap(), self.messages());
         let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
-        assert_eq!(stored.events(), self.journal.log().events());
+        assert_eq!(stored, *block_on(self.journal.whole()).unwrap());
         assert_eq!(legality::violations(&self.messages()), []);
     }
 }

@@ -101,7 +101,7 @@ async fn work(
         "It reads and changes the files of {}, and no others.",
         folder.root().display()
     ));
-    taken_up(&session, &mut screen);
+    taken_up(&session, &mut screen).await;
     screen.note(chat::HELP);
     talk(&mut session, &mut screen, Lines::of_stdin()).await
 }
@@ -138,7 +138,7 @@ async fn show(store: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
          and its compactions are real. The window holds {} tokens, and the work needs more.",
         thousands(demo::WINDOW)
     ));
-    taken_up(&session, &mut screen);
+    taken_up(&session, &mut screen).await;
     let lines: &'static [&'static str] = if again { &demo::LINES_AGAIN } else { &demo::LINES };
     talk(&mut session, &mut screen, Lines::written(lines)).await?;
     if !again {
@@ -170,10 +170,10 @@ async fn open(
 }
 
 /// Says what a store had.
-fn taken_up(session: &Session, screen: &mut Screen) {
+async fn taken_up(session: &Session, screen: &mut Screen) {
     let messages = session.messages().len();
     if messages > 0 {
-        let compactions = session.log().standing().count();
+        let compactions = session.whole_log().await.map_or(0, |log| log.standing().count());
         screen.done(&format!("taken up again: {messages} messages, {compactions} compactions"));
     }
 }

@@ -134,6 +134,7 @@ impl Work<'_> {
         let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();
         if same < tail.len() {
             let len = row.view.messages.len().saturating_add(same);
+            journal.read_whole().await?;
             journal.append(now, Event::Truncated(Truncated { from: live.len(), len }))?;
         }
         appended(journal, rest.get(same..).unwrap_or_default(), now)
@@ -146,8 +147,8 @@ impl Work<'_> {
             Ok(journal) if journal.log().len() == row.about.events => journal,
             Ok(journal) if journal.log().len() > row.about.events => {
                 let mut branch = EventLog::new(ThreadId::random());
-                let shared = journal.log().iter().take_while(|event| event.seq < row.about.events);
-                for event in shared {
+                let whole = journal.whole().await?;
+                for event in whole.iter().take_while(|event| event.seq < row.about.events) {
                     branch.append_logged(event.clone())?;
                 }
                 new(branch, self.store)
