@@ -73,7 +73,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             Course::of(thread.name, &thread.messages, options.window, seed)
         })
         .collect();
-    show(style, "Generated threads", &generated)?;
+    let generated = show(style, "Generated threads", &generated)?;
     if !options.folder.is_dir() {
         println!("skipped: there are no transcripts at {}", options.folder.display());
         return Ok(());
@@ -82,10 +82,13 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         .into_iter()
         .map(|thread| Course::overflowing(thread.name, &thread.messages))
         .collect();
-    show(style, "Transcripts", &recorded)
+    let recorded = show(style, "Transcripts", &recorded)?;
+    println!("{}", style.heading("Both together"));
+    close(&[&generated, &recorded]);
+    Ok(())
 }
 
-fn show(style: Style, title: &str, courses: &[Course]) -> Result<(), Box<dyn Error>> {
+fn show(style: Style, title: &str, courses: &[Course]) -> Result<Table, Box<dyn Error>> {
     let requests: usize = courses.iter().map(|course| course.steps.len()).sum();
     let tokens: u64 = courses.iter().map(Course::tokens).sum();
     println!("{}", style.heading(title));
@@ -114,17 +117,18 @@ fn show(style: Style, title: &str, courses: &[Course]) -> Result<(), Box<dyn Err
         println!("{name:<30}{numbers}{money:>14.2}{:>14}{}{note}", it.compactions, kept.concat());
     }
     println!("{:<30}{:>70.2}\n", "oracle", table.oracle as f64 / 1e6);
-    close(&table);
-    Ok(())
+    close(&[&table]);
+    Ok(table)
 }
 
-/// How the planner stands beside the fixed threshold and the oracle.
-fn close(table: &Table) {
-    let (ours, fixed) = (table.of(OURS), table.of(FIXED));
-    let percent = |money: i64, of: i64| (money as f64 / of as f64 - 1.0) * 100.0;
+/// How the planner stands beside the fixed threshold and the oracle, over all of these threads.
+fn close(tables: &[&Table]) {
+    let sum = |money: fn(&Table) -> i64| tables.iter().map(|table| money(table)).sum::<i64>();
+    let ours = sum(|table| table.of(OURS).money);
+    let percent = |of: i64| (ours as f64 / of as f64 - 1.0) * 100.0;
     println!(
         "The planner's bill is {:.1} % below the fixed threshold's and {:.1} % above the oracle's.\n",
-        -percent(ours.money, fixed.money),
-        percent(ours.money, table.oracle)
+        -percent(sum(|table| table.of(FIXED).money)),
+        percent(sum(|table| table.oracle))
     );
 }

@@ -243,7 +243,46 @@ fn cost(compaction: &Compaction<'_>) -> String {
             number(usage.output)
         ),
     };
-    format!("<p class=\"cost\">{spent}</p>{rungs}\n")
+    let more = match &compaction.outcome {
+        Outcome::Done(done) => format!("{}{}{}", expected(done), since(done), notes(done)),
+        Outcome::Failed { .. } | Outcome::LeftOut => String::new(),
+    };
+    format!("<p class=\"cost\">{spent}{more}</p>{rungs}\n")
+}
+
+/// What it was expected to cost and save, if the host named prices.
+fn expected(done: &Done<'_>) -> String {
+    let Some(cost) = &done.report.cost else { return String::new() };
+    let money = |micros: i64| format!("{:.4}", micros as f64 / 1e6);
+    let paid = match cost.pays_after {
+        Some(requests) => format!("it has paid for itself after {} requests", number(requests)),
+        None => "it never pays for itself".to_owned(),
+    };
+    format!(
+        " By the prices of its model it was expected to bill {} tokens anew and to cost {} once, \
+         and to save {} with every request after that; {paid}.",
+        number(cost.tokens_rebilled),
+        money(cost.model_calls.saturating_add(cost.rebill)),
+        money(cost.saved_per_request)
+    )
+}
+
+/// What the provider reported since.
+fn since(done: &Done<'_>) -> String {
+    let Some(gain) = done.since.filter(|gain| gain.answers > 0) else { return String::new() };
+    format!(
+        " For the {} answers until the next one the provider reported prompts of {} tokens: {} read \
+         from its cache and {} written to it. Without the compaction they would have had {}.",
+        number(gain.answers),
+        number(gain.reported.input),
+        number(gain.reported.cache_read),
+        number(gain.reported.cache_write),
+        number(gain.otherwise.input)
+    )
+}
+
+fn notes(done: &Done<'_>) -> String {
+    done.report.notes.iter().take(6).map(|note| format!(" {}", line(note, 240))).collect()
 }
 
 fn rung(rung: &RungReport) -> String {

@@ -2,8 +2,10 @@
 
 use threadfold::{
     ContentBlock, EventLog, Message, Role, TokenCounter,
-    compact::CompactReport,
-    log::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RungReport, TotalUsage},
+    compact::{CompactReport, Prices},
+    log::{
+        CompactionFailure, CompactionRecord, Event, LoggedEvent, NetGain, RungReport, TotalUsage,
+    },
     message::{CompactionId, CompactionReason, Text, Timestamp, Usage},
     retention::{AuditOptions, Facts, Retention},
     tokens::ByteEstimate,
@@ -11,8 +13,19 @@ use threadfold::{
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// For so many compactions at most it is worked out what they keep.
+/// For so many compactions at most it is worked out what they keep, and what came of them.
 const MAX_WORKED_OUT: usize = 50;
+
+/// A log does not say what its provider charges, so what came of a compaction is told in tokens.
+const IN_TOKENS: Prices = Prices {
+    input: 0.0,
+    cached: 0.0,
+    cache_write: 0.0,
+    output: 0.0,
+    cache_life_ms: 300_000,
+    cache_min: 0,
+    cache_block: 0,
+};
 
 /// What happened to a thread, as a reader wants it told.
 #[derive(Debug, Default)]
@@ -81,6 +94,8 @@ pub(crate) struct Done<'a> {
     pub(crate) worked_out: bool,
     /// Behind how many turns it was taken back, if it was.
     pub(crate) undone: Option<usize>,
+    /// What the provider reported since, up to the next compaction.
+    pub(crate) since: Option<NetGain>,
 }
 
 /// Tokens of a thread, by who said them.
@@ -133,6 +148,11 @@ impl<'a> Story<'a> {
         };
         log.iter().for_each(|logged| teller.hear(logged));
         teller.story.left = (teller.messages.len(), teller.tokens);
+        for compaction in teller.story.compactions.iter_mut().rev().take(MAX_WORKED_OUT) {
+            if let Outcome::Done(done) = &mut compaction.outcome {
+                done.since = log.net_gain(compaction.id, &IN_TOKENS);
+            }
+        }
         teller.story
     }
 
@@ -218,6 +238,7 @@ impl<'a> Teller<'a> {
                     retention: told.or_else(|| self.worked_out()),
                     worked_out,
                     undone: None,
+                    since: None,
                 }))
             }
         };

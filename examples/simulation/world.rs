@@ -71,9 +71,10 @@ impl World {
                 })
             })
         });
-        // Trimming or clearing results alone has nothing to take where the agent speaks.
-        let takes_results = ["clear-results", "trim-tool-results"];
-        let good = registered.iter().filter(|name| !takes_results.contains(name));
+        // Trimming or clearing results alone has nothing to take where the agent speaks, and the
+        // provider here does not compact itself.
+        let takes_nothing = ["clear-results", "native", "trim-tool-results"];
+        let good = registered.iter().filter(|name| !takes_nothing.contains(name));
         let calm = good.flat_map(|strategy| {
             CALM.into_iter().map(|(window, turns)| {
                 let (strategy, mood) = ((*strategy).to_owned(), Mood::Calm);

@@ -35,6 +35,8 @@ mod display;
 mod event;
 mod machine;
 mod outcome;
+#[doc(hidden)]
+pub mod telemetry;
 mod tool_calls;
 mod tool_specs;
 

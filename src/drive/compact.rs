@@ -226,7 +226,8 @@ impl Conversation<'_> {
         }
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         let thread = self.journal.log().thread_id();
-        let span = CompactionSpan::begin(self.thread.thread(), thread, strategy.name(), brief);
+        let span = CompactionSpan::begin(self.thread.thread(), thread, strategy.name(), brief)
+            .previous(|| self.journal.log().latest_gain(&self.prices?));
         let compaction = Compaction::begin(id, thread.clone(), strategy.name(), &redacted);
         Ok(Begun { snapshot, attempt, compaction, span })
     }

@@ -10,7 +10,8 @@ mod attempt;
 mod compact;
 mod error;
 mod span;
-pub mod telemetry;
+#[doc(inline)]
+pub use crate::compaction::telemetry;
 
 pub use crate::compaction::{Done, DriveError, Driven};
 pub use attempt::{DriveEvent, Models, advance, drive, propose};

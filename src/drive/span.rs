@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "tracing")]
 use tracing::{Instrument, Span, field::Empty};
 
-use super::telemetry;
 use crate::{
-    compact::{CompactReport, Size},
+    compact::{CompactReport, Micros, Size},
+    compaction::telemetry,
     log::Thread,
     message::{ThreadId, Usage},
     strategy::Brief,
@@ -37,6 +37,16 @@ impl CompactionSpan {
         Self::of(open(thread.size(), id, strategy, brief))
     }
 
+    /// Records what the compaction before has saved.
+    pub(crate) fn previous(self, gain: impl FnOnce() -> Option<Micros>) -> Self {
+        if cfg!(feature = "tracing")
+            && let Some(gain) = gain()
+        {
+            self.span.record(telemetry::PREVIOUS_GAIN, gain);
+        }
+        self
+    }
+
     /// Runs a future inside the span, which is entered only while the future is polled.
     pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
         #[cfg(feature = "tracing")]
@@ -48,6 +58,11 @@ impl CompactionSpan {
     pub(crate) fn complete(&self, report: &CompactReport, usage: Usage, calls: usize) {
         self.span.record(telemetry::MESSAGES_AFTER, report.after.messages);
         self.span.record(telemetry::TOKENS_AFTER, report.after.tokens);
+        if let Some(cost) = &report.cost {
+            self.span.record(telemetry::TOKENS_REBILLED, cost.tokens_rebilled);
+            self.span.record(telemetry::COST, cost.model_calls.saturating_add(cost.rebill));
+            self.span.record(telemetry::SAVED_PER_REQUEST, cost.saved_per_request);
+        }
         self.end("completed", usage, calls);
     }
 
@@ -98,6 +113,10 @@ fn open(size: Size, id: &ThreadId, strategy: &str, brief: &Brief) -> Span {
         { telemetry::TOKENS_BEFORE } = size.tokens,
         { telemetry::MESSAGES_AFTER } = Empty,
         { telemetry::TOKENS_AFTER } = Empty,
+        { telemetry::TOKENS_REBILLED } = Empty,
+        { telemetry::COST } = Empty,
+        { telemetry::SAVED_PER_REQUEST } = Empty,
+        { telemetry::PREVIOUS_GAIN } = Empty,
         { telemetry::CALLS } = Empty,
         { telemetry::INPUT_TOKENS } = Empty,
         { telemetry::OUTPUT_TOKENS } = Empty,

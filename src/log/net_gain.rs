@@ -78,6 +78,12 @@ impl EventLog {
         Some(gain)
     }
 
+    /// What the latest standing compaction has saved so far.
+    pub(crate) fn latest_gain(&self, prices: &Prices) -> Option<Micros> {
+        let latest = self.standing().last()?.id;
+        self.net_gain(latest, prices).map(|gain| gain.gain)
+    }
+
     /// Whether the model answered so short a while ago that its cache still lives. Without prices
     /// nobody knows its life.
     pub(crate) fn is_warm(&self, now: Timestamp, prices: Option<&Prices>) -> bool {

@@ -246,9 +246,9 @@ impl Attempt for Asking {
         }
         let Some(plan) = self.plan.take() else { return };
         let is_native = self.options.model == ModelRole::Native;
-        let outcome = answer.map_err(|error| match error.kind {
-            ModelErrorKind::NoModel if is_native => StrategyError::NotNative,
-            _ => StrategyError::from_model(error),
+        let outcome = answer.map_err(|error| {
+            let is_absent = is_native && error.kind == ModelErrorKind::NoModel;
+            if is_absent { StrategyError::NotNative } else { StrategyError::from_model(error) }
         });
         let outcome = outcome.and_then(plan);
         self.ended = Some(Ended(outcome));

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use serde_json::json;
 use threadfold::{
     EventLog, Message, Plan, TokenCounter,
     compact::{CompactReport, Insert, Splice},
@@ -164,6 +165,42 @@ fn assert_whole(page: &str) {
         (c.is_control() && c != '\n' && c != '\t') || "\u{202e}\u{2066}\u{200f}\u{feff}".contains(c)
     };
     assert_eq!(page.chars().find(|c| hidden(*c)), None);
+}
+
+#[test]
+fn a_card_tells_what_was_expected_what_the_provider_reported_and_what_nobody_can_look_into() {
+    let mut log = EventLog::new("main".parse().unwrap());
+    let answer = |input: u64| {
+        let mut answer = Message::assistant("Yes. ".repeat(100));
+        answer.make_mut().usage = Some(Usage { cache_read: input / 2, ..Usage::new(input, 100) });
+        Event::MessageAppended(answer)
+    };
+    let asked = || Event::MessageAppended(Message::user("Well?"));
+    for event in [asked(), answer(5_000), asked(), asked()] {
+        log.append(Timestamp(1), event).unwrap();
+    }
+    let plan = plan(&log, "They talked.");
+    let id = log.next_compaction();
+    let reason = CompactionReason::Threshold;
+    let mut record = CompactionRecord::new(id, reason, "native", plan);
+    (record.report.before.tokens, record.report.after.tokens) = (4_000, 1_000);
+    record.report.notes = vec!["Its block cannot be looked into.".into()];
+    let cost = json!({"tokens_rebilled": 1_234, "model_calls": 20_000, "rebill": 5_000,
+        "saved_per_request": 900, "pays_after": 29});
+    record.report.cost = Some(Box::new(serde_json::from_value(cost).unwrap()));
+    log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
+    log.append(Timestamp(3), answer(2_000)).unwrap();
+    let page = page(&log, None);
+    for words in [
+        "to bill 1\u{202f}234 tokens anew and to cost 0.0250 once",
+        "save 0.0009 with every request after that; it has paid for itself after 29 requests.",
+        "For the 1 answers until the next one the provider reported prompts of 2\u{202f}000 tokens",
+        "1\u{202f}000 read from its cache and 0 written to it",
+        "they would have had 5\u{202f}000.",
+        "Its block cannot be looked into.",
+    ] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
 }
 
 #[test]

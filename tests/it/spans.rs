@@ -13,6 +13,7 @@ use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, ProviderThread, Request,
     Session, Turn, Usage, async_trait,
+    compact::Prices,
     drive::{self, Conversation, Models, telemetry},
     log::{Event, LoggedEvent},
     message::{CompactionReason, ModelErrorKind, StopReason, ThreadId, Timestamp},
@@ -293,6 +294,49 @@ fn a_compaction_that_is_carried_out_is_one_span() {
     let tokens = |name| seen.fields[name].parse::<u64>().unwrap();
     assert!(tokens(telemetry::TOKENS_AFTER) < tokens(telemetry::TOKENS_BEFORE));
     assert!(seen.entered >= 2, "before and after the wait");
+}
+
+#[test]
+fn a_span_says_what_its_compaction_costs_and_what_the_one_before_has_saved() {
+    let prices: Prices =
+        serde_json::from_str(r#"{"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}"#)
+            .unwrap();
+    let spans = Spans::default();
+    let (first, gain) = subscribed(&spans, || {
+        let (mut agent, mut journal) = kept(MemoryStore::default());
+        let answer = |journal: &mut Journal, agent: &mut ModelAgent, tokens| {
+            let mut answer = Message::assistant("word ".repeat(200));
+            answer.make_mut().usage = Some(Usage::new(tokens, 50));
+            journal.append(Timestamp(2), Event::MessageAppended(answer.clone())).unwrap();
+            agent.push(answer);
+        };
+        answer(&mut journal, &mut agent, 900);
+        let compact = |journal: &mut Journal, agent: &mut ModelAgent, messages| {
+            let mut conversation = Conversation::new(agent, journal).with_prices(Some(prices));
+            let strategy = KeepRecent { messages, ..KeepRecent::default() };
+            let (brief, models, mut observe) =
+                (brief(), Models::default(), |_: drive::DriveEvent<'_>| {});
+            let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
+            block_on(work).unwrap()
+        };
+        let first = compact(&mut journal, &mut agent, 6);
+        answer(&mut journal, &mut agent, 500);
+        let gain = journal.log().net_gain(first.id, &prices).unwrap().gain;
+        compact(&mut journal, &mut agent, 2);
+        (first, gain)
+    });
+    let seen = spans.all();
+    let cost = first.report.cost.unwrap();
+    let rows = [
+        (0, telemetry::TOKENS_REBILLED, cost.tokens_rebilled.to_string()),
+        (0, telemetry::COST, (cost.model_calls + cost.rebill).to_string()),
+        (0, telemetry::SAVED_PER_REQUEST, cost.saved_per_request.to_string()),
+        (1, telemetry::PREVIOUS_GAIN, gain.to_string()),
+    ];
+    for (span, name, expected) in rows {
+        assert_eq!(seen[span].fields.get(name), Some(&expected), "{name}: {seen:?}");
+    }
+    assert!(gain != 0 && !seen[0].fields.contains_key(telemetry::PREVIOUS_GAIN));
 }
 
 #[test]

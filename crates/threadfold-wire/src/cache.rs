@@ -86,7 +86,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Removes the earliest marks if there are too many. Requested marks stay: there are fewer of
+    /// Removes the earliest marks if there are too many. Requested marks stay: there are no more of
     /// them than the limit.
     fn drop_earliest(&mut self, marks: &mut Vec<Mark>, notes: &mut Notes) {
         let mut excess = marks.len().saturating_sub(MAX);
@@ -132,7 +132,9 @@ impl Parts<'_> {
     }
 
     /// Requests marks on the last tool, the last block of the system prompt and the last block of
-    /// the thread, unless they have one.
+    /// the thread, unless they have one. If there is room for a mark more, it goes to where the request
+    /// before ended: a provider looks back from a mark over about 20 blocks only, and a round of tools
+    /// may have more.
     fn add_requested(&self, marks: &mut Vec<Mark>) {
         let (of_thread, of_tools) = self.rules.marks;
         let tool = self.tools.len().checked_sub(1).map(Place::Tool).filter(|_| of_tools);
@@ -145,12 +147,26 @@ impl Parts<'_> {
         let block = last.and_then(|(index, (_, message))| {
             Some(Place::Block(index, message.content.iter().rposition(self.rules.takes)?, ITSELF))
         });
-        let of_thread = [system, block].into_iter().flatten().filter(|_| of_thread);
-        for place in tool.into_iter().chain(of_thread) {
+        let places = [system, block].into_iter().flatten().filter(|_| of_thread);
+        for place in tool.into_iter().chain(places) {
             if marks.iter().all(|mark| mark.place != place) {
                 marks.push(Mark { place, is_requested: true, is_long: false });
             }
         }
+        let ended = self.end_before().filter(|_| of_thread && marks.len() < MAX);
+        if let Some(place) = ended.filter(|place| marks.iter().all(|mark| mark.place != *place)) {
+            marks.push(Mark { place, is_requested: true, is_long: false });
+        }
+    }
+
+    /// The last block before the last answer that can be marked.
+    fn end_before(&self) -> Option<Place> {
+        let answer = self.thread.iter().rposition(|(_, it)| it.role == Role::Assistant)?;
+        let before = self.thread.iter().enumerate().take(answer);
+        let mut before = before.rev().filter(|(_, (_, it))| it.role == Role::User);
+        before.find_map(|(index, (_, message))| {
+            Some(Place::Block(index, message.content.iter().rposition(self.rules.takes)?, ITSELF))
+        })
     }
 
     fn set(&mut self, place: Place, mark: Option<Json>, codec: &'static str) {

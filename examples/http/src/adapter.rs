@@ -130,6 +130,13 @@ impl Model for HttpModel {
         answer.map_err(|error| self.without_key(error)).boxed()
     }
 
+    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+        let Some(native) = self.options.dialect.codec().native_compaction() else {
+            return Ok(None);
+        };
+        self.complete(native.request(request)).await.map(Some)
+    }
+
     fn context_window(&self) -> Option<ContextWindow> {
         self.options.window.or_else(|| ContextWindow::for_model(&self.options.model))
     }
@@ -253,7 +260,12 @@ impl HttpModel {
 
     /// Sends a request once, and returns the answer from its first piece on.
     async fn ask(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
-        let post = self.client.post(self.url.clone()).body(body);
+        let mut post = self.client.post(self.url.clone());
+        // Anthropic reads its own compaction, and a request for one, with this header alone.
+        if self.options.dialect == Dialect::Anthropic && body.contains("\"compaction\"") {
+            post = post.header("anthropic-beta", "compact-2026-09-04");
+        }
+        let post = post.body(body);
         let post = left.into_iter().fold(post, |post, left| post.timeout(left));
         let response = post.send().await.map_err(broken)?;
         if !response.status().is_success() {

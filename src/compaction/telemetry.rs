@@ -1,6 +1,6 @@
 //! Names of the tracing span of a compaction and of its attributes.
 //!
-//! With the feature `tracing`, each call of [`drive::compact`](super::compact) and each compaction
+//! With the feature `tracing`, each call of [`drive::compact`](crate::drive::compact) and each compaction
 //! of a [`Session`](crate::session::Session) has one span, [`SPAN`], at level `INFO` with the target
 //! [`TARGET`]. It is open from the start of the attempt to the last write of the store. Model calls
 //! run inside it, so spans of a provider's client are its children. An attempt that finds nothing to
@@ -8,9 +8,9 @@
 //!
 //! | session event | span | attributes |
 //! |---|---|---|
-//! | [`Started`] | the span opens | [`OPERATION_NAME`], [`CONVERSATION_ID`], [`COMPACTION_ID`], [`STRATEGY`], [`REASON`], [`MESSAGES_BEFORE`], [`TOKENS_BEFORE`] |
+//! | [`Started`] | the span opens | [`OPERATION_NAME`], [`CONVERSATION_ID`], [`COMPACTION_ID`], [`STRATEGY`], [`REASON`], [`MESSAGES_BEFORE`], [`TOKENS_BEFORE`]; with prices [`PREVIOUS_GAIN`] |
 //! | [`Progress`], [`SummaryDelta`] | no change; the model's client reports its calls | |
-//! | [`Completed`] | the span closes | [`OUTCOME`] `completed`, [`MESSAGES_AFTER`], [`TOKENS_AFTER`], [`CALLS`], [`INPUT_TOKENS`], [`OUTPUT_TOKENS`] |
+//! | [`Completed`] | the span closes | [`OUTCOME`] `completed`, [`MESSAGES_AFTER`], [`TOKENS_AFTER`], [`CALLS`], [`INPUT_TOKENS`], [`OUTPUT_TOKENS`]; with prices [`TOKENS_REBILLED`], [`COST`], [`SAVED_PER_REQUEST`] |
 //! | [`Failed`] | the span closes | [`OUTCOME`] `failed`, [`ERROR_TYPE`], [`CALLS`], [`INPUT_TOKENS`], [`OUTPUT_TOKENS`] |
 //! | [`Cancelled`] | the span closes, when the future is dropped | [`OUTCOME`] `cancelled` |
 //!
@@ -71,6 +71,20 @@ pub const TOKENS_BEFORE: &str = "threadfold.compaction.tokens_before";
 
 /// Tokens after the compaction, by the thread's counter.
 pub const TOKENS_AFTER: &str = "threadfold.compaction.tokens_after";
+
+/// Tokens that the next request bills anew, as estimated.
+pub const TOKENS_REBILLED: &str = "threadfold.compaction.tokens_rebilled";
+
+/// What the compaction costs once, as estimated: its model calls and what the next request costs
+/// more. In millionths of the currency of the prices, as the next two.
+pub const COST: &str = "threadfold.compaction.cost_micros";
+
+/// What every later request saves, as estimated.
+pub const SAVED_PER_REQUEST: &str = "threadfold.compaction.saved_per_request_micros";
+
+/// What the compaction before has saved, by the usage that the provider reported since
+/// ([`EventLog::net_gain`](crate::EventLog::net_gain)).
+pub const PREVIOUS_GAIN: &str = "threadfold.compaction.previous_gain_micros";
 
 /// Number of model calls.
 pub const CALLS: &str = "threadfold.compaction.calls";
