@@ -83,6 +83,9 @@ if [ "${1:-}" = --proxy ]; then
         grep -q -e 'too long' -e 'maximum context length' -e 'exceed context limit' "$folder/alone"
         echo "$kind: $turns turns with the real model, a thread of $bytes bytes in $window tokens"
     done
+    # The proxy sends the agent's own request where its smaller one is illegal, so only its log tells.
+    if grep -e 'was refused' -e 'passed through' "$folder/proxy"; then exit 1; fi
+    rm -rf "$folder"
     exit 0
 fi
 
