@@ -3,9 +3,9 @@
 # of SmolLM2-135M, served on a free port of loopback with a window of 2,048 tokens. The first run
 # installs both under `target/real-model`; nothing is downloaded after that.
 #
-# usage: tests/real-model.sh [--proxy]
-# With `--proxy` the official Python SDKs talk to the model instead, through `threadfold proxy`, until
-# their thread exceeds a window of 1,024 tokens: it goes on, and without the proxy it dies.
+# usage: tests/real-model.sh [--proxy [TURNS]]
+# With `--proxy` the official Python SDKs talk to the model instead, through `threadfold proxy`, for 12
+# turns or TURNS. Their thread exceeds a window of 1,024 tokens: it goes on, and without the proxy it dies.
 #
 # THREADFOLD_LLM_SERVER names the server; without it, node or npm the run is skipped.
 set -euo pipefail
@@ -73,15 +73,19 @@ if [ "${1:-}" = --proxy ]; then
     upstream=http://127.0.0.1:$port
     folder=$(mktemp -d "$PWD/$home/run.XXXXXX")
     serve_proxy "$folder" "$window"
+    turns=${2:-12}
     for kind in messages chat; do
-        bytes=$("$python" tests/proxy/real_model.py "$kind" "$proxy" 12)
-        if "$python" tests/proxy/real_model.py "$kind" "$upstream" 12 2>"$folder/alone"; then
+        bytes=$("$python" tests/proxy/real_model.py "$kind" "$proxy" "$turns")
+        if "$python" tests/proxy/real_model.py "$kind" "$upstream" "$turns" 2>"$folder/alone"; then
             echo "without the proxy the thread went through: the window is not small"
             exit 1
         fi
         grep -q -e 'too long' -e 'maximum context length' -e 'exceed context limit' "$folder/alone"
-        echo "$kind: 12 turns with the real model, a thread of $bytes bytes in $window tokens"
+        echo "$kind: $turns turns with the real model, a thread of $bytes bytes in $window tokens"
     done
+    # The proxy sends the agent's own request where its smaller one is illegal, so only its log tells.
+    if grep -e 'was refused' -e 'passed through' "$folder/proxy"; then exit 1; fi
+    rm -rf "$folder"
     exit 0
 fi
 

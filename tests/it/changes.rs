@@ -189,7 +189,9 @@ fn a_smaller_window_is_compacted_for_and_the_agents_own_comes_back() {
 #[test]
 fn a_host_replaces_ranges_by_its_own_words() {
     let mut bench = bench(["One.", "Two."], |builder| builder);
-    say(&mut bench.session, "First. Never touch src/lexer.rs.").unwrap();
+    // Long enough that a strategy's summary of it would get the rule added.
+    let first = format!("First. Never touch src/lexer.rs. {}", "Count with care. ".repeat(100));
+    say(&mut bench.session, first).unwrap();
     say(&mut bench.session, "Second.").unwrap();
     let before = bench.session.messages().clone();
     let first = bench.session.messages()[0].content.iter().find_map(|block| match block {
