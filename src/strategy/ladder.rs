@@ -101,12 +101,13 @@ impl Ladder {
     }
 
     /// Returns the ladder with a strategy without a model that is tried before the rungs if the
-    /// thread is over the target. It is taken if it meets the target and keeps enough, so that no
-    /// model is called; otherwise the ladder continues as without it and does not report it.
+    /// thread is over the target and the brief has a retention policy. It is taken if it meets the
+    /// target, the policy, and loses no demand and no path, so that no model is called; otherwise the
+    /// ladder continues as without it and does not report it.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use threadfold::{Message, Role, message::*, strategy::*};
+    /// use threadfold::{Message, Role, message::*, retention::RetentionPolicy, strategy::*};
     ///
     /// let call = ToolUse::new("t1", "read", Json::parse("{}")?);
     /// let mut thread = vec![Message::user("Read it."), Message::new(Role::Assistant, vec![call.into()])];
@@ -114,7 +115,8 @@ impl Ladder {
     /// thread.extend([Message::new(Role::User, vec![result.into()]), Message::assistant("Done.")]);
     /// let clear = ClearResults { keep: 0, ..ClearResults::default() };
     /// let ladder = Ladder::default().with_enough(Arc::new(clear));
-    /// let brief = Brief { target: Some(1_000), ..Brief::default() };
+    /// let retention = Some(RetentionPolicy::default());
+    /// let brief = Brief { target: Some(1_000), retention, ..Brief::default() };
     /// let attempt = ladder.begin(&Snapshot::new(thread), &brief);
     /// let Step::Proposed(proposal) = attempt.step() else { panic!("clearing is enough") };
     /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
@@ -232,13 +234,12 @@ impl Climb {
         let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
         // A summary would state nine tenths of the facts. What is cheaper must not be poorer: no
         // demand and no path may be lost, and the policy must hold, which judges summaries only.
-        let judged = self.brief.retention.as_ref().zip(proposal.retention.as_ref());
-        if judged.is_some_and(|(policy, retention)| {
-            let classes = [FactClass::Constraint, FactClass::Path];
-            let mut classes = classes.map(|class| retention.of(class)).into_iter();
-            classes.any(|recall| recall.kept < recall.facts)
-                || policy.shortfall(retention).is_some()
-        }) {
+        // Without a policy nobody knows what is lost.
+        let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
+        let classes = [FactClass::Constraint, FactClass::Path];
+        let mut classes = classes.map(|class| retention.of(class)).into_iter();
+        if classes.any(|recall| recall.kept < recall.facts) || policy.shortfall(retention).is_some()
+        {
             return None;
         }
         let rung = Rung {

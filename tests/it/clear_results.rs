@@ -252,23 +252,24 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
 fn a_ladder_clears_where_that_is_enough_and_asks_no_model() {
     let thread = Snapshot::new(reads(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs"]));
     let tokens = thread.counter().messages(thread.messages());
-    let rungs = |target: Option<u64>| {
-        let brief = Brief { target, ..Brief::default() };
-        match Ladder::default()
-            .with_enough(Arc::new(ClearResults::default()))
-            .begin(&thread, &brief)
-            .step()
-        {
-            Step::Proposed(proposal) => proposal.rungs[0].strategy.to_string(),
-            Step::Call { .. } => "a model".to_owned(),
-            step => panic!("{step:?}"),
-        }
+    let audited = |target: Option<u64>| Brief {
+        target,
+        retention: Some(RetentionPolicy::default()),
+        ..Brief::default()
     };
-    assert_eq!(rungs(Some(tokens * 7 / 10)), "clear-results");
-    assert_eq!(rungs(Some(tokens / 10)), "a model");
-    assert_eq!(rungs(None), "a model");
+    let rungs = |brief: Brief| match Ladder::default().begin(&thread, &brief).step() {
+        Step::Proposed(proposal) => proposal.rungs[0].strategy.to_string(),
+        Step::Call { .. } => "a model".to_owned(),
+        step => panic!("{step:?}"),
+    };
+    assert_eq!(rungs(audited(Some(tokens * 7 / 10))), "clear-results");
+    assert_eq!(rungs(audited(Some(tokens / 10))), "a model");
+    assert_eq!(rungs(audited(None)), "a model");
     // A target that is met already asks for more than clearing.
-    assert_eq!(rungs(Some(tokens)), "a model");
+    assert_eq!(rungs(audited(Some(tokens))), "a model");
+    // Without an audit nobody knows what the results alone stated.
+    let blind = Brief { retention: None, ..audited(Some(tokens * 7 / 10)) };
+    assert_eq!(rungs(blind), "a model");
     let own = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
     let brief = Brief { target: Some(tokens * 7 / 10), ..Brief::default() };
     assert!(matches!(own.begin(&thread, &brief).step(), Step::Call { .. }));
