@@ -12,7 +12,7 @@ use super::{
     event::{Event, LoggedEvent},
     event_log::EventLog,
     log_id::LogId,
-    state::{Dropped, Entry, EntrySource, State, Totals},
+    state::{Dropped, Entry, EntrySource, State, Totals, bytes_of_all},
 };
 use crate::{
     ledger::Ledger,
@@ -83,9 +83,13 @@ impl LogBase {
     /// Returns the log that begins here and goes on with these events, which are those from
     /// [`seq`](Self::seq) on. `None` if they, or an event that they hold, need the events before.
     pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
-        let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
-        let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
-        state.measure();
+        let state = State {
+            dropped: self.dropped.clone(),
+            thread: self.live.clone(),
+            totals: self.totals.clone(),
+            bytes: bytes_of_all(&self.live),
+            ..State::default()
+        };
         let mut log = EventLog::with_state(self.thread.clone(), state);
         for event in events {
             if matches!(event.event, Event::Truncated(_)) {

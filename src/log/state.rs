@@ -316,11 +316,6 @@ impl State {
         }
     }
 
-    /// Measures the live thread.
-    pub(super) fn measure(&mut self) {
-        self.bytes = bytes_of_all(&self.thread);
-    }
-
     /// Applies swaps, and returns those that undo them.
     fn swap(&mut self, swaps: Vec<Swap>) -> Vec<Swap> {
         let inverse = apply_swaps(swaps, &mut self.thread);
@@ -449,7 +444,8 @@ pub(super) fn weight(event: &Event) -> u64 {
     }
 }
 
-fn bytes_of_all(entries: &[Entry]) -> u64 {
+/// What messages take in memory, in bytes, roughly.
+pub(super) fn bytes_of_all(entries: &[Entry]) -> u64 {
     entries.iter().map(|entry| bytes_of(&entry.message)).fold(0, u64::saturating_add)
 }
 
