@@ -3,18 +3,22 @@
 //! A log that begins at a base answers as the whole log does, for everything that the thread needs
 //! from now on. What needs earlier events says so ([`LogError::NotHeld`](super::LogError::NotHeld)).
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
     error::LogError,
     event::{Event, LoggedEvent},
     event_log::EventLog,
     log_id::LogId,
-    state::{Dropped, Entry, EntrySource, State, Totals},
+    state::{Dropped, Entry, EntrySource, State, Totals, bytes_of_all},
 };
-use crate::{ledger::Ledger, message::ThreadId, retention::Facts};
+use crate::{
+    ledger::Ledger,
+    message::{Json, ThreadId},
+    retention::Facts,
+};
 
 /// The version of the stored form. A base of another version is ignored, and the log read whole.
 const FORMAT: u32 = 1;
@@ -33,8 +37,8 @@ pub struct LogBase {
     dropped: Dropped,
     live: Vec<Entry>,
     totals: Totals,
-    #[serde(serialize_with = "write_facts", deserialize_with = "read_facts")]
-    facts: Arc<Facts>,
+    /// Facts are stored text until they are needed: read, they take several times the memory.
+    facts: Json,
 }
 
 impl LogBase {
@@ -46,8 +50,8 @@ impl LogBase {
     pub(crate) fn of(
         log: &EventLog,
         id: Option<LogId>,
-        rules: Ledger,
-        facts: Arc<Facts>,
+        rules: &Ledger,
+        facts: &Facts,
     ) -> Result<Self, LogError> {
         let State { dropped, totals, unreadable, .. } = log.state();
         if let Some(seq) = *unreadable {
@@ -62,19 +66,30 @@ impl LogBase {
             archived: log.archived().collect(),
             latest: log.standing().next_back().cloned().map(Box::new),
             count: log.last_count(),
-            rules,
+            rules: stored(rules),
         };
         let live = log.state().thread.iter().map(|entry| without_splice(entry, log.state()));
-        let (thread, totals) = (log.thread_id().clone(), totals.clone());
-        Ok(Self { format: FORMAT, thread, log: id, dropped, live: live.collect(), totals, facts })
+        Ok(Self {
+            format: FORMAT,
+            thread: log.thread_id().clone(),
+            log: id,
+            dropped,
+            live: live.collect(),
+            totals: totals.clone(),
+            facts: stored(facts),
+        })
     }
 
     /// Returns the log that begins here and goes on with these events, which are those from
     /// [`seq`](Self::seq) on. `None` if they, or an event that they hold, need the events before.
     pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
-        let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
-        let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
-        state.measure();
+        let state = State {
+            dropped: self.dropped.clone(),
+            thread: self.live.clone(),
+            totals: self.totals.clone(),
+            bytes: bytes_of_all(&self.live),
+            ..State::default()
+        };
         let mut log = EventLog::with_state(self.thread.clone(), state);
         for event in events {
             if matches!(event.event, Event::Truncated(_)) {
@@ -103,7 +118,7 @@ impl LogBase {
         self.log
     }
 
-    pub(crate) fn facts(&self) -> &Arc<Facts> {
+    pub(super) fn facts(&self) -> &Json {
         &self.facts
     }
 
@@ -125,10 +140,7 @@ fn without_splice(entry: &Entry, state: &State) -> Entry {
     Entry { source, ..entry.clone() }
 }
 
-fn write_facts<S: Serializer>(facts: &Arc<Facts>, serializer: S) -> Result<S::Ok, S::Error> {
-    facts.serialize(serializer)
-}
-
-fn read_facts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Facts>, D::Error> {
-    Facts::deserialize(deserializer).map(Arc::new)
+/// Rules and facts have a JSON form always.
+fn stored(value: &impl Serialize) -> Json {
+    serde_json::to_string(value).map(Json::from_compact).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::{base::LogBase, event_log::EventLog};
 use crate::{
-    message::Redactor,
+    message::{Json, Redactor},
     retention::{AuditOptions, Facts},
 };
 
@@ -13,6 +13,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
     facts: Arc<Facts>,
+    /// The facts at the base of the log, until they are needed.
+    stored: Option<Json>,
     options: AuditOptions,
     /// The numbers of the messages that were read.
     read: Vec<Range<usize>>,
@@ -21,24 +23,32 @@ pub(crate) struct LoggedFacts {
 impl LoggedFacts {
     /// Returns the facts of a log at its base.
     pub(crate) fn at(base: &LogBase) -> Self {
-        let facts = Arc::clone(base.facts());
-        let (options, read) = (facts.options().clone(), base.originals().to_vec());
-        Self { facts, options, read }
+        let (stored, read) = (Some(base.facts().clone()), base.originals().to_vec());
+        Self { stored, read, ..Self::default() }
     }
 
     /// Returns the facts of a log that is read with this redactor from now on.
-    pub(crate) fn redacted(self, log: &EventLog, redactor: &dyn Redactor) -> Self {
-        match log.base() {
-            0 => Self::default(),
-            _ => Self { facts: Arc::new(self.facts.redacted(redactor)), ..self },
+    pub(crate) fn redacted(mut self, log: &EventLog, redactor: &dyn Redactor) -> Self {
+        if log.base() == 0 {
+            return Self::default();
         }
+        self.unpack();
+        Self { facts: Arc::new(self.facts.redacted(redactor)), ..self }
     }
 
     /// Reads the messages appended since the last call with the options of that call, and returns
     /// all facts.
     pub(crate) fn all(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) -> Arc<Facts> {
+        self.unpack();
         let options = self.options.clone();
         self.of(log, &options, redactor)
+    }
+
+    /// Reads the facts of the base.
+    fn unpack(&mut self) {
+        let Some(stored) = self.stored.take() else { return };
+        let facts: Facts = serde_json::from_str(stored.as_str()).unwrap_or_default();
+        (self.options, self.facts) = (facts.options().clone(), Arc::new(facts));
     }
 
     /// Reads the messages appended since the last call, redacted, and returns all facts.
@@ -48,6 +58,7 @@ impl LoggedFacts {
         options: &AuditOptions,
         redactor: Option<&dyn Redactor>,
     ) -> Arc<Facts> {
+        self.unpack();
         let originals = log.original_numbers();
         let from = match read_prefix(&self.read, &originals) {
             Some(from) if self.facts.messages() > 0 && self.options == *options => from,

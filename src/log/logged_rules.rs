@@ -61,7 +61,7 @@ impl LoggedRules {
     pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
         let dropped = &log.state().dropped;
         if self.next < dropped.seq {
-            let rules = &dropped.rules;
+            let rules: Ledger = serde_json::from_str(dropped.rules.as_str()).unwrap_or_default();
             let ledger = redactor.map_or_else(|| rules.clone(), |one| rules.redacted(one));
             *self = Self { ledger, next: dropped.seq, messages: dropped.messages };
         }

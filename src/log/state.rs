@@ -24,7 +24,10 @@ use super::{
 use crate::{
     compact::{CompactError, Insert, Splice},
     ledger::Ledger,
-    message::{CompactionId, InvalidValue, Message, Role, Text, Timestamp, check_nesting},
+    message::{
+        CompactionId, ContentBlock, InvalidValue, Json, Message, Role, Text, Timestamp,
+        check_nesting,
+    },
 };
 
 /// What a message or an event takes in memory besides its texts, in bytes, roughly.
@@ -68,8 +71,8 @@ pub(super) struct Dropped {
     pub(super) latest: Option<Box<CompactionRecord>>,
     /// How full the context was, and the number of messages appended since it was counted.
     pub(super) count: (LastCount, usize),
-    /// The standing rules, redacted if the log's reader redacts.
-    pub(super) rules: Ledger,
+    /// The standing rules as JSON, redacted if the log's reader redacts; null without a base.
+    pub(super) rules: Json,
 }
 
 /// What every event of a log adds to, whether the log still holds the event or not.
@@ -313,9 +316,15 @@ impl State {
         }
     }
 
-    /// Measures the live thread again, after a change that is no append.
-    pub(super) fn measure(&mut self) {
-        self.bytes = self.thread.iter().map(|entry| bytes_of(&entry.message)).sum();
+    /// Applies swaps, and returns those that undo them.
+    fn swap(&mut self, swaps: Vec<Swap>) -> Vec<Swap> {
+        let inverse = apply_swaps(swaps, &mut self.thread);
+        for Swap { at, inserted: removed } in &inverse {
+            let inserted = self.thread.get(at.clone()).unwrap_or_default();
+            let bytes = self.bytes.saturating_add(bytes_of_all(inserted));
+            self.bytes = bytes.saturating_sub(bytes_of_all(removed));
+        }
+        inverse
     }
 
     /// Drops messages from the end. If the thread is longer than it was, because a compaction was
@@ -323,8 +332,9 @@ impl State {
     fn truncate(&mut self, truncated: Truncated) {
         let dropped = truncated.from.saturating_sub(truncated.len);
         let len = self.thread.len().saturating_sub(dropped);
+        let bytes = bytes_of_all(self.thread.get(len..).unwrap_or_default());
+        self.bytes = self.bytes.saturating_sub(bytes);
         self.thread.truncate(len);
-        self.measure();
         if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
             top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
         }
@@ -345,8 +355,7 @@ impl State {
             let source = EntrySource::Compaction { standing, splice: number };
             Swap { at: splice.at.clone(), inserted: self.entries(splice, (source, seq, next.at)) }
         });
-        let swaps = apply_swaps(swaps.collect(), &mut self.thread);
-        self.measure();
+        let swaps = self.swap(swaps.collect());
         self.register(record.id, seq, Outcome::Stands);
         let (id, after) = (record.id, self.thread.len());
         self.standing.push(Standing { id, seq, after, swaps, cut: None });
@@ -370,8 +379,7 @@ impl State {
         let Some(top) = self.standing.pop() else { return };
         let marked = self.marked(&top);
         let swaps = top.swaps.into_iter().chain(marked).collect();
-        apply_swaps(swaps, &mut self.thread);
-        self.measure();
+        self.swap(swaps);
         if let Some((_, outcome)) = self.compactions.get_mut(&top.id) {
             *outcome = Outcome::Undone;
         }
@@ -421,8 +429,7 @@ pub(super) fn weight(event: &Event) -> u64 {
     match event {
         Event::MessageAppended(message) => bytes_of(message),
         Event::ResultCut(result) => {
-            let message = Message::new(Role::User, vec![(**result).clone().into()]);
-            bytes_of(&message)
+            OVERHEAD + result.content.iter().map(ContentBlock::text_bytes).sum::<u64>()
         }
         Event::Host(HostEvent { data, .. })
         | Event::Unknown(UnreadEvent { data, .. })
@@ -435,6 +442,11 @@ pub(super) fn weight(event: &Event) -> u64 {
         | Event::CompactionUndone(_)
         | Event::RuleChanged(_) => OVERHEAD,
     }
+}
+
+/// What messages take in memory, in bytes, roughly.
+pub(super) fn bytes_of_all(entries: &[Entry]) -> u64 {
+    entries.iter().map(|entry| bytes_of(&entry.message)).fold(0, u64::saturating_add)
 }
 
 fn bytes_of(message: &Message) -> u64 {

@@ -1,6 +1,6 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::fmt::Display;
+use std::error::Error;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
@@ -130,24 +130,22 @@ impl Session {
 
     /// Answers a call from the log. An invalid call gets an error result.
     async fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
-        let failed = |error: &dyn Display| format!("Nothing was recalled: {error}.");
-        let input = match call.input.json().and_then(|input| input.to_value()) {
-            Ok(input) => input,
-            Err(error) => return ToolOutput::error(failed(&error)),
-        };
-        let log = match self.journal.whole().await {
-            Ok(log) => log,
-            Err(error) => return ToolOutput::error(failed(&error)),
-        };
+        match self.recalled(call).await {
+            Ok(text) => ToolOutput::from(text),
+            Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
+        }
+    }
+
+    async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
+        let input = call.input.json().and_then(|input| input.to_value())?;
+        // Boxed: inlined, this rare path would enlarge every turn's future.
+        let log = self.journal.whole().boxed().await?;
         let recall = Recall::of(&log).within(self.recall_bytes());
         let recall = match self.journal.redactor() {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
-        match recall.call(&input) {
-            Ok(text) => ToolOutput::from(text),
-            Err(error) => ToolOutput::error(failed(&error)),
-        }
+        Ok(recall.call(&input)?)
     }
 
     /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.

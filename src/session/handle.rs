@@ -103,7 +103,7 @@ impl SessionHandle {
     }
 
     /// The last events, oldest first, so that a user interface that connects late catches up. Pieces
-    /// of one answer are joined. At most 256 events are kept.
+    /// of one answer are joined. At most 256 events are kept, and older tool results only up to 16 KiB.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};

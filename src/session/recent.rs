@@ -3,9 +3,13 @@
 use std::collections::VecDeque;
 
 use super::event::SessionEvent;
+use crate::message::ContentBlock;
 
 /// How many events are kept.
 const KEPT: usize = 256;
+
+/// The most bytes of tool results that the older ones of these events may hold together.
+const KEPT_BYTES: u64 = 16 * 1024;
 
 /// The last events. Pieces of one text count as one event.
 #[derive(Debug, Default)]
@@ -16,6 +20,14 @@ enum Kept {
     Text(String),
     Thinking(String),
     Other(SessionEvent),
+}
+
+impl Kept {
+    /// The bytes of a tool result.
+    fn bytes(&self) -> u64 {
+        let Self::Other(SessionEvent::ToolFinished { content, .. }) = self else { return 0 };
+        content.iter().map(ContentBlock::text_bytes).sum()
+    }
 }
 
 impl Recent {
@@ -30,7 +42,7 @@ impl Recent {
             (SessionEvent::ThinkingDelta { text }, _) => Kept::Thinking(text.to_string()),
             (event, _) => Kept::Other(event.clone()),
         };
-        if self.0.len() == KEPT {
+        while self.0.len() == KEPT || self.0.iter().map(Kept::bytes).sum::<u64>() > KEPT_BYTES {
             self.0.pop_front();
         }
         self.0.push_back(kept);

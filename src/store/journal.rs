@@ -423,8 +423,9 @@ impl Journal {
             && self.log.is_bulky()
             && let Some(base) = self.drop_events()
         {
-            // Without it the next opening reads the whole log.
-            let _ = store.save_base(&thread, &base).await;
+            // Without it the next opening reads the whole log. Boxed: inlined, this rare path would
+            // enlarge every turn's future.
+            let _ = Box::pin(async move { store.save_base(&thread, &base).await }).await;
         }
         written
     }
@@ -433,8 +434,9 @@ impl Journal {
     fn drop_events(&mut self) -> Option<LogBase> {
         self.read_rules();
         let facts = self.facts.all(&self.log, self.redactor.as_deref());
-        let base = LogBase::of(&self.log, self.id, self.rules().clone(), facts).ok()?;
+        let base = LogBase::of(&self.log, self.id, self.rules(), &facts).ok()?;
         self.log = base.log(Vec::new())?;
+        (self.rules, self.facts) = (RulesCache::default(), LoggedFacts::at(&base));
         Some(base)
     }
 

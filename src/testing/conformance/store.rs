@@ -1,7 +1,5 @@
 //! The conformance suite for thread stores.
 
-use std::sync::Arc;
-
 use futures::future::join_all;
 
 use super::{
@@ -12,6 +10,7 @@ use crate::{
     ledger::Ledger,
     log::{Event, EventLog, HostEvent, LocalNotice, LogBase, LogError, LogId, LoggedEvent},
     message::{Json, Message, ThreadId, Timestamp},
+    retention::Facts,
     store::{Loaded, StoreError, ThreadStore},
 };
 
@@ -244,7 +243,7 @@ fn base(
     for event in events {
         log.append_logged(event.clone()).map_err(failed)?;
     }
-    LogBase::of(&log, id, Ledger::default(), Arc::default()).map_err(failed)
+    LogBase::of(&log, id, &Ledger::default(), &Facts::default()).map_err(failed)
 }
 
 fn text(base: &LogBase) -> String {

@@ -77,6 +77,15 @@ pub(crate) fn media_tokens(source: &MediaSource, text: impl Fn(&str) -> u64) -> 
     }
 }
 
+impl ContentBlock {
+    /// The bytes of text in the block.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn text_bytes(&self) -> u64 {
+        block_bytes(self)
+    }
+}
+
 /// Returns the bytes of text in a block.
 pub(crate) fn block_bytes(block: &ContentBlock) -> u64 {
     let length = match block {
