@@ -1,4 +1,4 @@
-//! What idle sessions hold in memory, and how long a thread takes to open, however long it is. Run it
+//! What idle sessions hold in memory, and how long a short and a long thread take to open. Run it
 //! with `cargo bench -p threadfold-sqlite --bench sessions`; a number after `--` is the number of
 //! sessions.
 
