@@ -26,8 +26,8 @@ const FORMAT: u32 = 1;
 /// What the first events of a log amount to: the live thread, totals, standing rules and facts.
 ///
 /// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON
-/// unchanged. Opening a thread reads the base and the events after it, so it takes the same time
-/// however long the log is. Texts in rules and facts are redacted if the journal has a redactor;
+/// unchanged. Opening a thread reads the base and the events after it, so its time
+/// hardly grows with the log. Texts in rules and facts are redacted if the journal has a redactor;
 /// messages are as in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogBase {

@@ -1,4 +1,4 @@
-//! What idle sessions hold in memory, and how long a thread takes to open, however long it is. Run it
+//! What idle sessions hold in memory, and how long a short and a long thread take to open. Run it
 //! with `cargo bench -p threadfold-sqlite --bench sessions`; a number after `--` is the number of
 //! sessions.
 
@@ -161,7 +161,7 @@ fn write(store: &Arc<SqliteStore>, thread: &ThreadId, size: u64) {
             let record = CompactionRecord::new(id, reason, "by-hand", plan);
             journal.append(Timestamp(number), Event::Compacted(Box::new(record))).unwrap();
         }
-        if number % 25 == 0 {
+        if number.is_multiple_of(25) {
             block_on(journal.flush()).unwrap();
         }
     }
@@ -170,7 +170,7 @@ fn write(store: &Arc<SqliteStore>, thread: &ThreadId, size: u64) {
 
 fn message(number: u64, text: &str) -> Message {
     let text = format!("{text}{}", "Then go on to the next part. ".repeat(15));
-    if number % 2 == 0 { Message::user(text) } else { Message::assistant(text) }
+    if number.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) }
 }
 
 fn median(mut work: impl FnMut()) -> Duration {
