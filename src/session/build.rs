@@ -124,7 +124,6 @@ impl SessionBuilder {
             shared: Arc::new(Shared::new(self.observers)),
         };
         session.count_overhead();
-        session.show();
         Ok(session)
     }
 }

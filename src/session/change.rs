@@ -51,7 +51,6 @@ impl Session {
         self.table_window = None;
         self.auto.model_changed();
         self.count_overhead();
-        self.show();
     }
 
     /// Compacts with another strategy from now on.
@@ -102,7 +101,6 @@ impl Session {
         let tools = Tools::new(tools, &self.tools.own());
         self.tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
         self.count_overhead();
-        self.show();
         Ok(())
     }
 
@@ -114,7 +112,6 @@ impl Session {
             false => vec![Message::system(text)].into(),
         };
         self.count_overhead();
-        self.show();
     }
 
     /// Sets the context window, which overrides that of the agent; `None` uses the agent's again. If
@@ -252,10 +249,11 @@ impl Session {
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
     }
 
-    /// Counts the system prompt and the tools.
+    /// Counts the system prompt and the tools, and shows the handles what that changes.
     pub(super) fn count_overhead(&mut self) {
         let counter = self.agent.thread().counter();
         let system = counter.messages(&self.settings.system);
         self.overhead = system.saturating_add(counter.tools(self.tools.specs()));
+        self.show();
     }
 }

@@ -141,16 +141,12 @@ impl Session {
     /// Shows the handles what the thread is now.
     pub(super) fn show(&mut self) {
         self.shared.lock().messages = self.messages().iter().cloned().collect();
-        self.show_usage();
+        self.shared.lock().usage = self.token_usage();
     }
 
     /// Shows the handles a message that was appended.
     pub(super) fn show_next(&mut self, message: Message) {
         self.shared.lock().messages.make_mut().push(message);
-        self.show_usage();
-    }
-
-    fn show_usage(&mut self) {
         self.shared.lock().usage = self.token_usage();
     }
 

@@ -6,7 +6,7 @@ use threadfold::{
     CompactionStrategy, Model,
     message::{ModelError, ModelErrorKind, Request, Turn},
     store::MemoryStore,
-    strategy::{Attempt, Brief, Snapshot, Summarize},
+    strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
     testing::FailingStore,
 };
 
@@ -23,6 +23,22 @@ impl CompactionStrategy for Panics {
 
     fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
         panic!("by intention")
+    }
+}
+
+/// Asks the model whatever fits.
+#[derive(Debug)]
+struct Asks;
+
+impl CompactionStrategy for Asks {
+    fn name(&self) -> &str {
+        "asks"
+    }
+
+    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        let request = Request::new(vec![threadfold::Message::user("What was it?")]);
+        let answer = |_| Err::<threadfold::Plan, _>(StrategyError::NeedsModel);
+        attempt::ask(ModelRole::Conversation, request, answer)
     }
 }
 
@@ -72,7 +88,7 @@ fn a_strategy_that_panics_or_never_ends_leaves_the_request_as_it_came() {
             (options(&upstream, Some(WINDOW / 2)), options(&upstream, Some(WINDOW / 2)));
         let panics = super::ProxyOptions { strategy: Arc::new(Panics), ..panics };
         let waits = super::ProxyOptions {
-            strategy: Arc::new(Summarize::default()),
+            strategy: Arc::new(Asks),
             model: Some(Arc::new(Never)),
             patience: Duration::from_millis(20),
             ..waits
