@@ -176,12 +176,12 @@ impl Bench {
 
     /// The records of the compactions in the log.
     pub(crate) fn records(&self) -> Vec<CompactionRecord> {
-        let events = self.session.log().events().iter();
+        let log = block_on(self.session.whole_log()).unwrap();
         let record = |event: &Event| match event {
             Event::Compacted(record) => Some((**record).clone()),
             _ => None,
         };
-        events.filter_map(|logged| record(&logged.event)).collect()
+        log.events().iter().filter_map(|logged| record(&logged.event)).collect()
     }
 
     pub(crate) fn last_asked(&self) -> Request {
