@@ -45,9 +45,8 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
         missing = search.retention().missing;
         missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
     }
-    let is_in = |fact: &Fact, word: &str| fact.text.to_lowercase().contains(word);
-    for (word, fact) in unread(named(&own), thread) {
-        if !missing.iter().any(|other| is_in(other, &word)) {
+    for fact in unread(named(&own), thread).into_values() {
+        if !missing.iter().any(|other| states(&other.text, &fact)) {
             missing.push(fact);
         }
     }
@@ -68,13 +67,13 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
 /// ```
 #[must_use]
 pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
-    let states = |sentence: &&str| {
-        let sentence = one_line(sentence).to_lowercase();
-        invented.iter().any(|fact| sentence.contains(&fact.text.to_lowercase()))
+    let is_false = |sentence: &&str| {
+        let sentence = one_line(sentence);
+        invented.iter().any(|fact| states(&sentence, fact))
     };
     let mut kept = String::new();
     for line in summary.split_inclusive('\n') {
-        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(line.trim_end()).partition(states);
+        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(line.trim_end()).partition(is_false);
         if gone.is_empty() {
             kept.push_str(line);
         } else if !stay.is_empty() {
@@ -83,6 +82,16 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
         }
     }
     kept
+}
+
+/// Whether a text has the words of a fact, not as parts of other words.
+fn states(text: &str, fact: &Fact) -> bool {
+    let (text, wanted) = (text.to_lowercase(), fact.text.to_lowercase());
+    text.match_indices(wanted.as_str()).any(|(start, found)| {
+        let before = text.get(..start).unwrap_or_default();
+        let after = text.get(start + found.len()..).unwrap_or_default();
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
 }
 
 /// The names and the numbers of three digits or more in a text, each under its first word in lower
@@ -174,5 +183,20 @@ fn is_checked(class: FactClass) -> bool {
         | FactClass::Number
         | FactClass::Constraint => true,
         FactClass::Task | FactClass::Error | FactClass::Quote | FactClass::Checkpoint => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_inside_of_another_word_is_not_struck() {
+        let facts = Facts::of(&[], AuditOptions::default());
+        let summary = "They wrote to Ada. It went from Canada to Peru.";
+        let thread = [Message::user("They wrote. It went from Canada to Peru.")];
+        let found = invented(summary, &facts, &thread);
+        assert_eq!(found.iter().map(|fact| fact.text.as_str()).collect::<Vec<_>>(), ["Ada"]);
+        assert_eq!(without_invented(summary, &found), "It went from Canada to Peru.");
     }
 }
