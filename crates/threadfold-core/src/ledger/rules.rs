@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    correction::{Correction, correction},
+    correction::{Correction, Fit, contains, correction},
     form::Stored,
     meaning::{Meaning, words},
     rule::{Rule, RuleId, RuleSource, RuleStatus},
-    standing::{is_preface, is_standing, lacks_subject, may_ask},
+    standing::{is_preface, is_standing, lacks_subject, may_ask, names_rules},
     typed::{ends_quoted, typed},
 };
 use crate::{
     message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
-    prose::{Subject, paragraphs, sentences},
+    prose::{Subject, marked_paragraphs, sentences},
 };
 
 /// The standing rules of a thread. The [module](super) says which sentences are rules.
@@ -60,16 +60,38 @@ impl Ledger {
     /// ```
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
-            for paragraph in paragraphs(&text) {
-                let (mut quoted, mut before) = (false, None);
-                for sentence in sentences(&paragraph) {
-                    if !quoted {
-                        self.read_sentence(position, before, sentence);
-                    }
-                    quoted = ends_quoted(sentence, quoted);
-                    before = Some(sentence).filter(|_| !quoted);
+            let mut under_rules = false;
+            for paragraph in marked_paragraphs(&text) {
+                if under_rules && paragraph.is_item {
+                    self.read_listed(position, &paragraph.text);
+                    continue;
                 }
+                self.read_paragraph(position, &paragraph.text);
+                let heading = paragraph.text.strip_suffix([':', '\u{ff1a}']);
+                under_rules =
+                    heading.is_some_and(|heading| names_rules(heading) || is_preface(heading));
             }
+        }
+    }
+
+    /// Reads an item of a list whose heading says that it lists rules.
+    fn read_listed(&mut self, position: usize, item: &str) {
+        let source = RuleSource::Message { position };
+        if may_ask(item)
+            && let Ok(id) = self.enter(source, item, item)
+        {
+            self.supersede(id);
+        }
+    }
+
+    fn read_paragraph(&mut self, position: usize, paragraph: &str) {
+        let (mut quoted, mut before) = (false, None);
+        for sentence in sentences(paragraph) {
+            if !quoted {
+                self.read_sentence(position, before, sentence);
+            }
+            quoted = ends_quoted(sentence, quoted);
+            before = Some(sentence).filter(|_| !quoted);
         }
     }
 
@@ -309,29 +331,29 @@ impl Ledger {
     }
 
     fn correct(&mut self, correction: &Correction) {
-        let is_meant = |entry: &Entry| {
+        let fit = |entry: &Entry| {
             let meaning = &entry.meaning;
-            let about = |topic: &[String]| !topic.is_empty() && meaning.topic == topic;
-            entry.is_revocable()
-                && match correction {
-                    Correction::Allows(topic) => meaning.forbids == Some(true) && about(topic),
-                    Correction::Releases(topic) => meaning.forbids == Some(false) && about(topic),
-                    Correction::Forgets(topic) => {
-                        !topic.is_empty() && topic.iter().all(|word| meaning.topic.contains(word))
-                    }
-                    Correction::Names(text) => text.contains(&format!(" {} ", spoken(&entry.key))),
-                    Correction::All => true,
+            let part = |fits: bool| if fits { Fit::Part } else { Fit::None };
+            match correction {
+                _ if !entry.is_revocable() => Fit::None,
+                Correction::Allows(about) if meaning.forbids == Some(true) => about.fit(meaning),
+                Correction::Releases(about) if meaning.forbids == Some(false) => about.fit(meaning),
+                Correction::Allows(_) | Correction::Releases(_) => Fit::None,
+                Correction::Forgets(topic) => part(contains(meaning, topic)),
+                Correction::Names(text) => {
+                    part(text.contains(&format!(" {} ", spoken(&entry.key))))
                 }
+                Correction::All => Fit::Whole,
+            }
         };
+        let fits: Vec<Fit> = self.entries.iter().map(fit).collect();
+        let best = fits.iter().max().copied().unwrap_or(Fit::None);
         // A few words may be in several rules; then it is unclear which one the user means.
-        let must_be_one = match correction {
-            Correction::Allows(_) | Correction::Releases(_) | Correction::All => false,
-            Correction::Forgets(_) | Correction::Names(_) => true,
-        };
-        if must_be_one && self.entries.iter().filter(|entry| is_meant(entry)).count() != 1 {
+        let meant = fits.iter().filter(|fit| **fit == best).count();
+        if best == Fit::None || (best == Fit::Part && meant != 1) {
             return;
         }
-        for entry in self.entries.iter_mut().filter(|entry| is_meant(entry)) {
+        for (entry, _) in self.entries.iter_mut().zip(&fits).filter(|(_, fit)| **fit == best) {
             entry.rule.status = RuleStatus::Revoked;
         }
         self.drop_inactive();
