@@ -27,7 +27,8 @@
 //! marks the message [`untyped`](crate::Message::untyped). A sentence is a rule if
 //!
 //! - it is announced as a rule (`Please follow this rule: ...`), or is an item of a list whose
-//!   heading announces rules (`House rules:`);
+//!   heading announces rules or demands (`House rules:`, `You must never:`); then the heading belongs
+//!   to it;
 //! - it contains `from now on`, `for this conversation`, `for the rest of`, `at all times`, `under no
 //!   circumstances` or `I prefer`, and does not only state something (`from now on it's easy`);
 //! - a clause begins with `never`, `always`, `only`, `no longer`, `prefer`, `avoid`, or forbids
@@ -47,7 +48,8 @@
 //! and Japanese. Other demands in these languages are kept as what the user typed.
 //!
 //! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
-//! demand without an object of its own (`Never raise without asking.`) carries the sentence before.
+//! demand without an object of its own (`Never raise without asking.`, `It must never leave the
+//! house.`) carries the sentence before.
 //!
 //! Every other sentence is a request for one time: `please fix the bug`.
 //!
@@ -72,6 +74,7 @@
 //! - `Forget what I said about tabs`, `the ban on tabs is lifted`, `ignore the ten line limit`, if one
 //!   rule contains all these words; `forget` with the words of a rule; `forget all my rules`.
 
+mod announce;
 mod correction;
 mod form;
 mod list;

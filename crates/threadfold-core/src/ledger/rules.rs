@@ -6,16 +6,17 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    announce::{heads_rules, is_preface, names_rules},
     correction::{Correction, Fit, contains, correction},
     form::Stored,
     meaning::{Meaning, words},
     rule::{Rule, RuleId, RuleSource, RuleStatus},
-    standing::{is_preface, is_standing, lacks_subject, may_ask, names_rules},
+    standing::{is_about_last, is_choice, is_standing, lacks_subject, may_ask},
     typed::{ends_quoted, typed},
 };
 use crate::{
     message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
-    prose::{Subject, marked_paragraphs, sentences},
+    prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
 /// The standing rules of a thread. The [module](super) says which sentences are rules.
@@ -60,26 +61,34 @@ impl Ledger {
     /// ```
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
-            let mut under_rules = false;
-            for paragraph in marked_paragraphs(&text) {
-                if under_rules && paragraph.is_item {
-                    self.read_listed(position, &paragraph.text);
-                    continue;
+            let mut heading: Option<String> = None;
+            for Paragraph { text, is_item } in marked_paragraphs(&text) {
+                match heading.as_deref().filter(|_| is_item) {
+                    Some(heading) if heads_rules(heading) => {
+                        self.read_item(position, heading, &text);
+                    }
+                    // `Use the red pan` is a step below `The plan:`, not a rule.
+                    Some(_) if is_choice(&text) => {}
+                    Some(_) | None => self.read_paragraph(position, &text),
                 }
-                self.read_paragraph(position, &paragraph.text);
-                let heading = paragraph.text.strip_suffix([':', '\u{ff1a}']);
-                under_rules =
-                    heading.is_some_and(|heading| names_rules(heading) || is_preface(heading));
+                if !is_item {
+                    heading = text.strip_suffix([':', '\u{ff1a}']).map(str::to_owned);
+                }
             }
         }
     }
 
-    /// Reads an item of a list whose heading says that it lists rules.
-    fn read_listed(&mut self, position: usize, item: &str) {
+    /// Reads an item of a list whose heading announces rules or demands.
+    fn read_item(&mut self, position: usize, heading: &str, item: &str) {
+        if !may_ask(item) {
+            return;
+        }
+        let whole = format!("{heading}: {item}");
+        // An item that demands by itself needs no heading, unless the heading forbids.
+        let alone = is_standing(item) && !is_choice(item) && names_rules(heading);
+        let text = if alone { item } else { &whole };
         let source = RuleSource::Message { position };
-        if may_ask(item)
-            && let Ok(id) = self.enter(source, item, item)
-        {
+        if let Ok(id) = self.enter(source, text, text) {
             self.supersede(id);
         }
     }
@@ -217,7 +226,7 @@ impl Ledger {
         if let Some(correction) = correction(sentence) {
             return self.correct(&correction);
         }
-        let bound = before.filter(|before| is_preface(before));
+        let bound = before.filter(|before| is_preface(before) || is_about_last(sentence));
         if is_preface(sentence) || (bound.is_none() && !is_standing(sentence)) {
             return self.read_value(sentence);
         }

@@ -1,13 +1,16 @@
 //! Whether a sentence is a rule for the rest of the thread.
 
-use super::meaning::{is_of_speaker, listed, words};
+use super::{
+    announce::{is_announced, is_for_good},
+    meaning::{is_of_speaker, listed, words},
+};
 use crate::{
     message::steps,
     prose::{is_narrator, may_demand},
 };
 
 /// Words that may precede the demand in a clause.
-const FILLERS: &str = " please so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
+const FILLERS: &str = " please pls so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
 
 /// Verbs after `don't` that make no lasting rule.
 const ONCE_FORBIDDEN: &str =
@@ -33,19 +36,6 @@ const FOR_ONCE: [&str; 12] = [
     " just once ",
     " in this turn ",
     " for the moment ",
-];
-
-/// Phrases that turn a demand into a rule.
-const FOR_GOOD: [&str; 9] = [
-    " from now on ",
-    " going forward ",
-    " for the rest of ",
-    " at all times ",
-    " under no circumstances ",
-    " i prefer ",
-    " we prefer ",
-    " i'd prefer ",
-    " i would prefer ",
 ];
 
 /// Verbs that report another person's words.
@@ -77,13 +67,22 @@ const ASKING: &str =
 /// Whether a sentence is in the user's own words and may demand something.
 pub(super) fn may_ask(sentence: &str) -> bool {
     // A sentence in quotation marks is another person's.
-    if sentence.starts_with('"') || !may_demand(sentence) {
+    if sentence.starts_with('"') || !(may_demand(sentence) || is_polite(sentence)) {
         return false;
     }
-    let head: Vec<String> = words(sentence).take(40).collect();
-    let level =
-        head.first().is_some_and(|word| listed(" error warn warning info debug trace ", word));
-    !level && !is_reported(&head) && !clauses(sentence).any(|clause| is_report(&clause))
+    let level = words(sentence)
+        .next()
+        .is_some_and(|word| listed(" error warn warning info debug trace ", &word));
+    let clauses: Vec<Vec<String>> = clauses(sentence).collect();
+    !level && !is_reported(&clauses) && !clauses.iter().any(|clause| is_report(clause))
+}
+
+/// Whether a question is a demand: `could you always answer in French?`
+fn is_polite(sentence: &str) -> bool {
+    let opening: Vec<String> = words(sentence).take(6).collect();
+    let asks = matches!(opening.as_slice(), [one, two, ..]
+        if listed(" could can would will ", one) && two == "you");
+    asks && opening.iter().any(|word| matches!(word.as_str(), "always" | "never"))
 }
 
 /// Whether a clause only says whose words the others are: `she said`, `as the song goes`.
@@ -100,14 +99,26 @@ fn is_report(clause: &[String]) -> bool {
 }
 
 /// Whether a sentence reports another person's words before its demand: `he said we must hurry`.
-fn is_reported(words: &[String]) -> bool {
-    let mut numbered = words.iter().enumerate();
-    // As the first word it is the user's own demand: `quote prices in francs only`.
-    let reports =
-        |(at, word): (usize, &String)| at > 0 && listed(REPORTS, word) && !is_of_speaker(words, at);
-    let report = numbered.position(reports);
-    let demand = words.iter().position(|word| listed(ASKING, word));
-    report.is_some_and(|report| demand.is_none_or(|demand| report < demand))
+fn is_reported(clauses: &[Vec<String>]) -> bool {
+    for clause in clauses {
+        for (at, word) in clause.iter().enumerate() {
+            // As the first word it is the user's own demand: `quote prices in francs only`.
+            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) {
+                return true;
+            }
+            if listed(ASKING, word) {
+                return false;
+            }
+        }
+    }
+    false
+}
+
+/// Whether the verb at `at` is the user's or a part of a demand: `I said`, `remember to quote`.
+fn is_own_verb(words: &[String], at: usize) -> bool {
+    let to =
+        at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| word == "to");
+    to || is_of_speaker(words, at)
 }
 
 /// Whether a sentence is a rule by itself.
@@ -128,12 +139,16 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     let guessed = clauses.iter().any(|clause| is_guess(clause));
     let for_good = is_for_good(&line) && !announces && !guessed;
     let is_demand = |clause: &Vec<String>| {
-        is_lasting_demand(clause) || is_manner(clause) || (!guessed && is_demanded(clause))
+        is_lasting_demand(clause)
+            || is_manner(clause)
+            || is_wanted(clause)
+            || (!guessed && (is_demanded(clause) || is_general(clause)))
     };
+    let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
     for_good
         || is_announced(sentence)
-        || is_choice(&all)
-        || clauses.iter().any(is_demand)
+        || is_choice(sentence)
+        || clauses.iter().any(|clause| is_demand(clause) || is_excluded(clause, ever))
         || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
 }
 
@@ -142,111 +157,12 @@ fn is_guess(clause: &[String]) -> bool {
     GUESSES.iter().any(|guess| line.strip_prefix(guess).is_some_and(|rest| rest.starts_with(' ')))
 }
 
-/// Whether a sentence says that it holds for good and demands something: `from now on it's
-/// downhill` demands nothing.
-fn is_for_good(line: &str) -> bool {
-    let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
-    let by_phrase = good.is_some_and(|(phrase, (before, after))| {
-        phrase.contains("prefer") || !(before.is_empty() && states(after))
-    });
-    by_phrase || for_this_talk(line).is_some_and(|after| !states(after))
-}
-
-/// Whether a text begins as a statement: `it's downhill`.
-fn states(text: &str) -> bool {
-    const SUBJECTS: &str = " it's it is there there's he she they i i'm that's he's she's ";
-    text.split_whitespace().next().is_some_and(|first| listed(SUBJECTS, first))
-}
-
-/// Returns what follows a phrase that binds a sentence to the whole conversation: `for this
-/// conversation`, `en esta sesi\u{f3}n`.
-fn for_this_talk(line: &str) -> Option<&str> {
-    const IN: &str = " for in during throughout within f\u{fc}r in w\u{e4}hrend para en durante pour dans pendant ";
-    const THIS: &str =
-        " this our the diese dieses diesem dieser esta nuestra toda cette toute notre ";
-    const TALKS: &str = " conversation session chat thread gespr\u{e4}ch unterhaltung sitzung conversaci\u{f3}n sesi\u{f3}n charla discussion ";
-    const SPACELESS: [&str; 8] = [
-        "\u{4ece}\u{73b0}\u{5728}",
-        "\u{4eca}\u{540e}",
-        "\u{5bf9}\u{8bdd}\u{4e2d}",
-        "\u{4f1a}\u{8bdd}\u{4e2d}",
-        "\u{4f1a}\u{8a71}\u{3067}\u{306f}",
-        "\u{4eca}\u{5f8c}\u{306f}",
-        "\u{3053}\u{308c}\u{304b}\u{3089}\u{306f}",
-        "\u{30bb}\u{30c3}\u{30b7}\u{30e7}\u{30f3}\u{3067}\u{306f}",
-    ];
-    if let Some((_, after)) = SPACELESS.iter().find_map(|phrase| line.split_once(phrase)) {
-        return Some(after.trim());
-    }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let at = words.windows(3).position(|three| {
-        matches!(three, [one, two, three] if listed(IN, one) && listed(THIS, two) && listed(TALKS, three))
-    })?;
-    let talk = words.get(at + 2)?;
-    line.split_once(talk).map(|(_, after)| after.trim())
-}
-
-/// Whether a sentence calls what follows its colon a rule: `please follow this rule: ...`.
-fn is_announced(sentence: &str) -> bool {
-    let colon = sentence.split_once([':', '\u{ff1a}']);
-    colon.is_some_and(|(head, rest)| !rest.trim().is_empty() && names_rules(head))
-}
-
-/// Whether a short text names the rule or rules that come next: `House rules`, `Bitte halte dich an
-/// diese Regel`.
-pub(super) fn names_rules(head: &str) -> bool {
-    const MOST: usize = 12;
-    const RULES: &str = " rule rules constraint constraints guideline guidelines convention conventions \
-        regel regeln vorgabe vorgaben regla reglas norma normas r\u{e8}gle r\u{e8}gles consigne consignes ";
-    const SPACELESS: [&str; 5] = [
-        "\u{89c4}\u{5219}",
-        "\u{89c4}\u{5b9a}",
-        "\u{898f}\u{5247}",
-        "\u{30eb}\u{30fc}\u{30eb}",
-        "\u{8981}\u{6c42}",
-    ];
-    let words: Vec<String> = words(head).take(MOST + 1).collect();
-    let names = |(at, word): (usize, &String)| {
-        listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of")
-    };
-    let named = words.iter().enumerate().any(names);
-    let unspaced = || SPACELESS.iter().any(|part| head.contains(part));
-    // Another person's rules are only talked about: `his rule was: ...`.
-    let told = words.iter().any(|word| listed(" was were his her their your ", word));
-    words.len() <= MOST && !told && (named || unspaced())
-}
-
-/// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
-pub(super) fn is_preface(sentence: &str) -> bool {
-    const MOST: usize = 3;
-    const LONGEST: usize = 120;
-    if sentence.len() > LONGEST {
-        return false;
-    }
-    clauses(sentence).last().is_some_and(|clause| {
-        let line = format!(" {} ", clause.join(" "));
-        let rest = FOR_GOOD.iter().find_map(|phrase| line.strip_prefix(phrase));
-        let is_short = rest
-            .is_some_and(|rest| rest.split_whitespace().count() <= MOST && !states(rest))
-            || (clause.len() == 3 && for_this_talk(&line).is_some());
-        let is_announcement = asks_to_follow(&clause);
-        (is_short || is_announcement) && !clause.iter().any(|word| word == "i" || word == "we")
-    })
-}
-
-/// Whether a clause asks to follow the rule that the next sentence states: `follow this rule`.
-fn asks_to_follow(clause: &[String]) -> bool {
-    const FOLLOWS: &str =
-        " follow obey respect observe befolge beachte sigue respeta suis respecte ";
-    const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
-    let verb = clause.iter().any(|word| listed(FOLLOWS, word));
-    let next = clause.iter().any(|word| listed(NEXT, word));
-    verb && next && clause.len() <= 7 && names_rules(&clause.join(" "))
-}
-
 /// Whether a demand names no object of its own, so that it needs the sentence before it: `Never
 /// raise without asking.`
 pub(crate) fn lacks_subject(sentence: &str) -> bool {
+    if is_about_last(sentence) {
+        return true;
+    }
     let words: Vec<String> = words(sentence).take(6).collect();
     let is_demand = |word: &String| matches!(word.as_str(), "never" | "always" | "don't" | "do");
     let Some(at) = words.iter().take(3).position(is_demand) else { return false };
@@ -255,6 +171,29 @@ pub(crate) fn lacks_subject(sentence: &str) -> bool {
     let object = after.nth(1);
     object.is_none_or(|word| matches!(word, "without" | "unless" | "before" | "after" | "until"))
         || object.is_some_and(|word| matches!(word, "it" | "them" | "this" | "that"))
+}
+
+/// Whether a demand says of what the sentence before names how it must always be: `It must never
+/// leave the house.`
+pub(super) fn is_about_last(sentence: &str) -> bool {
+    let words: Vec<String> =
+        words(sentence).take(9).skip_while(|word| listed(FILLERS, word)).collect();
+    match words.as_slice() {
+        [subject, modal, adverb, verb, ..] => {
+            let demands = listed(" it they this that these those he she ", subject)
+                && listed(" must may should shall can ", modal)
+                && listed(" never always only not ", adverb);
+            let guesses = adverb == "not" && listed(" be have ", verb);
+            (demands && !guesses) || is_kept_in_mind(&words)
+        }
+        [] | [_] | [_, _] | [_, _, _] => false,
+    }
+}
+
+/// `keep that in mind`.
+fn is_kept_in_mind(words: &[String]) -> bool {
+    matches!(words, [verb, object, of, mind, ..]
+        if listed(" keep bear have ", verb) && listed(PRONOUNS, object) && of == "in" && mind == "mind")
 }
 
 /// Words that begin a condition.
@@ -270,7 +209,8 @@ const NO_VERBS: &str = " a an the this that these those there it its i i'm i'll 
 /// branch, prefix it`. An occasion (`when you are done`) makes no rule.
 fn is_condition(condition: &[String], consequence: &[String]) -> bool {
     let [opening, subject, rest @ ..] = condition else { return false };
-    let lasts = subject == "you"
+    let asked = subject == "i" && rest.first().is_some_and(|verb| verb == "ask");
+    let lasts = (asked || listed(" you a an any ", subject))
         && !rest.is_empty()
         && listed(CONDITIONS, opening)
         && !rest.iter().any(|word| listed(OCCASIONS, word));
@@ -284,19 +224,12 @@ fn begins_with_verb(clause: &[String]) -> bool {
 /// Whether a clause says how something is always to be done: `sign every reply with your name`,
 /// `answer in one line only`, `write dates as year-month-day`.
 fn is_manner(clause: &[String]) -> bool {
-    // What an agent writes again and again, so that `every` means from now on.
-    const OURS: &str = " reply replies response responses answer answers commit commits turn message messages \
-        paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
-        price prices number numbers amount amounts distance distances name names unit units comment comments ";
     const EXPRESSES: &str =
         " give write quote state spell express report show print format name sort list ";
     if clause.len() < 4 || !begins_with_verb(clause) {
         return false;
     }
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
-    let recurs = clause.windows(2).any(|pair| {
-        matches!(pair, [one, two] if matches!(one.as_str(), "every" | "each" | "all") && listed(OURS, two))
-    });
     let yours = clause
         .windows(2)
         .any(|pair| matches!(pair, [one, two] if one == "your" && listed(OURS, two)));
@@ -306,11 +239,27 @@ fn is_manner(clause: &[String]) -> bool {
         && listed(OURS, word(1))
         && word(1).ends_with('s')
         && matches!(word(2), "in" | "as" | "with");
-    recurs || (yours && each) || only || form
+    // `Read all names` is a task: only what is expressed or kept so is one for good.
+    let lasts = listed(EXPRESSES, word(0)) || listed(" keep begin start end ", word(0));
+    let all = clause.iter().any(|word| word == "all");
+    (recurs(clause) && (lasts || !all)) || (yours && each) || only || form
+}
+
+/// What an agent writes again and again, so that `every` means from now on.
+const OURS: &str = " reply replies response responses answer answers commit commits turn letter letters email emails message messages \
+    paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
+    price prices number numbers amount amounts distance distances name names unit units comment comments ";
+
+/// Whether a clause speaks of all of what an agent writes: `every reply`, `all dates`, `every time`.
+fn recurs(clause: &[String]) -> bool {
+    clause.windows(2).any(|pair| {
+        matches!(pair, [one, two] if (listed(" every each all ", one) && listed(OURS, two))
+            || (one == "every" && two == "time"))
+    })
 }
 
 /// Returns the clauses of a sentence, without the fillers before their demand.
-fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
+pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
     parts.flat_map(|part| part.split(" - ")).map(|part| {
         let words = words(part).take(200);
@@ -322,6 +271,15 @@ fn is_lasting_demand(clause: &[String]) -> bool {
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
     let article = |word| listed(" the a an same is was mind one two some ", word);
     match word(0) {
+        "could" | "can" | "would" | "will" if word(1) == "you" => {
+            let rest =
+                clause.get(2..).unwrap_or_default().iter().skip_while(|word| *word == "please");
+            rest.into_iter().next().is_some_and(|word| matches!(word.as_str(), "always" | "never"))
+        }
+        "refrain" => word(1) == "from",
+        "hands" => word(1) == "off",
+        "stick" => word(1) == "to" && !listed(PRONOUNS, word(2)) && clause.len() > 3,
+        "stop" => word(1).ends_with("ing") && clause.len() > 2,
         "never" | "always" => clause.len() > 1 && !article(word(1)) && begins_order(clause),
         "only" => clause.len() > 1 && !article(word(1)),
         "avoid" => clause.get(1).is_some_and(|object| !listed(PRONOUNS, object)),
@@ -368,9 +326,46 @@ fn forbids(rest: &[String]) -> bool {
     !listed(ONCE_FORBIDDEN, verb) && names
 }
 
+/// Whether a clause says what the user wants always or never: `I want all answers in French`.
+fn is_wanted(clause: &[String]) -> bool {
+    let [subject, verb, rest @ ..] = clause else { return false };
+    let has = |words: &str| rest.iter().any(|word| listed(words, word));
+    if !listed(" i we i'd we'd ", subject) {
+        return false;
+    }
+    match verb.as_str() {
+        "never" => rest.first().is_some_and(|word| word == "want"),
+        "don't" => rest.first().is_some_and(|word| word == "want") && has(" any ever "),
+        "want" | "expect" | "need" | "like" | "would" => has(" always never ") || recurs(rest),
+        _ => false,
+    }
+}
+
+/// Whether a clause says how all of a kind must be: `every answer should end with a question`.
+fn is_general(clause: &[String]) -> bool {
+    let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
+    general
+        && clause.iter().skip(1).zip(clause.iter().skip(2)).any(|(modal, verb)| {
+            (listed(" should must shall ", modal) && !listed(" pass work have ", verb))
+                || (listed(" has have needs need ", modal) && verb == "to")
+        })
+}
+
+/// Whether a clause rules something out: `no nuts in anything`, `the folder is off limits`.
+fn is_excluded(clause: &[String], ever: bool) -> bool {
+    let line = format!(" {} ", clause.join(" "));
+    let none = clause.first().is_some_and(|first| first == "no") && clause.len() > 1;
+    let nowhere =
+        ever || [" ever ", " in anything ", " anywhere "].iter().any(|end| line.contains(end));
+    (none && nowhere) || line.contains(" off limits ")
+}
+
 /// `you must`, `the parser must never`, `tests should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
+    if word(0) == "you're" && word(1) == "not" && word(2) == "allowed" {
+        return true;
+    }
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
         let subject = word(at - 1);
         let next = word(at + 1);
@@ -382,8 +377,12 @@ fn is_demanded(clause: &[String]) -> bool {
             "should" | "shall" => {
                 listed(" never always only ", next) || (next == "not" && word(at + 2) == "ever")
             }
-            "may" => next == "not",
-            "are" | "is" => next == "forbidden" || (next == "not" && word(at + 2) == "allowed"),
+            "may" => next == "not" || next == "never",
+            "are" | "is" => {
+                next == "forbidden"
+                    || (next == "not" && matches!(word(at + 2), "allowed"))
+                    || (next == "not" && word(at + 2) == "to" && word(at + 3) == "be")
+            }
             _ => false,
         };
         lasts && !is_statement
@@ -407,8 +406,9 @@ fn is_kept(clause: &[String]) -> bool {
 }
 
 /// `use tabs`, `use spaces instead of tabs`.
-fn is_choice(words: &[String]) -> bool {
-    let mut words = words.iter().skip_while(|word| listed(FILLERS, word));
+pub(super) fn is_choice(sentence: &str) -> bool {
+    let all: Vec<String> = words(sentence).take(20).collect();
+    let mut words = all.iter().skip_while(|word| listed(FILLERS, word));
     let begins = words.next().is_some_and(|word| word == "use");
     let rest: Vec<&String> = words.collect();
     begins && (1..=8).contains(&rest.len()) && !rest.iter().any(|word| listed(AT_HAND, word))

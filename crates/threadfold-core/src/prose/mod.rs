@@ -43,7 +43,7 @@ pub use passage::Speaker;
 pub(crate) use self::{
     border::is_whole,
     chunk::Trust,
-    demand::marked_paragraphs,
+    demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
