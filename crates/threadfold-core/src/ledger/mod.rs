@@ -76,6 +76,6 @@ pub use rule::{Rule, RuleId, RuleSource, RuleStatus};
 pub use rules::Ledger;
 
 pub(crate) use self::{
-    standing::{is_rule, lacks_subject},
+    standing::{is_preface, is_rule, lacks_subject},
     typed::typed,
 };

@@ -94,7 +94,7 @@ pub(super) fn is_standing(sentence: &str) -> bool {
 }
 
 /// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
-pub(super) fn is_preface(sentence: &str) -> bool {
+pub(crate) fn is_preface(sentence: &str) -> bool {
     const MOST: usize = 3;
     const LONGEST: usize = 200;
     // Few sentences are so short and have such a phrase, and reading clauses takes long.

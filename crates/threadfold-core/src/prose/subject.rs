@@ -1,34 +1,26 @@
 //! What a statement is about and which values it gives, so that a later statement with another value
 //! for the same subject replaces it.
 //!
-//! A subject is a set of words. Two statements are about one subject if most of their words agree
-//! and no agreeing word has another qualifier in each: `left lamp` and `right lamp`
-//! are two subjects. A value is recognised by its form, in any language: an amount, a date, a path, a
-//! code, a name. Words that only some statements about a subject contain make no difference.
+//! A subject is a set of words. A later statement that announces a change (`now`, `moved`, `instead`)
+//! replaces an earlier one if most of their words agree. One that announces nothing replaces it only if
+//! no word speaks against it: the words of the one are among those of the other, and they differ in
+//! values of one form. In both cases no word may have another qualifier in each: `left lamp` and
+//! `right lamp` are two subjects, as are `room 12` and `room 14`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     definition::Definition,
     demand::has_demand,
-    stem::{is_mark, parts, stem},
-    subject_words::{CHANGES, COPULAS, NEGATIONS, STOPS, is_listed_word},
+    meanings::{TELL, canonical, is_kind, side},
+    stem::{is_mark, is_unspaced, parts, stem},
+    subject_words::{
+        ANNOUNCEMENTS, CHANGES, COPULAS, DETERMINERS, EXCEPTIONS, NEGATIONS, RELATIONS, STOPS,
+        SWAPS, TALK, UNSPACED_CHANGES, UNSPACED_COPULAS, UNSPACED_NEGATIONS, is_listed_word,
+    },
+    value::{Form, Piece, pieces},
 };
 use crate::message::steps;
-
-/// The form of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Form {
-    Amount,
-    Date,
-    Time,
-    Number,
-    Hash,
-    Address,
-    Path,
-    Code,
-    Name,
-}
 
 /// The most words of a statement that are read.
 const WORDS: usize = 120;
@@ -36,19 +28,31 @@ const WORDS: usize = 120;
 /// The subject and the values of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Each word with the word before it, if that one qualifies it.
+    /// Each word with the words beside it that qualify it.
     words: BTreeMap<String, BTreeSet<String>>,
+    /// Words of which another one says the opposite: `first`, `open`.
+    sides: BTreeMap<u8, BTreeSet<u8>>,
     values: BTreeMap<Form, BTreeSet<String>>,
     /// The words directly before values, which name them: `branch main-2`.
     slots: BTreeMap<Form, BTreeSet<String>>,
+    /// Values that tell its subject from others: `Room 12 is free`.
+    identifiers: BTreeSet<String>,
+    /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
+    denied: BTreeSet<String>,
     /// All words in order, with the form of a value in its place.
     frame: Vec<String>,
+    /// The words and values that say something, in order.
+    content: Vec<String>,
     /// Whether it says that something is so, and does not ask for a step.
     asserts: bool,
     /// Whether it says that something changed.
     changes: bool,
+    /// Whether it has a word that denies.
+    denies: bool,
     /// Whether it forbids something about its first value.
     forbids: bool,
+    /// Whether it is about telling something to others.
+    tells: bool,
     /// Its label and what it defines, if all of it is one definition.
     definition: Option<(String, Definition)>,
 }
@@ -63,8 +67,13 @@ impl Subject {
         subject.definition = defined.map(|definition| (label.to_owned(), definition));
         // A label beside a statement of its own is no part of what that is about.
         if subject.words.len() < 2 {
-            subject.read(label);
+            let mut named = Self::default();
+            named.read(label);
+            subject.words.append(&mut named.words);
         }
+        let lower = statement.to_lowercase();
+        let announced = label.split(' ').any(|word| is_listed_word(CHANGES, &word.to_lowercase()));
+        subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
     }
 
@@ -79,9 +88,20 @@ impl Subject {
         (!self.asserts && !self.changes).then_some(self.frame.as_slice())
     }
 
-    /// Whether it gives a value.
+    /// Whether it gives a value in digits or a name.
     pub fn has_value(&self) -> bool {
-        !self.values.is_empty()
+        let is_exact = |(form, values): (&Form, &BTreeSet<String>)| {
+            let digits = |value: &String| value.bytes().any(|byte| byte.is_ascii_digit());
+            *form != Form::Number || values.iter().any(digits)
+        };
+        self.values.iter().any(is_exact)
+    }
+
+    /// Whether it says that something is so of a thing that it names, and not only of the speaker or of
+    /// what was said before.
+    pub fn asserts_of_a_thing(&self) -> bool {
+        let is_talk = |word: &String| is_listed_word(TALK, word);
+        self.asserts && !self.frame.first().is_none_or(is_talk)
     }
 
     /// Whether it says that something changed.
@@ -108,27 +128,90 @@ impl Subject {
 
     /// Whether this later statement gives another value for the same subject.
     pub fn replaces(&self, old: &Self) -> bool {
-        if !(self.asserts || self.changes) || !(old.asserts || old.changes) {
+        if self.defines_anew(old) {
+            return true;
+        }
+        let forms = self.differing_forms(old);
+        if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
+            return true;
+        }
+        if self.contrasts(old) || !(self.changes || (self.asserts && old.asserts)) {
             return false;
         }
-        let Some(form) = self.differing_form(old) else { return self.defines_anew(old) };
-        if self.frame == old.frame {
-            return !self.names_what_is_forbidden(old, form) || self.shared(old) >= 3;
+        if self.names_old_value(old) {
+            return true;
         }
-        let shared = self.shared(old);
+        let Some(form) = forms.first().copied() else { return false };
+        if self.names_what_is_forbidden(old, form) {
+            // What must not be told is a value; other things that are forbidden hold side by side.
+            return self.tells && old.tells && self.shared_topic(old) > 0;
+        }
+        if self.changes {
+            return self.agrees(old, form);
+        }
+        forms.len() == 1 && self.is_about_the_same(old, form)
+    }
+
+    /// Whether enough words agree that an announced change can mean the old statement.
+    fn agrees(&self, old: &Self, form: Form) -> bool {
+        let shared = self.shared_topic(old);
         let least = self.size(old).min(old.size(self));
         // One common word is enough beside a value of a rare form.
-        let changes = self.changes && !matches!(form, Form::Name | Form::Number);
-        let enough = if self.changes { shared * 3 >= least } else { shared * 2 >= least };
-        shared > 0
-            && enough
-            && (shared > 1
-                || least == 1
-                || changes
-                || self.names(form, old)
-                || old.names(form, self))
-            && !self.contrasts(old)
-            && (!self.names_what_is_forbidden(old, form) || shared >= 3)
+        let is_rare = !matches!(form, Form::Name | Form::Number);
+        let all = shared + self.shared_kinds(old);
+        (shared > 0 || least == 0)
+            && all > 0
+            && all * 3 >= least
+            && (all > 1 || least <= 1 || is_rare || self.names(form, old) || old.names(form, self))
+    }
+
+    /// Whether the words of the one are among those of the other.
+    fn is_about_the_same(&self, old: &Self, form: Form) -> bool {
+        let (shared, kinds) = (self.shared_topic(old), self.shared_kinds(old));
+        let (new_size, old_size) = (self.size(old), old.size(self));
+        let least = new_size.min(old_size);
+        let has_kind = self.kinds().chain(old.kinds()).next().is_some();
+        shared == least
+            && shared + kinds > 0
+            && (new_size == old_size || shared > 1 || has_kind)
+            && (shared + kinds > 1 || least <= 1 || self.names(form, old) || old.names(form, self))
+    }
+
+    /// Whether it says of a word or value of the old statement that it no longer holds.
+    fn names_old_value(&self, old: &Self) -> bool {
+        let is_value = |denied: &&String| {
+            old.values.values().any(|values| values.contains(*denied)) || old.frame.contains(denied)
+        };
+        let kept = |word: &&str| !self.denied.iter().any(|denied| stem(denied) == **word);
+        !old.denies
+            && self.denied.iter().any(|denied| is_value(&denied))
+            && self.topic().filter(kept).any(|word| old.words.contains_key(word))
+    }
+
+    /// Whether all that says something is the same in both, but for one run of a few words.
+    fn differs_in_one_run(&self, old: &Self) -> bool {
+        const LONGEST: usize = 4;
+        let (new, old_content) = (&self.content, &old.content);
+        let alike = |(one, two): &(&String, &String)| one == two;
+        let before = new.iter().zip(old_content).take_while(alike).count();
+        let rest = new.len().min(old_content.len()) - before;
+        let after = new.iter().rev().zip(old_content.iter().rev()).take(rest);
+        let common = before + after.take_while(alike).count();
+        let differing = |content: &Vec<String>| content.len() - common;
+        !self.denies
+            && !old.denies
+            && before > 0
+            && (common >= 2 || self.opens_like(old))
+            && !self.is_other(old)
+            && (1..=LONGEST).contains(&differing(new))
+            && (1..=LONGEST).contains(&differing(old_content))
+    }
+
+    /// Whether both begin with the same words, those of grammar included.
+    fn opens_like(&self, old: &Self) -> bool {
+        const LEAST: usize = 4;
+        let both = self.frame.iter().zip(&old.frame);
+        both.take_while(|(one, two)| one == two).count() >= LEAST
     }
 
     /// Whether both define one thing under one label, in words whose form shows no value.
@@ -140,16 +223,16 @@ impl Subject {
         })
     }
 
-    /// Returns a form in which both give values, each some that the other lacks.
-    fn differing_form(&self, old: &Self) -> Option<Form> {
+    /// Returns the forms in which both give values, each some that the other lacks.
+    fn differing_forms(&self, old: &Self) -> Vec<Form> {
         let differs = |(form, new): (&Form, &BTreeSet<String>)| {
             let old = old.values.get(form)?;
             (!new.is_subset(old) && !old.is_subset(new)).then_some(*form)
         };
-        self.values.iter().find_map(differs)
+        self.values.iter().filter_map(differs).collect()
     }
 
-    /// Whether the value is what a prohibition is about: two of them hold side by side.
+    /// Whether the value is what a prohibition is about.
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
         let identifies = match form {
             Form::Amount | Form::Date | Form::Time | Form::Number => false,
@@ -164,9 +247,22 @@ impl Subject {
         slots.any(|slot| other.words.contains_key(slot))
     }
 
+    /// The words that say what it is about, without those that only say what kind of value it gives.
+    fn topic(&self) -> impl Iterator<Item = &str> {
+        self.words().filter(|word| !is_kind(word))
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.words().filter(|word| is_kind(word))
+    }
+
+    fn shared_kinds(&self, other: &Self) -> usize {
+        self.kinds().filter(|kind| other.words.contains_key(*kind)).count()
+    }
+
     /// The number of words that both have, names included.
-    fn shared(&self, other: &Self) -> usize {
-        let words = self.words.keys().filter(|word| other.words.contains_key(*word)).count();
+    fn shared_topic(&self, other: &Self) -> usize {
+        let words = self.topic().filter(|word| other.words.contains_key(*word)).count();
         words + self.shared_names(other)
     }
 
@@ -176,91 +272,267 @@ impl Subject {
     }
 
     fn size(&self, other: &Self) -> usize {
-        self.words.len() + self.shared_names(other)
+        self.topic().count() + self.shared_names(other)
     }
 
-    /// Whether a word that both have is qualified by a word that only the one has in the one, and by
-    /// a word that only the other has in the other.
+    /// Whether the two are plainly about different things: a word that both have is qualified by
+    /// others in each, or each has an opposite, a kind of value or an identifier of its own.
     fn contrasts(&self, other: &Self) -> bool {
         let lacks = |subject: &Self, qualifiers: &BTreeSet<String>| {
             !qualifiers.is_empty() && qualifiers.iter().all(|q| !subject.words.contains_key(q))
         };
-        self.words.iter().any(|(word, qualifiers)| {
+        let qualified = self.words.iter().any(|(word, qualifiers)| {
             let others = other.words.get(word);
             others.is_some_and(|others| lacks(other, qualifiers) && lacks(self, others))
-        })
+        });
+        let is_own = |kind: &&str| *kind != "=limit";
+        let kinds: BTreeSet<&str> = self.kinds().filter(is_own).collect();
+        let mut others = other.kinds().filter(is_own).peekable();
+        let of_other_kind = !kinds.is_empty()
+            && others.peek().is_some()
+            && !others.any(|kind| kinds.contains(kind));
+        qualified || of_other_kind || self.is_other(other)
+    }
+
+    /// Whether each has an opposite or an identifier of its own.
+    fn is_other(&self, other: &Self) -> bool {
+        let opposed = self.sides.iter().any(|(pair, sides)| {
+            other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
+        });
+        let (one, two) = (&self.identifiers, &other.identifiers);
+        opposed || !(one.is_subset(two) || two.is_subset(one))
     }
 
     fn read(&mut self, text: &str) {
         let mut clause = Clause::default();
-        let mut tokens = steps::through(text).split_whitespace().take(WORDS).peekable();
-        while let Some(token) = tokens.next() {
-            let bare = token.trim_matches(is_mark);
-            let next = tokens.peek().map(|next| next.trim_matches(is_mark)).unwrap_or_default();
-            match form(bare, next, clause.is_first) {
-                Some(form) => {
-                    self.asserts |= clause.has_copula;
-                    self.forbids |= clause.negated && self.values.is_empty();
-                    self.frame.push(format!("{form:?}"));
-                    let values = self.values.entry(form).or_default();
-                    if !clause.before.is_empty() {
-                        let slots = self.slots.entry(form).or_default();
-                        slots.insert(std::mem::take(&mut clause.before));
-                    }
-                    // An acronym may be a name or a common word.
-                    if form == Form::Name && bare.chars().all(char::is_uppercase) {
-                        self.words.entry(stem(&bare.to_lowercase())).or_default();
-                    }
-                    values.insert(bare.trim_end_matches(['.', ',']).to_lowercase());
-                    clause.before.clear();
-                }
-                None => parts(bare).into_iter().for_each(|word| self.word(word, &mut clause)),
+        for piece in pieces(steps::through(text), WORDS) {
+            if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
+                self.sides.entry(pair).or_default().insert(of);
             }
-            clause.is_first = token.ends_with(['.', '!', '?']);
-            if token.ends_with(['.', '!', '?', ';', ',', ':']) {
-                self.asserts |= token.ends_with(':') && tokens.peek().is_some();
-                clause = Clause { is_first: clause.is_first, ..Clause::default() };
+            match piece.form {
+                Some(form) => self.value(form, &piece.text, &mut clause),
+                None if piece.text.contains(is_unspaced) => self.unspaced(&piece, &mut clause),
+                None => {
+                    let last = parts(&piece.text).len();
+                    for (at, word) in parts(&piece.text).into_iter().enumerate() {
+                        self.word(word, at + 1 == last, &mut clause);
+                    }
+                }
+            }
+            if let Some(end) = piece.end {
+                self.asserts |= end == ':';
+                self.end(&mut clause);
+            }
+        }
+        self.end(&mut clause);
+    }
+
+    fn value(&mut self, form: Form, text: &str, clause: &mut Clause) {
+        let value = text.to_lowercase();
+        let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
+        self.asserts |= clause.has_copula;
+        self.frame.push(format!("{form:?}"));
+        let is_acronym = form == Form::Name && text.chars().all(char::is_uppercase);
+        if clause.denying > 0 || (clause.negated && !self.values.is_empty()) {
+            clause.denying = clause.denying.saturating_sub(1);
+            self.denied.insert(value);
+            return;
+        }
+        self.forbids |= clause.negated && self.values.is_empty();
+        clause.counts = true;
+        self.content.push(value.clone());
+        if !clause.before.is_empty() {
+            let slots = self.slots.entry(form).or_default();
+            slots.insert(std::mem::take(&mut clause.before));
+        }
+        // An acronym may be a name or a common word.
+        if is_acronym {
+            self.words.entry(stem(&value)).or_default();
+        } else {
+            if !clause.after_value {
+                self.identifiers.append(&mut clause.pending);
+            }
+            if clause.tokens > 0 && !clause.has_copula {
+                clause.pending.insert(value.clone());
+                clause.is_tail = false;
+            }
+            clause.after_value = true;
+        }
+        clause.named_by_article = form == Form::Name && clause.only_determiner;
+        self.values.entry(form).or_default().insert(value);
+        (clause.tokens, clause.only_determiner) = (clause.tokens + 1, false);
+        clause.relation = None;
+    }
+
+    fn word(&mut self, word: String, is_last: bool, clause: &mut Clause) {
+        // What follows is another clause, which may be about something else.
+        if clause.counts && matches!(word.as_str(), "and" | "und" | "y" | "et") {
+            self.end(clause);
+        }
+        let is_first = clause.tokens == 0;
+        let is_determiner = is_listed_word(DETERMINERS, &word);
+        if is_first && is_determiner && self.frame.is_empty() {
+            clause.is_statement = true;
+        }
+        clause.only_determiner = is_first && is_determiner;
+        clause.tokens += usize::from(!clause.only_determiner);
+        // A copula says something only if a word follows it, which `as they are` has not.
+        self.asserts |= clause.has_copula;
+        if is_listed_word(COPULAS, &word) {
+            clause.has_copula = true;
+            if clause.after_value {
+                self.identifiers.append(&mut clause.pending);
+            }
+        }
+        let previous = std::mem::replace(&mut clause.previous, word.clone());
+        let gives_up = matches!(
+            (previous.as_str(), word.as_str()),
+            ("instead", "of") | ("rather", "than") | ("no", "longer") | ("vez" | "lugar", "de")
+        ) || matches!(word.as_str(), "statt" | "anstatt" | "anstelle")
+            || (word == "from" && self.changes);
+        if gives_up {
+            clause.denying = if word == "from" { 1 } else { usize::MAX };
+        } else if is_listed_word(SWAPS, &word) {
+            clause.denying = 1;
+        }
+        let changes = is_listed_word(CHANGES, &word);
+        // `Now fix the parser` only comes next.
+        self.changes |= changes && !(is_first && word == "now" && self.frame.is_empty());
+        self.denies |= is_listed_word(NEGATIONS, &word);
+        clause.negated |= is_listed_word(NEGATIONS, &word);
+        clause.negated &= !is_listed_word(EXCEPTIONS, &word);
+        self.frame.push(word.clone());
+        // `Rebased onto a branch` changes what something was based on.
+        if changes && let Some(base) = word.strip_prefix("re") {
+            clause.words.push((stem(base), String::new()));
+        }
+        let lists = [STOPS, COPULAS, CHANGES, NEGATIONS, EXCEPTIONS];
+        let is_empty = lists.iter().any(|list| is_listed_word(list, &word));
+        if is_empty {
+            if is_listed_word(RELATIONS, &word) && !clause.before.is_empty() {
+                clause.relation = Some(std::mem::take(&mut clause.before));
+            } else if !is_determiner {
+                clause.relation = None;
+            }
+            if clause.after_value
+                && matches!(
+                    word.as_str(),
+                    "of" | "to" | "and" | "or" | "von" | "bis" | "und" | "y" | "de" | "et"
+                )
+            {
+                clause.pending.clear();
+            }
+            clause.before.clear();
+            clause.after_value &= is_last && is_determiner;
+            return;
+        }
+        let stem = canonical(&word).map_or_else(|| stem(&word), str::to_owned);
+        if stem == TELL {
+            self.tells = true;
+            clause.before.clear();
+            return;
+        }
+        if clause.denying > 0 {
+            self.denied.insert(word);
+            clause.denying = clause.denying.saturating_sub(1);
+            if clause.denying < 8 {
+                return;
+            }
+        }
+        if clause.named_by_article && clause.after_value {
+            let names = self.values.get(&Form::Name).into_iter().flatten();
+            let last = names.filter(|name| Some(*name) == self.content.last()).cloned();
+            self.identifiers.extend(last.collect::<Vec<_>>());
+        }
+        clause.is_tail |= clause.after_value || !clause.pending.is_empty();
+        clause.after_value = false;
+        self.content.push(stem.clone());
+        if let Some(noun) = clause.relation.take() {
+            clause.words.push((noun, stem.clone()));
+        }
+        if clause.before.is_empty() {
+            clause.words.push((stem.clone(), String::new()));
+            clause.before = stem;
+        } else {
+            let before = std::mem::replace(&mut clause.before, stem.clone());
+            clause.words.push((stem, before));
+        }
+    }
+
+    /// Reads words of a script without spaces between them.
+    fn unspaced(&mut self, piece: &Piece, clause: &mut Clause) {
+        let has = |list: &[&str]| list.iter().any(|part| piece.text.contains(part));
+        self.asserts |= has(&UNSPACED_COPULAS);
+        self.changes |= has(&UNSPACED_CHANGES);
+        let negates = has(&UNSPACED_NEGATIONS);
+        self.denies |= negates;
+        clause.negated |= negates;
+        let changes = UNSPACED_CHANGES.iter();
+        let text = changes.fold(piece.text.clone(), |text, change| text.replace(change, " "));
+        clause.tokens += 1;
+        clause.after_value = false;
+        for run in text.split(' ') {
+            clause.before.clear();
+            for word in parts(run) {
+                self.frame.push(word.clone());
+                self.content.push(word.clone());
+                let before = std::mem::replace(&mut clause.before, word.clone());
+                clause.words.push((word, before));
             }
         }
     }
 
-    fn word(&mut self, word: String, clause: &mut Clause) {
-        // A copula says something only if a word follows it, which `as they are` has not.
-        self.asserts |= clause.has_copula;
-        clause.has_copula |= is_listed_word(COPULAS, &word);
-        self.changes |= is_listed_word(CHANGES, &word);
-        clause.negated |= is_listed_word(NEGATIONS, &word);
-        self.frame.push(word.clone());
-        let lists = [STOPS, COPULAS, CHANGES, NEGATIONS];
-        if lists.iter().any(|list| is_listed_word(list, &word)) {
-            clause.before.clear();
-            return;
+    fn end(&mut self, clause: &mut Clause) {
+        self.asserts |= clause.is_statement;
+        // What is said beside a value in a clause of its own is not what the value is about.
+        let counts = clause.counts || self.values.is_empty();
+        for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
+            let qualifiers = self.words.entry(word).or_default();
+            qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
         }
-        let stem = stem(&word);
-        let qualifiers = self.words.entry(stem.clone()).or_default();
-        if !clause.before.is_empty() {
-            qualifiers.insert(std::mem::replace(&mut clause.before, stem));
-        } else {
-            clause.before = stem;
+        // `The page in a.md is old`, but not `The answer is in a.md`.
+        let mut pending = std::mem::take(&mut clause.pending);
+        if clause.is_statement && clause.is_tail && !self.tells {
+            let counted = [Form::Amount, Form::Date, Form::Time, Form::Number];
+            let counts = counted.iter().filter_map(|form| self.values.get(form)).flatten();
+            counts.for_each(|count| {
+                pending.remove(count);
+            });
+            self.identifiers.append(&mut pending);
         }
+        *clause = Clause::default();
     }
 }
 
 /// The state of reading one clause.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Clause {
-    /// Whether no word of the sentence was read yet.
-    is_first: bool,
+    /// How many words and values were read, without a determiner at the start.
+    tokens: usize,
+    only_determiner: bool,
+    /// Whether it gives a value.
+    counts: bool,
+    /// Its words, each with the one that qualifies it.
+    words: Vec<(String, String)>,
+    /// Whether the statement begins with a determiner: `Our office opens at nine`.
+    is_statement: bool,
     has_copula: bool,
     negated: bool,
+    /// Whether the last piece was a value.
+    after_value: bool,
+    named_by_article: bool,
+    /// How many of the next words no longer hold.
+    denying: usize,
+    /// Values before a verb, which may tell the subject from others.
+    pending: BTreeSet<String>,
+    /// Whether a word follows a pending value.
+    is_tail: bool,
+    /// The word before, as typed.
+    previous: String,
     /// The word before, if it may qualify the next one.
     before: String,
-}
-
-impl Default for Clause {
-    fn default() -> Self {
-        Self { is_first: true, has_copula: false, negated: false, before: String::new() }
-    }
+    /// The word that the next one qualifies: `dose` in `the dose for children`.
+    relation: Option<String>,
 }
 
 /// Returns the label before a statement and the rest: a few words and a colon, as in `NOTE: text`.
@@ -292,47 +564,6 @@ pub fn without_emphasis(statement: &str) -> &str {
         words().count() > 3 || says()
     };
     if stresses { body } else { statement }
-}
-
-/// Returns the form of a value, or `None` for a word.
-fn form(word: &str, next: &str, is_first: bool) -> Option<Form> {
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
-    let upper = word.chars().next().is_some_and(char::is_uppercase);
-    let only = |signs: &str| word.chars().all(|c| c.is_ascii_digit() || signs.contains(c));
-    if word.starts_with(['$', '\u{20ac}', '\u{a3}', '\u{a5}']) && digits > 0 {
-        return Some(Form::Amount);
-    }
-    if word.contains("://") {
-        return Some(Form::Address);
-    }
-    if word.contains('/') && letters > 0 && !word.starts_with('/') | (digits + letters > 1) {
-        return Some(Form::Path);
-    }
-    if digits == 0 {
-        let dotted = word.contains('.') && letters > 3 && !word.contains("..");
-        let name = upper && !is_first && letters > 1;
-        return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
-    }
-    if letters == 0 {
-        let unit = next.to_lowercase();
-        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%'])
-            || is_listed_word(" dollars dollar euros euro eur usd gbp chf yuan yen ", &unit);
-        return Some(match digits {
-            _ if money => Form::Amount,
-            4..=8 if only("-/") && word.contains(['-', '/']) => Form::Date,
-            6..=8 if only("-./") && word.contains(['-', '.', '/']) => Form::Date,
-            _ if only(":") && word.contains(':') => Form::Time,
-            7.. if only("") => Form::Hash,
-            _ => Form::Number,
-        });
-    }
-    let hex = word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    if hex && word.len() >= 7 {
-        return Some(Form::Hash);
-    }
-    let measured = word.starts_with(|c: char| c.is_ascii_digit()) && letters < 4;
-    Some(if measured { Form::Number } else { Form::Code })
 }
 
 #[cfg(test)]

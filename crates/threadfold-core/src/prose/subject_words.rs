@@ -2,29 +2,145 @@
 
 use super::demand_words::spoken_words;
 
-/// Words of grammar.
+/// Words of grammar, and words that say nothing about a subject.
 pub(super) const STOPS: &str = " a an the this that these those my your our their his her its it i we you they \
-    he she me us them of in on at to for from by with as into onto over under up out off and or but so if then \
-    than when while be been being have has had do does did may can could will would shall should must need \
-    needs let use uses used using want wants wanted user user's users please just also only any all every each \
-    no not never always here there what which who how why where very more most some such same other current currently latest still yet working \
-    der die das den dem des ein eine einen einem einer eines und oder aber ich wir ihr sie er es mein unser f\u{fc}r \
-    mit von zu zum zur im am auf aus bei nach \u{fc}ber unter bitte nur alle jede jeder muss m\u{fc}ssen soll wenn \
-    el la los las un una unos unas y o pero de del en con por para al a que mi su nuestro se lo le les no si \
-    todo todos toda todas cada solo debe deben cuando favor usa usar ";
+    i'd i'm i've we're we've it's he she me us them of in on at to for from by with as into onto over under above below up out off and or \
+    but so if then than when while been being have has had do does did done may can could will would shall should must need \
+    needs let use uses used using want wants wanted user user's users please just also only any all every each get got \
+    no not never always here there what which who how why where very more most some such same other else nobody current \
+    currently latest still yet work working works working preferred rather today run runs running ran hosted live lives located \
+    stored keep keeps stay stays go goes going take takes taken took place about past until before after around again one ones \
+    der die das den dem des ein eine einen einem einer eines und oder aber ich wir ihr sie er es mein meine unser unsere f\u{fc}r \
+    mit von zu zum zur im am auf aus bei nach \u{fc}ber unter bitte nur alle jede jeder muss m\u{fc}ssen soll wenn um wurde wird werden haben hat \
+    el la los las un una unos unas y o pero de del en con por para al a que mi su nuestro nuestra se lo le les si \
+    todo todos toda todas cada solo debe deben cuando favor usa usar ha sido \
+    du des et ou \u{e0} au aux dans sur pour par avec ce cette mon ma notre nos votre il elle nous vous qui que ";
+
+/// Words before a noun.
+pub(super) const DETERMINERS: &str = " the our my his her their this a an der die das unser unsere mein meine el la los las \
+    nuestro nuestra mi un una le les notre mon ma ";
+
+/// Words between a noun and a noun that qualifies it.
+pub(super) const RELATIONS: &str = " of for in on from with to at f\u{fc}r von im am aus bei auf de del en para con du des pour dans sur ";
 
 /// Words that say that something is so.
 pub(super) const COPULAS: &str = " is are was were be equals means ist sind war bleibt lautet es son est\u{e1} est\u{e1}n era ser \
-    \u{662f} \u{4e3a} \u{53e3}\u{662f} est sont \u{e8} sono ";
+    est sont \u{e8} sono ";
 
 /// Words that say that something changed.
-pub(super) const CHANGES: &str = " now new changed changes moved moves updated update switched renamed instead actually \
-    correction jetzt neu neue neuer neues nun ge\u{e4}ndert statt stattdessen ahora nuevo nueva cambi\u{f3} cambiado \
-    \u{73b0}\u{5728} \u{6539}\u{4e3a} \u{6539}\u{6210} ";
+pub(super) const CHANGES: &str = " now new changed changes moved moves updated update switched renamed instead actually swapped \
+    correction upgraded downgraded rescheduled relocated reassigned replaced rotated postponed extended raised lowered reduced \
+    increased dropped became becomes anymore rebased \
+    jetzt neu neue neuer neues nun ge\u{e4}ndert statt stattdessen verschoben verlegt erh\u{f6}ht gesenkt gestiegen gesunken gewechselt \
+    ersetzt k\u{fc}nftig inzwischen umbenannt korrektur \
+    ahora nuevo nueva cambi\u{f3} cambiado cambiamos movi\u{f3} movido pas\u{f3} trasladado subi\u{f3} baj\u{f3} actualizado aplazado \
+    correcci\u{f3}n ya d\u{e9}sormais maintenant nouveau nouvelle chang\u{e9} d\u{e9}plac\u{e9} remplac\u{e9} correction ";
+
+/// Phrases that say that something changed.
+pub(super) const ANNOUNCEMENTS: [&str; 11] = [
+    "as of ",
+    "from here on",
+    "these days",
+    "no longer",
+    "not any more",
+    "ab sofort",
+    "von nun an",
+    "ab jetzt",
+    "nicht mehr",
+    "a partir de",
+    "\u{e0} partir de",
+];
+
+/// Verbs whose object is what was given up: `I swapped the tea for coffee`.
+pub(super) const SWAPS: &str = " swapped replaced exchanged ";
+
+/// Changes in scripts without spaces between words.
+pub(super) const UNSPACED_CHANGES: [&str; 22] = [
+    "\u{73b0}\u{5728}",
+    "\u{6539}\u{4e3a}",
+    "\u{6539}\u{6210}",
+    "\u{6539}\u{5230}",
+    "\u{6539}\u{7528}",
+    "\u{6362}\u{6210}",
+    "\u{6362}\u{5230}",
+    "\u{53d8}\u{6210}",
+    "\u{53d8}\u{4e3a}",
+    "\u{8c03}\u{6574}",
+    "\u{63a8}\u{8fdf}",
+    "\u{63d0}\u{524d}",
+    "\u{79fb}\u{5230}",
+    "\u{642c}\u{5230}",
+    "\u{66f4}\u{65b0}",
+    "\u{66f4}\u{6b63}",
+    "\u{4e0d}\u{518d}",
+    "\u{5df2}\u{6539}",
+    "\u{5909}\u{66f4}",
+    "\u{5909}\u{308f}",
+    "\u{306b}\u{306a}\u{308a}\u{307e}\u{3057}\u{305f}",
+    "\u{8a02}\u{6b63}",
+];
+
+/// Signs that something is so, in scripts without spaces.
+pub(super) const UNSPACED_COPULAS: [&str; 5] =
+    ["\u{662f}", "\u{4e3a}", "\u{5728}", "\u{306f}", "\u{3067}\u{3059}"];
+
+/// Signs that something is denied, in scripts without spaces.
+pub(super) const UNSPACED_NEGATIONS: [&str; 8] = [
+    "\u{4e0d}\u{8981}",
+    "\u{4e0d}\u{5f97}",
+    "\u{4e0d}\u{80fd}",
+    "\u{4e0d}\u{8bb8}",
+    "\u{7981}\u{6b62}",
+    "\u{5207}\u{52ff}",
+    "\u{522b}",
+    "\u{306a}\u{3044}",
+];
 
 /// Words that forbid.
 pub(super) const NEGATIONS: &str =
-    " never not no don't dont without nie niemals nicht kein keine keinen nunca no jam\u{e1}s ";
+    " never not no don't dont nie niemals nicht kein keine keinen nunca no jam\u{e1}s jamais pas ";
+
+/// Words before what is not forbidden: `no visit without Ada`.
+pub(super) const EXCEPTIONS: &str = " without unless except ohne au\u{df}er sin salvo sans sauf ";
+
+/// First words of talk: about the speaker, the listener, or what was just said.
+pub(super) const TALK: &str = " i i'm i'll i've i'd you you're it it's that that's this these those there so well ok okay hm hmm ah \
+    oh yes yeah no nope thanks thank great nice good cool sorry sure right anyway maybe perhaps what he she they \
+    ich du sie es das danke gut sch\u{f6}n ja nein na ach tja vielleicht yo t\u{fa} eso esto gracias bien s\u{ed} bueno quiz\u{e1}s \
+    je tu \u{e7}a c'est merci oui non bon peut-\u{ea}tre ";
+
+/// First words of a sentence that is about what the one before it names.
+const BACKWARD: &str = " it it's its they their them he she his her that this these those otherwise er sie es ihn ihm ihre dies dieser dieses \
+    ello ella ellos esto eso il elle ils elles cela ";
+
+/// Verbs of preference after or before `I`.
+const PREFERENCES: &str = " prefer prefers preferred like likes love hate dislike rather favourite favorite \
+    liebsten lieber mag m\u{f6}chte bevorzuge hasse prefiero gusta gustan odio encanta pr\u{e9}f\u{e8}re aime d\u{e9}teste ";
+
+const UNSPACED_PREFERENCES: [&str; 6] = [
+    "\u{559c}\u{6b22}",
+    "\u{504f}\u{597d}",
+    "\u{5e0c}\u{671b}",
+    "\u{8ba8}\u{538c}",
+    "\u{597d}\u{304d}",
+    "\u{5acc}\u{3044}",
+];
+
+/// Whether a sentence begins with a word that stands for something in the sentence before.
+pub(crate) fn refers_back(sentence: &str) -> bool {
+    let words: Vec<String> = spoken_words(sentence).take(3).map(str::to_lowercase).collect();
+    let first = words.first().is_some_and(|word| is_listed_word(BACKWARD, word));
+    let object = words.get(1).is_some_and(|word| matches!(word.as_str(), "it" | "them"));
+    first || object
+}
+
+/// Whether a statement says what the user likes or does not like.
+pub(crate) fn has_preference(statement: &str) -> bool {
+    UNSPACED_PREFERENCES.iter().any(|part| statement.contains(part))
+        || spoken_words(statement)
+            .take(80)
+            .any(|word| is_listed_word(PREFERENCES, &word.to_lowercase()))
+}
 
 /// Words that demand, in languages other than English.
 const DEMANDS: &str = " nie niemals immer stets nur jedem jeder jedes jede kein keine keinen bitte muss m\u{fc}ssen \
