@@ -69,6 +69,8 @@ pub(super) fn side(word: &str) -> Option<(u8, u8)> {
         "back" | "return" | "r\u{fc}ckflug" | "r\u{fc}ckfahrt" | "vuelta" => (12, 1),
         "check-in" => (16, 0),
         "check-out" => (16, 1),
+        "old" | "alte" | "alten" | "vieja" | "viejo" | "antigua" | "antiguo" => (17, 0),
+        "new" | "neue" | "neuen" | "nueva" | "nuevo" => (17, 1),
         "staging" => (13, 0),
         "production" | "prod" => (13, 1),
         "adult" | "adults" | "erwachsene" | "adultos" | "adultes" => (14, 0),

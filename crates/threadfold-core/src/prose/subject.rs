@@ -12,49 +12,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     definition::Definition,
     demand::has_demand,
-    meanings::{TELL, canonical, is_kind, side},
-    stem::{is_mark, is_unspaced, parts, stem},
-    subject_words::{
-        ANNOUNCEMENTS, CHANGES, COPULAS, DETERMINERS, EXCEPTIONS, NEGATIONS, RELATIONS, STOPS,
-        SWAPS, TALK, UNSPACED_CHANGES, UNSPACED_COPULAS, UNSPACED_NEGATIONS, is_listed_word,
-    },
-    value::{Form, Piece, pieces},
+    meanings::is_kind,
+    stem::{is_mark, stem},
+    subject_words::{ANNOUNCEMENTS, Grammar, UNSPACED_MUSINGS},
+    value::Form,
 };
-use crate::message::steps;
-
-/// The most words of a statement that are read.
-const WORDS: usize = 120;
 
 /// The subject and the values of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Each word with the words beside it that qualify it.
-    words: BTreeMap<String, BTreeSet<String>>,
+    pub(super) words: BTreeMap<String, BTreeSet<String>>,
     /// Words of which another one says the opposite: `first`, `open`.
-    sides: BTreeMap<u8, BTreeSet<u8>>,
-    values: BTreeMap<Form, BTreeSet<String>>,
+    pub(super) sides: BTreeMap<u8, BTreeSet<u8>>,
+    pub(super) values: BTreeMap<Form, BTreeSet<String>>,
     /// The words directly before values, which name them: `branch main-2`.
-    slots: BTreeMap<Form, BTreeSet<String>>,
+    pub(super) slots: BTreeMap<Form, BTreeSet<String>>,
     /// Values that tell its subject from others: `Room 12 is free`.
-    identifiers: BTreeSet<String>,
+    pub(super) identifiers: BTreeSet<String>,
     /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
-    denied: BTreeSet<String>,
+    pub(super) denied: BTreeSet<String>,
     /// All words in order, with the form of a value in its place.
-    frame: Vec<String>,
+    pub(super) frame: Vec<String>,
     /// The words and values that say something, in order.
-    content: Vec<String>,
+    pub(super) content: Vec<String>,
     /// Whether it says that something is so, and does not ask for a step.
-    asserts: bool,
+    pub(super) asserts: bool,
     /// Whether it says that something changed.
-    changes: bool,
+    pub(super) changes: bool,
+    /// Whether it asks, supposes, or tells what others say or what once was.
+    pub(super) muses: bool,
+    /// What it is about, if that is one word before the verb and a value follows: `Leo is 7`.
+    pub(super) head: Option<String>,
+    /// Whether its verb is one of the past.
+    pub(super) is_past: bool,
     /// Whether it has a word that denies.
-    denies: bool,
+    pub(super) denies: bool,
     /// Whether it forbids something about its first value.
-    forbids: bool,
+    pub(super) forbids: bool,
     /// Whether it is about telling something to others.
-    tells: bool,
+    pub(super) tells: bool,
     /// Its label and what it defines, if all of it is one definition.
-    definition: Option<(String, Definition)>,
+    pub(super) definition: Option<(String, Definition)>,
 }
 
 impl Subject {
@@ -72,7 +71,13 @@ impl Subject {
             subject.words.append(&mut named.words);
         }
         let lower = statement.to_lowercase();
-        let announced = label.split(' ').any(|word| is_listed_word(CHANGES, &word.to_lowercase()));
+        let announced =
+            label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
+        subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
+        subject.muses = subject.is_past && !(subject.changes || announced)
+            || statement.ends_with(['?', '\u{ff1f}'])
+            || UNSPACED_MUSINGS.iter().any(|part| statement.contains(part))
+            || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
         subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
     }
@@ -97,11 +102,9 @@ impl Subject {
         self.values.iter().any(is_exact)
     }
 
-    /// Whether it says that something is so of a thing that it names, and not only of the speaker or of
-    /// what was said before.
-    pub fn asserts_of_a_thing(&self) -> bool {
-        let is_talk = |word: &String| is_listed_word(TALK, word);
-        self.asserts && !self.frame.first().is_none_or(is_talk)
+    /// Whether it begins like talk: about the speaker, or about what was just said.
+    pub fn is_talk(&self) -> bool {
+        self.frame.first().is_none_or(|word| Grammar::of(word).is(Grammar::TALK))
     }
 
     /// Whether it says that something changed.
@@ -128,6 +131,9 @@ impl Subject {
 
     /// Whether this later statement gives another value for the same subject.
     pub fn replaces(&self, old: &Self) -> bool {
+        if self.muses {
+            return false;
+        }
         if self.defines_anew(old) {
             return true;
         }
@@ -173,7 +179,7 @@ impl Subject {
         let has_kind = self.kinds().chain(old.kinds()).next().is_some();
         shared == least
             && shared + kinds > 0
-            && (new_size == old_size || shared > 1 || has_kind)
+            && (new_size == old_size || shared > 1 || (shared > 0 && has_kind))
             && (shared + kinds > 1 || least <= 1 || self.names(form, old) || old.names(form, self))
     }
 
@@ -210,8 +216,12 @@ impl Subject {
     /// Whether both begin with the same words, those of grammar included.
     fn opens_like(&self, old: &Self) -> bool {
         const LEAST: usize = 4;
-        let both = self.frame.iter().zip(&old.frame);
-        both.take_while(|(one, two)| one == two).count() >= LEAST
+        let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
+        let says = |word: &String| Grammar::of(word).is(Grammar::COPULA);
+        let (words, says) = both.fold((0, 0), |(words, copulas), (word, _)| {
+            (words + 1, copulas + usize::from(says(word)))
+        });
+        words + says >= LEAST
     }
 
     /// Whether both define one thing under one label, in words whose form shows no value.
@@ -299,240 +309,13 @@ impl Subject {
         let opposed = self.sides.iter().any(|(pair, sides)| {
             other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
         });
+        let heads = self.head.as_ref().zip(other.head.as_ref());
+        let headed = heads.is_some_and(|(one, two)| {
+            one != two && !self.words.contains_key(two) && !other.words.contains_key(one)
+        });
         let (one, two) = (&self.identifiers, &other.identifiers);
-        opposed || !(one.is_subset(two) || two.is_subset(one))
+        opposed || headed || !(one.is_subset(two) || two.is_subset(one))
     }
-
-    fn read(&mut self, text: &str) {
-        let mut clause = Clause::default();
-        for piece in pieces(steps::through(text), WORDS) {
-            if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
-                self.sides.entry(pair).or_default().insert(of);
-            }
-            match piece.form {
-                Some(form) => self.value(form, &piece.text, &mut clause),
-                None if piece.text.contains(is_unspaced) => self.unspaced(&piece, &mut clause),
-                None => {
-                    let last = parts(&piece.text).len();
-                    for (at, word) in parts(&piece.text).into_iter().enumerate() {
-                        self.word(word, at + 1 == last, &mut clause);
-                    }
-                }
-            }
-            if let Some(end) = piece.end {
-                self.asserts |= end == ':';
-                self.end(&mut clause);
-            }
-        }
-        self.end(&mut clause);
-    }
-
-    fn value(&mut self, form: Form, text: &str, clause: &mut Clause) {
-        let value = text.to_lowercase();
-        let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
-        self.asserts |= clause.has_copula;
-        self.frame.push(format!("{form:?}"));
-        let is_acronym = form == Form::Name && text.chars().all(char::is_uppercase);
-        if clause.denying > 0 || (clause.negated && !self.values.is_empty()) {
-            clause.denying = clause.denying.saturating_sub(1);
-            self.denied.insert(value);
-            return;
-        }
-        self.forbids |= clause.negated && self.values.is_empty();
-        clause.counts = true;
-        self.content.push(value.clone());
-        if !clause.before.is_empty() {
-            let slots = self.slots.entry(form).or_default();
-            slots.insert(std::mem::take(&mut clause.before));
-        }
-        // An acronym may be a name or a common word.
-        if is_acronym {
-            self.words.entry(stem(&value)).or_default();
-        } else {
-            if !clause.after_value {
-                self.identifiers.append(&mut clause.pending);
-            }
-            if clause.tokens > 0 && !clause.has_copula {
-                clause.pending.insert(value.clone());
-                clause.is_tail = false;
-            }
-            clause.after_value = true;
-        }
-        clause.named_by_article = form == Form::Name && clause.only_determiner;
-        self.values.entry(form).or_default().insert(value);
-        (clause.tokens, clause.only_determiner) = (clause.tokens + 1, false);
-        clause.relation = None;
-    }
-
-    fn word(&mut self, word: String, is_last: bool, clause: &mut Clause) {
-        // What follows is another clause, which may be about something else.
-        if clause.counts && matches!(word.as_str(), "and" | "und" | "y" | "et") {
-            self.end(clause);
-        }
-        let is_first = clause.tokens == 0;
-        let is_determiner = is_listed_word(DETERMINERS, &word);
-        if is_first && is_determiner && self.frame.is_empty() {
-            clause.is_statement = true;
-        }
-        clause.only_determiner = is_first && is_determiner;
-        clause.tokens += usize::from(!clause.only_determiner);
-        // A copula says something only if a word follows it, which `as they are` has not.
-        self.asserts |= clause.has_copula;
-        if is_listed_word(COPULAS, &word) {
-            clause.has_copula = true;
-            if clause.after_value {
-                self.identifiers.append(&mut clause.pending);
-            }
-        }
-        let previous = std::mem::replace(&mut clause.previous, word.clone());
-        let gives_up = matches!(
-            (previous.as_str(), word.as_str()),
-            ("instead", "of") | ("rather", "than") | ("no", "longer") | ("vez" | "lugar", "de")
-        ) || matches!(word.as_str(), "statt" | "anstatt" | "anstelle")
-            || (word == "from" && self.changes);
-        if gives_up {
-            clause.denying = if word == "from" { 1 } else { usize::MAX };
-        } else if is_listed_word(SWAPS, &word) {
-            clause.denying = 1;
-        }
-        let changes = is_listed_word(CHANGES, &word);
-        // `Now fix the parser` only comes next.
-        self.changes |= changes && !(is_first && word == "now" && self.frame.is_empty());
-        self.denies |= is_listed_word(NEGATIONS, &word);
-        clause.negated |= is_listed_word(NEGATIONS, &word);
-        clause.negated &= !is_listed_word(EXCEPTIONS, &word);
-        self.frame.push(word.clone());
-        // `Rebased onto a branch` changes what something was based on.
-        if changes && let Some(base) = word.strip_prefix("re") {
-            clause.words.push((stem(base), String::new()));
-        }
-        let lists = [STOPS, COPULAS, CHANGES, NEGATIONS, EXCEPTIONS];
-        let is_empty = lists.iter().any(|list| is_listed_word(list, &word));
-        if is_empty {
-            if is_listed_word(RELATIONS, &word) && !clause.before.is_empty() {
-                clause.relation = Some(std::mem::take(&mut clause.before));
-            } else if !is_determiner {
-                clause.relation = None;
-            }
-            if clause.after_value
-                && matches!(
-                    word.as_str(),
-                    "of" | "to" | "and" | "or" | "von" | "bis" | "und" | "y" | "de" | "et"
-                )
-            {
-                clause.pending.clear();
-            }
-            clause.before.clear();
-            clause.after_value &= is_last && is_determiner;
-            return;
-        }
-        let stem = canonical(&word).map_or_else(|| stem(&word), str::to_owned);
-        if stem == TELL {
-            self.tells = true;
-            clause.before.clear();
-            return;
-        }
-        if clause.denying > 0 {
-            self.denied.insert(word);
-            clause.denying = clause.denying.saturating_sub(1);
-            if clause.denying < 8 {
-                return;
-            }
-        }
-        if clause.named_by_article && clause.after_value {
-            let names = self.values.get(&Form::Name).into_iter().flatten();
-            let last = names.filter(|name| Some(*name) == self.content.last()).cloned();
-            self.identifiers.extend(last.collect::<Vec<_>>());
-        }
-        clause.is_tail |= clause.after_value || !clause.pending.is_empty();
-        clause.after_value = false;
-        self.content.push(stem.clone());
-        if let Some(noun) = clause.relation.take() {
-            clause.words.push((noun, stem.clone()));
-        }
-        if clause.before.is_empty() {
-            clause.words.push((stem.clone(), String::new()));
-            clause.before = stem;
-        } else {
-            let before = std::mem::replace(&mut clause.before, stem.clone());
-            clause.words.push((stem, before));
-        }
-    }
-
-    /// Reads words of a script without spaces between them.
-    fn unspaced(&mut self, piece: &Piece, clause: &mut Clause) {
-        let has = |list: &[&str]| list.iter().any(|part| piece.text.contains(part));
-        self.asserts |= has(&UNSPACED_COPULAS);
-        self.changes |= has(&UNSPACED_CHANGES);
-        let negates = has(&UNSPACED_NEGATIONS);
-        self.denies |= negates;
-        clause.negated |= negates;
-        let changes = UNSPACED_CHANGES.iter();
-        let text = changes.fold(piece.text.clone(), |text, change| text.replace(change, " "));
-        clause.tokens += 1;
-        clause.after_value = false;
-        for run in text.split(' ') {
-            clause.before.clear();
-            for word in parts(run) {
-                self.frame.push(word.clone());
-                self.content.push(word.clone());
-                let before = std::mem::replace(&mut clause.before, word.clone());
-                clause.words.push((word, before));
-            }
-        }
-    }
-
-    fn end(&mut self, clause: &mut Clause) {
-        self.asserts |= clause.is_statement;
-        // What is said beside a value in a clause of its own is not what the value is about.
-        let counts = clause.counts || self.values.is_empty();
-        for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
-            let qualifiers = self.words.entry(word).or_default();
-            qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
-        }
-        // `The page in a.md is old`, but not `The answer is in a.md`.
-        let mut pending = std::mem::take(&mut clause.pending);
-        if clause.is_statement && clause.is_tail && !self.tells {
-            let counted = [Form::Amount, Form::Date, Form::Time, Form::Number];
-            let counts = counted.iter().filter_map(|form| self.values.get(form)).flatten();
-            counts.for_each(|count| {
-                pending.remove(count);
-            });
-            self.identifiers.append(&mut pending);
-        }
-        *clause = Clause::default();
-    }
-}
-
-/// The state of reading one clause.
-#[derive(Debug, Default)]
-struct Clause {
-    /// How many words and values were read, without a determiner at the start.
-    tokens: usize,
-    only_determiner: bool,
-    /// Whether it gives a value.
-    counts: bool,
-    /// Its words, each with the one that qualifies it.
-    words: Vec<(String, String)>,
-    /// Whether the statement begins with a determiner: `Our office opens at nine`.
-    is_statement: bool,
-    has_copula: bool,
-    negated: bool,
-    /// Whether the last piece was a value.
-    after_value: bool,
-    named_by_article: bool,
-    /// How many of the next words no longer hold.
-    denying: usize,
-    /// Values before a verb, which may tell the subject from others.
-    pending: BTreeSet<String>,
-    /// Whether a word follows a pending value.
-    is_tail: bool,
-    /// The word before, as typed.
-    previous: String,
-    /// The word before, if it may qualify the next one.
-    before: String,
-    /// The word that the next one qualifies: `dose` in `the dose for children`.
-    relation: Option<String>,
 }
 
 /// Returns the label before a statement and the rest: a few words and a colon, as in `NOTE: text`.
@@ -555,7 +338,7 @@ pub fn label(statement: &str) -> Option<(&str, &str)> {
 pub fn without_emphasis(statement: &str) -> &str {
     let Some((label, body)) = label(statement) else { return statement };
     let words = || body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
-    let says = || words().any(|word| is_listed_word(COPULAS, &word)) || has_demand(body);
+    let says = || words().any(|word| Grammar::of(&word).is(Grammar::COPULA)) || has_demand(body);
     let is_sentence = body.starts_with(|c: char| !c.is_lowercase())
         && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}']);
     let stresses = if label.chars().any(char::is_lowercase) {

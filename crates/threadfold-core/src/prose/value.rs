@@ -51,7 +51,12 @@ const SHORT_FORMS: &str = " dr mr mrs ms prof st no nr sr sra fr hr vs ca approx
 
 /// German articles: a capital after them makes no name.
 const ARTICLES: &str = " der das den dem des ein eine einen einem einer eines unser unsere unserem unseren mein meine \
-    zum zur vom beim im kein keine die ";
+    zum zur vom beim im kein keine die neue neuer neues neuen ";
+
+/// Whether a word names a currency.
+pub(super) fn is_currency(word: &str) -> bool {
+    is_listed_word(CURRENCIES, word)
+}
 
 /// Whether a word is the name of a month in German, with marks around it.
 pub(super) fn is_german_month(word: &str) -> bool {

@@ -46,7 +46,10 @@ fn is_machine(line: &str) -> bool {
         all += 1;
         signs += usize::from(!c.is_alphanumeric() && !c.is_whitespace() && c != '.' && c != ',');
     }
-    ends_code || stamped || level || traced || signs * 4 > all
+    let digits = line.bytes().filter(u8::is_ascii_digit).count();
+    let letters = line.chars().filter(|c| c.is_alphabetic()).count();
+    let row = digits > letters && line.contains([';', '|', '\t', ',']);
+    row || ends_code || stamped || level || traced || signs * 4 > all
 }
 
 /// Whether a word is the type of an exception, as in the last line of a trace.

@@ -13,7 +13,7 @@ use crate::{
     ledger,
     message::{ContentBlock, Message},
     prose::{
-        Subject, TypedItem, asks_in_any_language, has_demand, has_preference, label, one_line,
+        Subject, TypedItem, asks_in_any_language, has_demand, has_wish, label, one_line,
         paragraphs, refers_back, sentences, typed_items, without_emphasis,
     },
 };
@@ -342,19 +342,19 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     let words = text.split_whitespace().count();
     let asks = text.ends_with(['?', '\u{ff1f}']);
     let demands = has_demand(text) || asks_in_any_language(text);
-    let prefers = !asks && has_preference(text);
+    let wishes = !asks && has_wish(text);
     let gives_value = subject.has_value() && !asks && !is_routine;
     let points = [
         (is_rule, 6),
         (!is_rule && !asks && !is_routine && demands, 3),
         (is_labelled, 4),
-        (gives_value || (prefers && !is_rule && !demands), 2),
-        (subject.is_change() && (gives_value || demands || prefers), 1),
+        (gives_value || (wishes && !is_rule && !demands), 2),
+        (subject.is_change() && (gives_value || demands || wishes), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
     let says_little = asks || is_routine || (words < 4 && text.is_ascii());
-    let is_talk = points == 0 && !subject.asserts_of_a_thing();
-    let base = if says_little || is_talk { 1 } else { 3 };
+    let is_talk = points == 0 && subject.is_talk();
+    let base = if says_little { 1 } else { 3 - u64::from(is_talk) };
     base + points
 }
 
@@ -368,19 +368,48 @@ mod tests {
     }
 
     #[test]
-    fn a_short_paragraph_is_one_statement_and_a_long_one_is_its_sentences() {
-        let long = format!("{} Tabs matter.", "This goes on and on. ".repeat(20));
+    fn a_statement_is_a_sentence_with_those_that_make_no_sense_without_it() {
         let found = of(&[
-            "The limit is 40. Do not pass it.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
-            &long,
+            "The limit is 40. Do not pass it. Tabs matter.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
+            "The form is special. It goes out in Welsh. Is that a problem?",
+            "For the rest of this week. Answer in Welsh.",
+            "NOTE: The fee is $30. Ask before you change the fee.",
+            "Mr. Kent pays on 3. Mai in Ulm.",
         ]);
         let expected = [
             "The limit is 40. Do not pass it.",
-            "\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
-            "This goes on and on.",
             "Tabs matter.",
+            "\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
+            "The form is special. It goes out in Welsh.",
+            "Is that a problem?",
+            "For the rest of this week. Answer in Welsh.",
+            "NOTE: The fee is $30. Ask before you change the fee.",
+            "Mr. Kent pays on 3. Mai in Ulm.",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn facts_and_wishes_matter_more_than_talk_and_questions() {
+        let typed = [
+            "Is it worth the trouble?",
+            "I went for a walk and thought about the plan.",
+            "Cite the cases by their numbers.",
+            "The ward has 26 beds.",
+            "Never touch the lexer.",
+        ];
+        let messages: Vec<Message> = typed.iter().map(|text| Message::user(*text)).collect();
+        let ranks: Vec<u64> = Statements::of(&messages).holding().map(|one| one.rank).collect();
+        assert!(ranks.is_sorted_by(|one, two| one < two), "{ranks:?}");
+        let goal = Message::user("Wir wollen bis Freitag fertig sein.");
+        assert!(Statements::of(&[goal]).holding().all(Statement::is_emphasised));
+    }
+
+    #[test]
+    fn traces_and_rows_that_were_pasted_are_no_statements() {
+        let pasted = "It fails.\nTraceback (most recent call last):\n  File \"a.py\", line 3, in main\n    run()\n\
+                      ValueError: bad cell 7\nrow 89;32;19\nrow 70;16;35\nWhat now?";
+        assert_eq!(of(&[pasted]), ["It fails.", "What now?"]);
     }
 
     #[test]
