@@ -93,7 +93,7 @@ pub(super) fn names_rules(head: &str) -> bool {
 }
 
 /// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
-pub(super) fn is_preface(sentence: &str) -> bool {
+pub(crate) fn is_preface(sentence: &str) -> bool {
     const MOST: usize = 3;
     const LONGEST: usize = 120;
     if sentence.len() > LONGEST {

@@ -90,6 +90,7 @@ pub use rule::{Rule, RuleId, RuleSource, RuleStatus};
 pub use rules::Ledger;
 
 pub(crate) use self::{
+    announce::is_preface,
     standing::{is_rule, lacks_subject},
     typed::typed,
 };

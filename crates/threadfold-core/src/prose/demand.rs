@@ -1,6 +1,6 @@
 //! Sentences of the user that demand, forbid or prefer.
 
-use super::{class::FactClass, demand_words::Words, word_kinds::one_line};
+use super::{class::FactClass, demand_words::Words, value::is_german_month, word_kinds::one_line};
 use crate::message::steps;
 
 /// Marks of code and markup. A sentence that contains one is no demand.
@@ -106,7 +106,7 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
             }
             let follows = paragraph.get(at..)?.chars().next();
             let ends = mark.is_ascii() && follows.is_none_or(char::is_whitespace);
-            if wide || (ends && !abbreviates(sentence)) {
+            if wide || (ends && !abbreviates(sentence, after)) {
                 let sentence = paragraph.get(start..at);
                 start = at;
                 return sentence.map(str::trim);
@@ -118,10 +118,17 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text ends with an abbreviation, so that a point after it ends no sentence.
-fn abbreviates(text: &str) -> bool {
+/// Whether a text ends with an abbreviation or the day of a German date, so that a point after it ends
+/// no sentence.
+fn abbreviates(text: &str, after: &str) -> bool {
+    const SHORT: [&str; 16] = [
+        "e.g", "i.e", "vs", "cf", "approx", "no", "dr", "mr", "mrs", "ms", "prof", "nr", "z.b",
+        "ca", "sr", "sra",
+    ];
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
-    ["e.g", "i.e", "vs", "cf", "approx", "no"].iter().any(|word| word.eq_ignore_ascii_case(last))
+    let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
+    let month = || after.split_whitespace().next().is_some_and(is_german_month);
+    SHORT.iter().any(|word| word.eq_ignore_ascii_case(last)) || (is_number && month())
 }
 
 /// Whether a sentence can demand something: it begins with a word, is no question, introduces no
