@@ -193,8 +193,8 @@ impl<'a> Teller<'a> {
             Event::MessageAppended(message) => self.said(message),
             Event::Compacted(record) => self.compacted(logged.at, record),
             Event::CompactionFailed(failure) => self.failed(logged.at, failure),
-            Event::CompactionUndone(undone) => self.undone(undone.id),
-            Event::Truncated(_) => self.rewritten(),
+            Event::CompactionUndone { id } => self.undone(*id),
+            Event::Truncated { .. } => self.rewritten(),
             _ => {}
         }
     }

@@ -105,8 +105,7 @@ pub use base::LogBase;
 pub use budget::{BudgetStatus, Recommendations, TokenBudget};
 pub use error::{LogError, Skipped};
 pub use event::{
-    CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
-    LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
+    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange, RungReport,
 };
 pub use event_log::EventLog;
 pub(crate) use lines::write_named_header;

@@ -362,10 +362,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{
-        log::{Event, LocalNotice},
-        message::Timestamp,
-    };
+    use crate::{log::Event, message::Timestamp};
 
     /// Renaming the folder of an open file makes the last step of a first append fail: the sync of
     /// the folder.
@@ -381,7 +378,7 @@ mod tests {
         let mut prefix = file.prefix(None).unwrap();
         fs::rename(&folder, &moved).unwrap();
 
-        let event = Event::LocalNotice(LocalNotice { text: "hi".into() });
+        let event = Event::LocalNotice { text: "hi".into() };
         let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
         let error = file.append(&mut prefix, None, &events, true).unwrap_err();
         assert!(matches!(error, StoreError::Medium { .. }), "{error:?}");

@@ -7,7 +7,7 @@ use threadfold::{
     Message, Plan, Role, Thread,
     compact::{CompactOptions, Edit, Position, Strip},
     legality,
-    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source, Truncated},
+    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
     testing::generate::{junk_thread, legal_thread},
 };
@@ -77,7 +77,7 @@ impl Session {
                 let from = self.thread.messages().len();
                 let len = at.index(from + 1);
                 self.thread.truncate(len);
-                self.append(Event::Truncated(Truncated { from, len }));
+                self.append(Event::Truncated { from, len });
                 if let Some(top) = self.standing.last_mut() {
                     top.reached |= len < top.after;
                 }
@@ -239,7 +239,7 @@ proptest! {
         works.into_iter().for_each(|work| session.carry_out(work));
         let (before, found) = (session.log.clone(), session.thread.messages().len());
         let (from, log) = (found + wrong, &mut session.log);
-        let refused = log.append(Timestamp(0), Event::Truncated(Truncated { from, len: 0 }));
+        let refused = log.append(Timestamp(0), Event::Truncated { from, len: 0 });
         prop_assert_eq!(refused, Err(LogError::Truncated { from, len: 0, found }));
         let (id, plan) = (log.next_compaction(), Plan::from_splices(from, Vec::new()));
         let record = CompactionRecord::new(id, CompactionReason::default(), "s", plan);

@@ -4,9 +4,8 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,
     compact::{CompactReport, Insert, Size, Splice},
     log::{
-        CompactionFailure, CompactionRecord, CompactionUndone, Event, EventLog, HostEvent,
-        LocalNotice, LogError, LogRead, LogReadOptions, LoggedEvent, PromptAuthor, RungReport,
-        SystemPrompt, Truncated,
+        CompactionFailure, CompactionRecord, Event, EventLog, LogError, LogRead, LogReadOptions,
+        LoggedEvent, PromptAuthor, RungReport,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
 };
@@ -28,9 +27,9 @@ fn every_kind() -> EventLog {
     let blocks = vec![ToolResult::text("t1", "done").into(), ContentBlock::checkpoint(id)];
     append(&mut log, Event::MessageAppended(Message::new(Role::User, blocks)));
     for by in [PromptAuthor::Host, PromptAuthor::User] {
-        append(&mut log, Event::SystemPromptSet(SystemPrompt { text: "be brief".into(), by }));
+        append(&mut log, Event::SystemPromptSet { text: "be brief".into(), by });
     }
-    append(&mut log, Event::LocalNotice(LocalNotice { text: "compacting".into() }));
+    append(&mut log, Event::LocalNotice { text: "compacting".into() });
     let failed = failure(&log);
     append(&mut log, Event::CompactionFailed(Box::new(failed)));
     let part = Splice { at: 3..4, insert: vec![Insert::Part { message: 3, blocks: vec![0] }] };
@@ -38,10 +37,10 @@ fn every_kind() -> EventLog {
         unreachable!()
     };
     append(&mut log, Event::Compacted(Box::new(told(*record))));
-    append(&mut log, Event::Truncated(Truncated { from: 3, len: 3 }));
-    append(&mut log, Event::CompactionUndone(CompactionUndone { id: CompactionId(1) }));
+    append(&mut log, Event::Truncated { from: 3, len: 3 });
+    append(&mut log, Event::CompactionUndone { id: CompactionId(1) });
     let data = Json::parse(r#"{"z":1.0,"a":[]}"#).unwrap();
-    append(&mut log, Event::Host(HostEvent { kind: "tool_approval".into(), data }));
+    append(&mut log, Event::Host { kind: "tool_approval".into(), data });
     log
 }
 
@@ -94,7 +93,7 @@ fn every_kind_of_event_comes_back_with_its_time() {
 #[test]
 fn the_stored_form_is_this() {
     let mut log = log_of(&["a"]);
-    append(&mut log, Event::Truncated(Truncated { from: 1, len: 1 }));
+    append(&mut log, Event::Truncated { from: 1, len: 1 });
     compact(&mut log, vec![splice(0..1, &[])]);
     let expected = [
         HEADER.trim_end(),
@@ -226,7 +225,7 @@ fn a_message_that_cannot_be_read_is_an_error_and_nothing_follows_it() {
         refused.to_string(),
         "the message of event 0 cannot be read, so the thread is not known"
     );
-    append(&mut log, Event::LocalNotice(LocalNotice { text: "help".into() }));
+    append(&mut log, Event::LocalNotice { text: "help".into() });
     assert_eq!(String::from_utf8(bytes(&log)).unwrap().lines().nth(1), Some(lines));
 }
 
@@ -278,7 +277,7 @@ fn odd_json_in_any_place_is_stored_and_comes_back() {
             result.into(),
         ];
         append(&mut log, Event::MessageAppended(Message::new(Role::Assistant, blocks)));
-        append(&mut log, Event::Host(HostEvent { kind: text.into(), data: json() }));
+        append(&mut log, Event::Host { kind: text.into(), data: json() });
         let message = log.replay().unwrap().remove(0);
         let splices = vec![Splice { at: 0..1, insert: vec![Insert::Message { message }] }];
         compact(&mut log, splices);
