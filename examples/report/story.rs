@@ -233,7 +233,7 @@ impl<'a> Teller<'a> {
                     report: &record.report,
                     before,
                     after: Mix::of(&self.messages),
-                    gone: removed.messages,
+                    gone: removed,
                     summaries: summaries(record),
                     retention: told.or_else(|| self.worked_out()),
                     worked_out,

@@ -109,14 +109,13 @@ pub use event::{
 };
 pub use event_log::EventLog;
 pub(crate) use lines::write_named_header;
-pub use lines::{LogRead, LogReadOptions, TornTail, write_event, write_header};
+pub use lines::{LogRead, write_event, write_header};
 pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
 pub use projection::{Projection, Source};
-pub(crate) use rewrite::Next;
-pub use rewrite::Rewrite;
+pub(crate) use rewrite::{Next, Rewrite};
 pub use taken::Taken;
 pub use thread::{Thread, stamp};
 pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};

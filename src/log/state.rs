@@ -427,9 +427,9 @@ pub(super) fn weight(event: &Event) -> u64 {
         Event::ResultCut(result) => {
             OVERHEAD + result.content.iter().map(ContentBlock::text_bytes).sum::<u64>()
         }
-        Event::Host { data, .. }
-        | Event::Unknown { data, .. }
-        | Event::Malformed { data, .. } => OVERHEAD + data.as_str().len() as u64,
+        Event::Host { data, .. } | Event::Unknown { data, .. } | Event::Malformed { data, .. } => {
+            OVERHEAD + data.as_str().len() as u64
+        }
         Event::SystemPromptSet { .. }
         | Event::LocalNotice { .. }
         | Event::Truncated { .. }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     ContextWindow, EventLog, Message, Plan, Replacement, Role, Thread, Usage,
-    compact::{CompactOptions, Edit, Insert, Position, Removed, Splice},
+    compact::{CompactOptions, Edit, Insert, Position, Splice},
     log::{
         self, CompactionFailure, CompactionRecord,
         ContextCount::{self, Estimated, Reported, Unknown},
@@ -21,7 +21,7 @@ struct Life {
     thread: Thread,
     events: Vec<LoggedEvent>,
     /// What can be undone: the compaction, what it put where, and what went.
-    standing: Vec<(CompactionId, Plan, Removed)>,
+    standing: Vec<(CompactionId, Plan, Vec<Message>)>,
 }
 
 impl Life {
@@ -64,7 +64,7 @@ impl Life {
 
     fn undo(&mut self) {
         let Some((id, plan, removed)) = self.standing.pop() else { return };
-        let mut removed = removed.messages.into_iter();
+        let mut removed = removed.into_iter();
         let (mut came, mut went) = (0, 0);
         let mut splices = Vec::new();
         for splice in plan.splices() {

@@ -4,8 +4,8 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,
     compact::{CompactReport, Insert, Size, Splice},
     log::{
-        CompactionFailure, CompactionRecord, Event, EventLog, LogError, LogRead, LogReadOptions,
-        LoggedEvent, PromptAuthor, RungReport,
+        CompactionFailure, CompactionRecord, Event, EventLog, LogError, LogRead, LoggedEvent,
+        PromptAuthor, RungReport,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
 };
@@ -122,8 +122,7 @@ fn a_log_cut_anywhere_is_a_readable_prefix() {
         let read = EventLog::read(part).unwrap();
         let end = part.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
         assert_eq!(read.end, end as u64);
-        let torn = read.torn.map(|torn| (torn.offset, torn.bytes));
-        assert_eq!(torn, (end < cut).then_some((end as u64, (cut - end) as u64)));
+        assert_eq!(read.torn, (end < cut).then_some((cut - end) as u64));
         assert_eq!(read.log.events(), &log.events()[..read.log.len() as usize]);
         assert_eq!(bytes(&read.log), whole[..end], "cut off there, the store is whole again");
     }
@@ -136,7 +135,7 @@ fn a_last_line_of_garbage_is_torn_and_one_in_the_middle_an_error() {
     for garbage in garbage {
         let torn = read(&format!("{HEADER}{event}\n{garbage}\n")).unwrap();
         assert_eq!(torn.log.len(), 1);
-        assert_eq!(torn.torn.unwrap().bytes, garbage.len() as u64 + 1);
+        assert_eq!(torn.torn.unwrap(), garbage.len() as u64 + 1);
         let broken = read(&format!("{HEADER}{garbage}\n{event}\n")).unwrap_err();
         assert!(matches!(broken, LogError::Broken { line: 2, .. }), "{broken}");
         let next = event.replace(":0", ":1");
@@ -199,15 +198,13 @@ fn another_version_and_other_files_are_refused() {
 fn a_line_has_a_most() {
     let text = format!("{HEADER}{{\"seq\":0,\"at\":5,\"event\":\"{}\"}}\n", "x".repeat(100));
     let line = (text.len() - HEADER.len()) as u64;
-    let with =
-        |max_line_bytes| EventLog::read_with(text.as_bytes(), &LogReadOptions { max_line_bytes });
+    let with = |max_line_bytes| EventLog::read_within(text.as_bytes(), max_line_bytes);
     assert_eq!(with(line).unwrap().log.len(), 1);
     let error = with(line - 1).unwrap_err();
     assert_eq!(error.to_string(), format!("line 2 of the log has more than {} bytes", line - 1));
     // An endless line is not read to its end.
     let endless = std::io::BufReader::new(std::io::repeat(b'{'));
-    let options = LogReadOptions { max_line_bytes: 1 << 16 };
-    let error = EventLog::read_with(endless, &options).unwrap_err();
+    let error = EventLog::read_within(endless, 1 << 16).unwrap_err();
     assert!(matches!(error, LogError::LineTooLong { line: 1, limit: 65_536 }));
 }
 
