@@ -377,7 +377,7 @@ mod tests {
         let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
         drop(rewrite(&mut adapter, &plan).unwrap());
         assert_eq!((adapter.messages().len(), adapter.rewritten), (2, 0));
-        assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().messages.len(), 1);
+        assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().len(), 1);
         assert_eq!((adapter.messages().len(), adapter.rewritten), (1, 1));
         let nothing = Plan::from_splices(1, Vec::new());
         let _ = rewrite(&mut adapter, &nothing).unwrap().apply();

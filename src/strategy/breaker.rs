@@ -108,7 +108,7 @@ mod tests {
             } else {
                 breaker.succeeded();
             }
-            let open = breaker.check(Timestamp(now)).err().map(|open| open.until.0);
+            let open = breaker.paused_until(Timestamp(now)).map(|until| until.0);
             assert_eq!(open, until, "row {number}");
             if let Some(until) = until {
                 assert!(!breaker.allows(Timestamp(until - 1)), "row {number}");
