@@ -83,8 +83,7 @@ impl CompactionRun {
         options: RunOptions,
     ) -> Result<Self, RunError> {
         let rendered = render(messages, &options.render);
-        let chunks: Vec<_> =
-            chunk_ranges(&rendered, options.chunks).into_iter().map(|chunk| chunk.bytes).collect();
+        let chunks = chunk_ranges(&rendered, options.chunks);
         let (found, limit) = (chunks.len(), options.max_chunks);
         if found == 0 {
             return Err(RunError::NothingToSummarise);
