@@ -100,7 +100,7 @@ fn has_half_a_character(data: &str) -> bool {
 
 /// Reads the data of an event. Names of the dialect's own events begin so; servers in between send
 /// events of their own, whose data may be anything.
-pub(super) fn read(
+pub(super) fn read_event(
     event: StreamEvent<'_>,
     names: &[&str],
     take: impl FnOnce(Fields<'_>, &str) -> Result<Vec<Delta>, ModelError>,

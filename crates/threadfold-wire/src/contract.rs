@@ -76,7 +76,7 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
 
 /// Makes a type the codec of the dialect in whose module this stands, under this name.
 macro_rules! codec {
-    ($codec:ident, $name:expr $(, $compacts:ident)?) => {
+    ($codec:ident, $name:expr $(, $native:expr)?) => {
         impl $crate::WireFormat for $codec {
             fn name(&self) -> &'static str {
                 $name
@@ -87,7 +87,7 @@ macro_rules! codec {
                 body: &[u8],
                 options: &$crate::DecodeOptions,
             ) -> Result<threadfold_core::message::Request, $crate::WireError> {
-                decode::request(body, options)
+                read::request(body, options)
             }
 
             fn encode(
@@ -95,12 +95,12 @@ macro_rules! codec {
                 request: &threadfold_core::message::Request,
                 options: &$crate::EncodeOptions,
             ) -> $crate::Encoded {
-                encode::request(request, options)
+                write::request(request, options)
             }
 
             $(
-                fn native_compaction(&self) -> Option<&dyn $crate::$compacts> {
-                    Some(self)
+                fn native_compaction(&self) -> Option<&dyn $crate::NativeCompaction> {
+                    Some(&$native)
                 }
             )?
 
@@ -108,12 +108,12 @@ macro_rules! codec {
                 &self,
                 body: &[u8],
             ) -> Result<threadfold_core::message::Turn, $crate::WireError> {
-                response::turn(body)
+                read::turn(body)
             }
 
             fn turn_builder(&self) -> Box<dyn $crate::TurnBuilder> {
                 let response = stream::Response::default();
-                Box::new($crate::assembly::Builder::new(response, response::turn))
+                Box::new($crate::assembly::Builder::new(response, read::turn))
             }
         }
     };

@@ -19,7 +19,7 @@ use super::{
 use threadfold_core::message::{ContentBlock, Message, Request, Text, ToolChoice, ToolSpec};
 
 /// The rules of one kind of name.
-pub(super) struct Rules {
+pub(super) struct NameRules {
     /// How many bytes a name may have.
     pub(super) most: usize,
     pub(super) is_legal: fn(char) -> bool,
@@ -32,7 +32,7 @@ pub(super) struct Rules {
 }
 
 /// The names of tools in most dialects.
-pub(super) const TOOLS: Rules = Rules {
+pub(super) const TOOLS: NameRules = NameRules {
     most: 64,
     is_legal: is_word,
     nameless: "tool",
@@ -49,7 +49,7 @@ fn begins(char: char) -> bool {
     char.is_ascii_alphabetic() || char == '_'
 }
 
-impl Rules {
+impl NameRules {
     pub(super) fn accept(&self, name: &str) -> bool {
         (1..=self.most).contains(&name.len())
             && name.chars().all(self.is_legal)
@@ -95,7 +95,7 @@ impl Renamed {
     /// everywhere, and no new one is another's. Each comes with the message that it stands in.
     pub(super) fn new<'m>(
         names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
-        rules: &Rules,
+        rules: &NameRules,
         notes: &mut Notes,
         note: fn(Text, Text) -> Change,
     ) -> Self {
@@ -142,7 +142,7 @@ impl Renamed {
 pub(super) fn legal<'r>(
     request: &'r Request,
     messages: &mut [(usize, Message)],
-    (rules, of_servers): (&Rules, bool),
+    (rules, of_servers): (&NameRules, bool),
     notes: &mut Notes,
 ) -> Cow<'r, Request> {
     // One that only a provider has is kept whole, with its name.
@@ -200,7 +200,7 @@ impl Renamed {
 
 /// Rewrites the ids of calls that these rules refuse. The same id in a later turn gets the same new
 /// one, and no new one is the id of another call.
-pub(super) fn rewrite_ids(thread: &mut Thread, rules: &Rules, notes: &mut Notes) {
+pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
     let blocks = thread
         .iter()
         .flat_map(|(at, message)| message.content.iter().filter_map(move |it| call(*at, it)));
@@ -212,7 +212,7 @@ pub(super) fn rewrite_ids(thread: &mut Thread, rules: &Rules, notes: &mut Notes)
 }
 
 /// Whether a written field is a name that these rules accept.
-pub(super) fn is_legal(field: Option<&Tree>, rules: &Rules) -> bool {
+pub(super) fn is_legal(field: Option<&Tree>, rules: &NameRules) -> bool {
     field.and_then(Tree::text).is_some_and(|name| rules.accept(&name))
 }
 
@@ -419,7 +419,7 @@ mod tests {
     fn a_new_id_is_nobody_elses() {
         let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
         let calls = |ids: [&str; 4]| Message::new(Role::Assistant, ids.map(call).into());
-        let rules = Rules { nameless: "call", ..TOOLS };
+        let rules = NameRules { nameless: "call", ..TOOLS };
         let (mut thread, mut notes) = notes::prepare(&[calls(["a.b", "a_b", "a:b", ""])], "c");
         rewrite_ids(&mut thread, &rules, &mut notes);
         assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call"]));

@@ -5,27 +5,20 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
-//! | response to turn | `response` |
+//! | body to request, response to turn: outline and blocks | `read` |
+//! | pictures and documents; parameters; the provider's own compaction, both ways | `media`, `params`, `compaction` |
 //! | events of a stream to response | `stream` |
 //! | the forms in which something came | `forms` |
-//! | request to body, in order | `encode` |
-//! | what is legal: what depends on the model | `target` |
-//! | the provider's own compaction | `compaction` |
-//! | writing what is legal | `write` |
+//! | request to body, in order, and what of it depends on the model | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
-mod blocks;
 mod compaction;
-mod decode;
-mod encode;
 mod forms;
 mod media;
 mod params;
-mod response;
+mod read;
 mod stream;
-mod target;
 mod write;
 
 #[cfg(doc)]
@@ -155,6 +148,4 @@ use threadfold_core::message::Request;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnthropicMessages;
 
-crate::contract::codec!(AnthropicMessages, forms::NAME, NativeCompaction);
-
-crate::compaction::native_compaction!(AnthropicMessages);
+crate::contract::codec!(AnthropicMessages, forms::NAME, compaction::Native);

@@ -14,14 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use super::response;
-use crate::{
-    assembly::{Assembly, provider_error, read, unreadable},
-    growing::Merged,
-    json::{Fields, Raw, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
+use super::read;
+use crate::kit::*;
 
 /// A response in the making.
 #[derive(Debug, Default)]
@@ -35,7 +29,7 @@ pub(super) struct Response {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &["message_", "content_block"], |fields, data| {
+        read_event(event, &["message_", "content_block"], |fields, data| {
             self.read(event.name, fields, data)
         })
     }
@@ -54,7 +48,7 @@ impl Assembly for Response {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.usage.usage(&response::USAGE)
+        self.usage.usage(&read::USAGE)
     }
 }
 

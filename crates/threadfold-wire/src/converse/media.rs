@@ -1,11 +1,7 @@
 //! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
 
 use super::forms::{self, NAME};
-use crate::{
-    json::{Fields, Object, Raw, Tree},
-    rules::{FittedSource, Medium, data_uri},
-};
-use threadfold_core::message::{Extra, Json, MediaSource, Text};
+use crate::kit::*;
 
 /// The provider's names of formats, with the media types that they stand for.
 const IMAGES: [(&str, &str); 4] =
@@ -114,7 +110,7 @@ pub(super) fn fit(source: &MediaSource, medium: Medium) -> FittedSource {
             true => Ok(None),
             false => base64(media_type, data.clone()),
         },
-        MediaSource::Url { url } => match data_uri(url) {
+        MediaSource::Url { url } => match rules::data_uri(url) {
             Some((media_type, data)) => base64(media_type, data.into()),
             None => medium.stored_format(url).map(|_| None).ok_or(UNFETCHED),
         },
@@ -203,7 +199,7 @@ mod tests {
                 let extra = fields.keep(NAME);
                 assert_eq!(fit(&source, medium), Ok(None));
                 let mut written = write(&source, &extra);
-                forms::add_rest(&mut written, extra.of(NAME));
+                add_rest(&mut written, extra.of(NAME));
                 let written = Tree::from(written).into_json().to_value().unwrap();
                 let expected: serde_json::Value = serde_json::from_str(text).unwrap();
                 assert_eq!(written, expected, "{medium:?}");

@@ -6,26 +6,20 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
-//! | response to turn; the events of one to the response | `response`, `stream`, `parts`, `blobs` |
+//! | body to request, response to turn: outline and blocks | `read` |
+//! | pictures and documents; parameters, both ways | `media`, `params` |
+//! | the events of a response to that response | `stream` |
 //! | the forms in which something came | `forms` |
-//! | request to body, in order | `encode` |
-//! | what is legal: ids and names; blocks and messages; cache points; what depends on the model | `names`, `normal`, `target` |
-//! | writing what is legal | `write` |
+//! | what is legal: ids and names, blocks and messages, cache points; what depends on the model | `normal`, `target` |
+//! | request to body, in order | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
-mod blobs;
-mod blocks;
-mod decode;
-mod encode;
 mod forms;
 mod media;
-mod names;
 mod normal;
 mod params;
-mod parts;
-mod response;
+mod read;
 mod stream;
 mod target;
 mod write;

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use super::forms::NAME;
-use crate::contract::{EncodeOptions, ModelTraits};
-use threadfold_core::message::{Request, Text};
+use crate::kit::*;
 
 /// The model that a body goes to.
 #[derive(Debug)]

@@ -25,13 +25,8 @@
 //! | `~generationConfig`, `~toolConfig` | request | the whole of it, where the fields of the request say all of it |
 //! | `~response` | answer | what the response body says beside the answer |
 
-pub(super) use crate::extras::{reopen, wire_fields};
-use crate::{
-    extras,
-    json::{Fields, Object, Raw, Tree},
-};
+use crate::kit::*;
 use serde_json::Value;
-use threadfold_core::message::{Extra, Json, Text};
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "gemini";

@@ -3,12 +3,11 @@
 use super::{
     marks::{
         DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag, marked,
-        reopen, take_inner,
+        take_inner,
     },
     part::Part,
 };
-use crate::json::Object;
-use threadfold_core::message::{ContentBlock, Document, Extra, Image, MediaSource, Text};
+use crate::kit::*;
 
 impl Part<'_> {
     /// Reads a picture or a document; `None` for sound, films and what is no medium.

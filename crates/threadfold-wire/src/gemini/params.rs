@@ -6,16 +6,10 @@
 
 use super::marks::{
     ALLOWED_NAMES, CODEC, FUNCTION_CALLING, GENERATION_CONFIG, MAX_OUTPUT, Name, Spelling,
-    TEMPERATURE, TOOL_CONFIG, reopen, wire_fields,
+    TEMPERATURE, TOOL_CONFIG,
 };
-use crate::{
-    contract::{Change, EncodeOptions},
-    json::{Fields, Object, Raw, Tree},
-    notes::Notes,
-    params::number,
-};
+use crate::kit::*;
 use serde_json::Number;
-use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
 
 /// Returns the request with the parameters of the body.
 pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {

@@ -8,15 +8,9 @@ use super::{
     marks::{FUNCTION_CALL, TEXT},
     part::Part,
     partial::{Partial, is_named, is_partial},
-    response,
+    read,
 };
-use crate::{
-    assembly::{Assembly, provider_error, read, unreadable},
-    growing::Merged,
-    json::{Fields, Object, Raw, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
+use crate::kit::*;
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -47,7 +41,7 @@ enum Piece {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &[], |fields, data| self.read(fields, data))
+        read_event(event, &[], |fields, data| self.read(fields, data))
     }
 
     fn is_complete(&self) -> bool {
@@ -88,11 +82,9 @@ impl Response {
 
     fn response(&mut self, mut fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
-        self.usage = fields
-            .get("usageMetadata")
-            .and_then(|raw| response::USAGE.read(raw))
-            .unwrap_or(self.usage);
-        self.is_complete |= response::is_blocked(&fields);
+        self.usage =
+            fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw)).unwrap_or(self.usage);
+        self.is_complete |= read::is_blocked(&fields);
         // The ids of calls are made of it, so it stays as it was when the first call began.
         let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
@@ -103,7 +95,7 @@ impl Response {
         self.body.merge(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };
         let all = raw.items().ok_or_else(|| unreadable("the candidates are no list"))?;
-        let first = all.into_iter().find(|candidate| response::is_first(*candidate));
+        let first = all.into_iter().find(|candidate| read::is_first(*candidate));
         first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
     }
 
@@ -157,7 +149,7 @@ impl Response {
     /// Takes the first piece of a call.
     fn begin(&mut self, raw: Raw<'_>, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
         let id = self.id.clone().unwrap_or_default();
-        let made_up = || response::made_up_id(&id, self.calls);
+        let made_up = || read::made_up_id(&id, self.calls);
         let Some(call) = Part::read(raw).and_then(|part| part.call(made_up)) else {
             self.parts.push(Piece::Whole(raw.json()));
             return Ok(Vec::new());
@@ -210,7 +202,7 @@ impl Response {
     fn call(&mut self, raw: Raw<'_>, part: Part<'_>) -> Vec<Delta> {
         self.parts.push(Piece::Whole(raw.json()));
         let id = self.id.clone().unwrap_or_default();
-        let Some(call) = part.call(|| response::made_up_id(&id, self.calls)) else {
+        let Some(call) = part.call(|| read::made_up_id(&id, self.calls)) else {
             return Vec::new();
         };
         self.calls += 1;

@@ -6,20 +6,8 @@ use super::{
     calls,
     marks::{CODEC, REASONING, marked, message_field, refusal_form},
 };
-use crate::{
-    contract::Change,
-    extras::without,
-    json::Raw,
-    names,
-    normal::{self, Thread, fit_blocks, note_lost_fields, take_media},
-    notes::Notes,
-    openai::{fit_call, write_failure},
-    rules::{FittedSource, Medium, Rules},
-};
-use threadfold_core::{
-    legality::{NO_RESULT, Repair},
-    message::{ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse},
-};
+use crate::kit::*;
+use threadfold_core::legality::{NO_RESULT, Repair};
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
@@ -58,7 +46,7 @@ impl Rules for Chat {
     }
 
     fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        if calls::kept_whole(call).is_some() { None } else { fit_call(call, notes) }
+        if calls::kept_whole(call).is_some() { None } else { openai::fit_call(call, notes) }
     }
 
     fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
@@ -197,7 +185,7 @@ fn arrange_answers(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut 
     }
     let calling = run.iter().position(|(_, it)| it.tool_uses().next().is_some());
     let (apart, merged) = run.split_at(calling.unwrap_or(run.len()));
-    let merged = normal::merge(merged, notes);
+    let merged = merge(merged, notes);
     let all = apart.iter().cloned().chain(merged);
     arranged.extend(all.map(|(at, it)| (at, lone_fields(at, it, notes))));
 }

@@ -5,11 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::{
-    growing::Merged,
-    json::{Fields, Object, Raw, Tree},
-};
-use threadfold_core::message::{Delta, Text};
+use crate::kit::*;
 
 /// The calls so far, in the order in which they began.
 #[derive(Debug, Default)]

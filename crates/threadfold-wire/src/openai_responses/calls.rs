@@ -4,14 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{kinds, marks::marked};
-use crate::{
-    contract::Change,
-    json::Fields,
-    names::{Ids, short},
-    normal::{Thread, fit_blocks},
-    notes::Notes,
-};
-use threadfold_core::message::{ContentBlock, Message, Text, ToolInput, ToolResult, ToolUse};
+use crate::kit::*;
 
 /// The most characters that the API takes in the id of a call.
 const MAX_ID: usize = 64;

@@ -6,16 +6,7 @@ use super::{
     marks::{CODEC, Kept, kept, marked},
     read_content::thought,
 };
-use crate::{
-    json::Raw,
-    normal::{self, Thread, note_lost_fields},
-    notes::Notes,
-    openai::{fit_call, write_failure},
-    rules::{FittedSource, Medium, Rules, foreign_server_calls},
-};
-use threadfold_core::message::{
-    ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
-};
+use crate::kit::*;
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
@@ -27,9 +18,8 @@ pub(super) struct Responses {
 
 impl Responses {
     pub(super) fn new(thread: &Thread, binds_reasoning: bool) -> Self {
-        let is_own = |block: &ContentBlock| {
-            normal::extra(block).is_some_and(|extra| extra.codec() == Some(CODEC))
-        };
+        let is_own =
+            |block: &ContentBlock| extra(block).is_some_and(|extra| extra.codec() == Some(CODEC));
         Self { binds_reasoning, foreign_calls: foreign_server_calls(CODEC, thread, is_own) }
     }
 }
@@ -86,7 +76,7 @@ impl Rules for Responses {
     }
 
     fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        fit_call(call, notes)
+        openai::fit_call(call, notes)
     }
 
     fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {

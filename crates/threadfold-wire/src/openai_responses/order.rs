@@ -8,12 +8,7 @@ use super::{
     marks::CODEC,
     read_items::ProviderCalls,
 };
-use crate::{
-    contract::Change,
-    json::{Object, Raw, Tree},
-    notes::Notes,
-};
-use threadfold_core::message::{Json, Text};
+use crate::kit::*;
 
 /// One item in the making.
 #[derive(Debug)]
@@ -72,7 +67,7 @@ impl Item {
     }
 
     /// Takes the provider's id of it away.
-    pub(super) fn forget_id(&mut self) {
+    fn forget_id(&mut self) {
         self.id = None;
         if let Tree::Object(object) = &mut self.body {
             object.remove("id");

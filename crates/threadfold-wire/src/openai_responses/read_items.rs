@@ -8,11 +8,7 @@ use super::{
     marks::{CODEC, note_identity, opaque_item, whole_item},
     read_content::{answer, output, reasoning, said},
 };
-use crate::json::{Fields, Raw};
-use threadfold_core::message::{
-    ContentBlock, MessageParts, Role, ServerToolResult, ServerToolUse, Text, ToolInput, ToolResult,
-    ToolUse,
-};
+use crate::kit::*;
 
 /// What an item is.
 #[derive(Debug)]

@@ -9,15 +9,9 @@ use std::collections::BTreeMap;
 
 use super::{
     kinds::{self, Label},
-    marks::reopen,
-    response,
+    read,
 };
-use crate::{
-    assembly::{Assembly, provider_error, read},
-    json::{Fields, Object, Raw, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
+use crate::kit::*;
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -41,7 +35,7 @@ struct Shown {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &["response."], |fields, data| {
+        read_event(event, &["response."], |fields, data| {
             let kind = fields.text("type").unwrap_or_else(|| event.name.into());
             self.known(&kind, &fields, data)
         })
@@ -187,7 +181,7 @@ impl Response {
 
     fn note_usage(&mut self, response: &Object) {
         if let Some(Tree::Raw(json)) = response.get("usage") {
-            self.usage = response::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
+            self.usage = read::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
         }
     }
 }
