@@ -18,7 +18,6 @@
 pub(crate) use crate::{
     assembly::{Assembly, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
-    classify::classify_error,
     compaction::{BY_GATEWAY, CompactionAsked, NativeCompaction, counts, edit},
     contract::{Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError},
     extras::{self, add_rest, own_object, read_item, reopen, wire_fields, without},
@@ -40,7 +39,7 @@ pub(crate) use crate::{
     },
     schemas::{is_typed, no_parameters, typed_schema},
     stream::StreamEvent,
-    texts::{Speaker, kept_form, recognise, wire_text},
+    texts::{Speaker, kept_form, recognise, texts, wire_text},
     usage::Counts,
 };
 pub(crate) use threadfold_core::message::*;

@@ -10,6 +10,19 @@ use threadfold_core::message::{
 /// The mark of a text that reads as another kind and came so in a body. It is written unchanged.
 const CAME_SO: &str = "~form";
 
+/// The pattern of the blocks that are written as text: those for which [`wire_text`] has one.
+macro_rules! texts {
+    () => {
+        ContentBlock::Text(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+    };
+}
+
+pub(super) use texts;
+
 /// The text that a block is written as, if it is written as text, and its extra fields.
 pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
     match block {

@@ -1,7 +1,5 @@
 //! Writing request bodies: the thread is made legal first, and written then.
 
-use std::collections::HashSet;
-
 use super::{
     compaction,
     forms::{self, NAME},
@@ -17,7 +15,7 @@ const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::
 
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let mut target = Target::new(request, options);
+    let target = Target::new(request, options);
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
     let prefill = target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
     if !(prefill && target.model.is_none()) {
@@ -25,7 +23,6 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     }
     let request = &*names::legal(request, &mut messages, (&TOOLS, false), &mut notes);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
-    target.foreign_calls = foreign_server_calls(NAME, &messages, is_known_result);
     let ending = Ending {
         at: request.messages.len(),
         stays: !notes::open_calls(&messages).is_empty()
@@ -51,12 +48,6 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
-/// Whether a block is no result of a server tool, or one of a type that this provider knows.
-fn is_known_result(block: &ContentBlock) -> bool {
-    let ContentBlock::ServerToolResult(result) = block else { return true };
-    forms::is_server_result(&result.kind)
-}
-
 /// Whether the provider paused the answer: its stop reason says so, or it ends with the provider's
 /// own tool.
 fn is_paused(messages: &Thread, target: &Target) -> bool {
@@ -66,7 +57,8 @@ fn is_paused(messages: &Thread, target: &Target) -> bool {
         Some(ContentBlock::ServerToolResult(result)) => Some(&result.tool_use_id),
         Some(_) | None => None,
     };
-    let own_tool = call.is_some_and(|id| target.takes_server_call(id));
+    let foreign = call.map(|_| foreign_server_calls(target, messages, NAME));
+    let own_tool = call.zip(foreign).is_some_and(|(id, foreign)| !foreign.contains(id));
     last.stop_reason == Some(StopReason::PauseTurn) || own_tool
 }
 
@@ -114,8 +106,6 @@ struct Target {
     /// Whether it is the one that the request was written for.
     pub(super) is_same: bool,
     pub(super) traits: ModelTraits,
-    /// The server calls that another provider made or answered.
-    pub(super) foreign_calls: HashSet<Text>,
 }
 
 impl Target {
@@ -131,7 +121,6 @@ impl Target {
             },
             is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
             traits: options.traits,
-            foreign_calls: HashSet::new(),
         }
     }
 }
@@ -174,8 +163,10 @@ impl Rules for Target {
         came_so || accepts_system_after(before, self.traits)
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    /// Every call, and the results of a type that this provider knows.
+    fn knows_server_call(&self, block: &ContentBlock) -> bool {
+        let ContentBlock::ServerToolResult(result) = block else { return true };
+        forms::is_server_result(&result.kind)
     }
 
     fn is_flattened(&self, source: &MediaSource) -> bool {
@@ -272,11 +263,7 @@ fn blocks(role: Role, blocks: &[ContentBlock]) -> Vec<Tree> {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     let (object, extra) = match block {
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => {
+        texts!() => {
             let Some((text, extra)) = wire_text(role, block) else { return Tree::Null };
             (Object::typed("text").with("text", text), extra)
         }

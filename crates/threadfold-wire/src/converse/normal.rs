@@ -137,8 +137,8 @@ impl Rules for Target {
         role == Role::User || (role == Role::Assistant && is_own)
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    fn knows_server_call(&self, _: &ContentBlock) -> bool {
+        true
     }
 
     fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {

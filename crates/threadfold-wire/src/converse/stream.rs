@@ -35,7 +35,6 @@ impl Assembly for Response {
         self.end.is_some() && self.metadata.is_some()
     }
 
-    /// The body that the whole answer would have had.
     fn body(&mut self) -> Option<Json> {
         let end = self.end.clone()?;
         let parts = std::mem::take(&mut self.parts);
@@ -55,54 +54,56 @@ impl Assembly for Response {
 
 impl Response {
     fn named(&mut self, name: &str, data: &str) -> Result<Option<Delta>, ModelError> {
-        let fields = || Fields::parse(data).ok_or(Unreadable("an event that is no object"));
+        if name.ends_with("Exception") {
+            return Err(exception_error(name, data));
+        }
+        // `contentBlockStop` adds nothing: the next block ends this one.
+        const KNOWN: [&str; 5] =
+            ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
+        if !KNOWN.contains(&name) {
+            return Ok(None);
+        }
+        let mut fields = Fields::parse(data).ok_or_else(|| holds("an event that is no object"))?;
         match name {
-            "messageStart" => self.role = fields()?.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&fields()?),
-            "contentBlockDelta" => return self.add(&fields()?),
-            "messageStop" => self.end = Some(beside(fields()?)),
-            "metadata" => {
-                let fields = fields()?;
+            "messageStart" => self.role = fields.take_json("role").or(self.role.take()),
+            "contentBlockStart" => return self.begin(&fields),
+            "contentBlockDelta" => return self.add(&fields),
+            "messageStop" => self.end = Some(beside(fields)),
+            _ => {
                 let usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.usage = usage.unwrap_or(self.usage);
                 self.metadata = Some(beside(fields));
             }
-            exception if exception.ends_with("Exception") => {
-                return Err(exception_error(exception, data));
-            }
-            // `contentBlockStop` adds nothing: the next block ends this one.
-            _ => {}
         }
         Ok(None)
     }
 
     fn begin(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
-        let start = event.get("start").ok_or(Unreadable("a block without its start"))?;
+        let start = event.get("start").ok_or_else(|| holds("a block without its start"))?;
         let (part, begins) = Part::begin(start)?;
         match self.parts.insert(index(event)?, part) {
             None => Ok(begins),
-            Some(_) => Err(Unreadable("a block that begins twice").into()),
+            Some(_) => Err(holds("a block that begins twice")),
         }
     }
 
     fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
-        let delta = event.object("delta");
-        let delta = delta.ok_or(Unreadable("a piece that is no object"))?;
+        let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
+        let Some((kind, raw)) = delta.rest().next() else { return Ok(None) };
         if let Some(part) = self.parts.get_mut(&index) {
-            return Ok(part.add(&delta)?);
+            return part.add(kind, raw);
         }
-        let Some(mut part) = Part::for_delta(&delta)? else { return Ok(None) };
-        let added = part.add(&delta)?;
+        let Some(mut part) = Part::of_delta(kind, raw)? else { return Ok(None) };
+        let added = part.add(kind, raw)?;
         self.parts.insert(index, part);
         Ok(added)
     }
 }
 
-fn index(event: &Fields<'_>) -> Result<u64, Unreadable> {
-    let index = event.get("contentBlockIndex");
-    let index = index.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    index.ok_or(Unreadable("a piece that does not say where it belongs"))
+fn index(event: &Fields<'_>) -> Result<u64, ModelError> {
+    let index = event.number("contentBlockIndex");
+    index.ok_or_else(|| holds("a piece that does not say where it belongs"))
 }
 
 /// The fields of an event, without the padding that hides how long it is.
@@ -118,7 +119,7 @@ fn exception_error(name: &str, data: &str) -> ModelError {
         Some(fields) => body.extend_unset(fields.tree()),
         None => body.set("message", data.to_owned()),
     }
-    let mut error = classify_error(0, Tree::from(body).into_json().as_str().as_bytes());
+    let mut error = provider_error(Tree::from(body).into_json().as_str());
     // The provider asks to try again, in its documentation and not in the event.
     if name == "modelStreamErrorException" && error.kind == ModelErrorKind::Other {
         error.kind = ModelErrorKind::Retryable { after: None };
@@ -126,226 +127,197 @@ fn exception_error(name: &str, data: &str) -> ModelError {
     error
 }
 
-/// A block in the making.
-#[derive(Debug)]
-enum Part {
-    Text {
-        text: String,
-        citations: Vec<Tree>,
-    },
-    Reasoning {
-        text: String,
-        signature: Option<String>,
-    },
-    Redacted {
-        data: String,
-    },
-    ToolUse {
-        start: Object,
-        id: Text,
-        input: String,
-        is_own: bool,
-    },
-    ToolResult {
-        start: Object,
-        items: Vec<Tree>,
-    },
-    Image {
-        start: Object,
-        bytes: Option<String>,
-        rest: Object,
-    },
-    /// A block of a kind that is not known here.
-    Other {
-        kind: String,
-        start: Json,
-    },
+/// The error of a stream that holds what cannot be added to an answer.
+fn holds(what: &str) -> ModelError {
+    let kind = ModelErrorKind::Retryable { after: None };
+    ModelError::new(kind, format!("the stream holds {what}"))
 }
 
-/// Why a piece cannot be added to an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Unreadable(pub(super) &'static str);
+fn no_object() -> ModelError {
+    holds("a piece that is no object")
+}
 
-impl From<Unreadable> for ModelError {
-    fn from(Unreadable(what): Unreadable) -> Self {
-        let kind = ModelErrorKind::Retryable { after: None };
-        Self::new(kind, format!("the stream holds {what}"))
-    }
+/// A block in the making.
+#[derive(Debug, Default)]
+struct Part {
+    kind: Kind,
+    /// What came at its beginning. Texts and reasoning have no such event.
+    start: Object,
+    /// The text, the input of a call, or data in Base64, as far as it came.
+    text: Option<String>,
+    signature: Option<String>,
+    /// The citations of a text, or the content of a result.
+    items: Vec<Tree>,
+    /// What else came of a picture.
+    rest: Object,
+    /// The id of a call that the host answers.
+    call: Option<Text>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Text,
+    Reasoning,
+    Redacted,
+    ToolUse,
+    ToolResult,
+    Image,
+    /// A kind that is not known here. The start is the whole block.
+    Other,
 }
 
 impl Part {
-    /// Begins a block from its start event, and returns what that adds to the answer. Texts and
-    /// reasoning have no start event.
-    fn begin(start: Raw<'_>) -> Result<(Self, Option<Delta>), Unreadable> {
-        const START: Unreadable = Unreadable("a block that does not say what it is");
-        let fields = Fields::of(start).ok_or(START)?;
-        let (kind, raw) = fields.rest().next().ok_or(START)?;
+    /// Begins a block from its start event, and returns what that adds to the answer.
+    fn begin(start: Raw<'_>) -> Result<(Self, Option<Delta>), ModelError> {
+        let fields = Fields::of(start);
+        let first = fields.as_ref().and_then(|fields| fields.rest().next());
+        let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
         let inner = Fields::of(raw);
-        let start = inner.as_ref().map(Fields::tree).unwrap_or_default();
-        let part = match (kind, inner) {
-            ("toolUse", Some(mut inner)) => {
-                const CALL: Unreadable = Unreadable("a call without id or name");
-                let id = inner.take_text("toolUseId").ok_or(CALL)?;
-                let name = inner.take_text("name").ok_or(CALL)?;
-                let is_own = inner.take_text("type").is_none();
-                let begins = Delta::ToolUse { id: id.clone(), name };
-                let part = Self::ToolUse { start, id, input: String::new(), is_own };
-                return Ok((part, is_own.then_some(begins)));
+        let kind = match (key, &inner) {
+            ("toolUse", Some(_)) => Kind::ToolUse,
+            ("toolResult", Some(_)) => Kind::ToolResult,
+            ("image", Some(_)) => Kind::Image,
+            _ => {
+                let start = Object::default().with(key.to_owned(), raw.json());
+                return Ok((Self { kind: Kind::Other, start, ..Self::default() }, None));
             }
-            ("toolResult", Some(_)) => Self::ToolResult { start, items: Vec::new() },
-            ("image", Some(_)) => Self::Image { start, bytes: None, rest: Object::default() },
-            _ => Self::Other { kind: kind.to_owned(), start: raw.json() },
         };
-        Ok((part, None))
+        let inner = inner.unwrap_or_default();
+        let mut part = Self { kind, start: inner.tree(), ..Self::default() };
+        if kind != Kind::ToolUse {
+            return Ok((part, None));
+        }
+        let named = inner.text("toolUseId").zip(inner.text("name"));
+        let (id, name) = named.ok_or_else(|| holds("a call without id or name"))?;
+        part.call = inner.text("type").is_none().then_some(id);
+        let begins = part.call.clone().map(|id| Delta::ToolUse { id, name });
+        Ok((part, begins))
     }
 
     /// Begins a block of the kind that a piece belongs to; `None` for one of an unknown kind.
-    fn for_delta(delta: &Fields<'_>) -> Result<Option<Self>, Unreadable> {
-        let reasoning = |raw: Raw<'_>| {
-            let redacts =
-                Fields::of(raw).is_some_and(|fields| fields.get("redactedContent").is_some());
-            if redacts {
-                Self::Redacted { data: String::new() }
-            } else {
-                Self::Reasoning { text: String::new(), signature: None }
-            }
-        };
-        let Some((kind, raw)) = delta.rest().next() else { return Ok(None) };
-        match kind {
-            "text" | "citation" => {
-                Ok(Some(Self::Text { text: String::new(), citations: Vec::new() }))
-            }
-            "reasoningContent" => Ok(Some(reasoning(raw))),
+    fn of_delta(kind: &str, raw: Raw<'_>) -> Result<Option<Self>, ModelError> {
+        let is_hidden = Fields::of(raw).is_some_and(|it| it.get("redactedContent").is_some());
+        let kind = match kind {
+            "text" | "citation" => Kind::Text,
+            "reasoningContent" if is_hidden => Kind::Redacted,
+            "reasoningContent" => Kind::Reasoning,
             "toolUse" | "toolResult" | "image" => {
-                Err(Unreadable("a piece of a block that did not begin"))
+                return Err(holds("a piece of a block that did not begin"));
             }
-            _ => Ok(None),
-        }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { kind, ..Self::default() }))
     }
 
     /// Adds a piece, and returns what that adds to the answer. Pieces of unknown kinds add nothing.
-    fn add(&mut self, delta: &Fields<'_>) -> Result<Option<Delta>, Unreadable> {
-        const OTHER: Unreadable = Unreadable("a piece of another kind than its block");
-        let Some((kind, raw)) = delta.rest().next() else { return Ok(None) };
-        match (self, kind) {
-            (Self::Text { text, .. }, "text") => {
+    fn add(&mut self, key: &str, raw: Raw<'_>) -> Result<Option<Delta>, ModelError> {
+        let other = || holds("a piece of another kind than its block");
+        match (self.kind, key) {
+            (Kind::Text, "text") => {
                 let piece = text_of(raw)?;
-                text.push_str(&piece);
-                Ok(reported(piece, |text| Delta::Text { text }))
+                Ok(self.grow(piece).map(|text| Delta::Text { text }))
             }
-            (Self::Text { citations, .. }, "citation") => {
-                citations.push(raw.json().into());
+            (Kind::Text, "citation") => {
+                self.items.push(raw.json().into());
                 Ok(None)
             }
-            (Self::ToolUse { id, input, is_own, .. }, "toolUse") => {
-                let piece = inner(raw)?.get("input").map(text_of).transpose()?.unwrap_or_default();
-                input.push_str(&piece);
-                let id = Some(id.clone()).filter(|_| *is_own);
-                Ok(id.and_then(|id| reported(piece, |text| Delta::ToolInput { id, text })))
+            (Kind::ToolUse, "toolUse") => {
+                let inner = Fields::of(raw).ok_or_else(no_object)?;
+                let piece = inner.get("input").map(text_of).transpose()?.unwrap_or_default();
+                let added = self.grow(piece).zip(self.call.clone());
+                Ok(added.map(|(text, id)| Delta::ToolInput { id, text }))
             }
-            (Self::ToolResult { items, .. }, "toolResult") => {
-                let pieces = raw.items().ok_or(OTHER)?;
-                items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
+            (Kind::ToolResult, "toolResult") => {
+                let pieces = raw.items().ok_or_else(other)?;
+                self.items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
                 Ok(None)
             }
-            (Self::Image { bytes, rest, .. }, "image") => add_picture(bytes, rest, inner(raw)?),
-            (part, "reasoningContent") => part.add_reasoning(&inner(raw)?),
-            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => Err(OTHER),
+            (Kind::Image, "image") => self.add_picture(Fields::of(raw).ok_or_else(no_object)?),
+            (_, "reasoningContent") => self.add_reasoning(&Fields::of(raw).ok_or_else(no_object)?),
+            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => Err(other()),
             (_, _) => Ok(None),
         }
     }
 
-    fn add_reasoning(&mut self, piece: &Fields<'_>) -> Result<Option<Delta>, Unreadable> {
+    /// Adds a piece of a text, and returns it unless it is empty.
+    fn grow(&mut self, piece: Text) -> Option<Text> {
+        self.text.get_or_insert_default().push_str(&piece);
+        Some(piece).filter(|piece| !piece.is_empty())
+    }
+
+    fn add_reasoning(&mut self, piece: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
         let get = |key| piece.get(key).map(text_of).transpose();
         let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
-        match (self, hidden) {
-            (Self::Reasoning { text, signature }, None) => {
-                let more = more.unwrap_or_default();
-                text.push_str(&more);
+        match (self.kind, hidden) {
+            (Kind::Reasoning, None) => {
                 if let Some(signed) = signed {
-                    signature.get_or_insert_default().push_str(&signed);
+                    self.signature.get_or_insert_default().push_str(&signed);
                 }
-                Ok(reported(more, |text| Delta::Thinking { text }))
+                Ok(self.grow(more.unwrap_or_default()).map(|text| Delta::Thinking { text }))
             }
-            (Self::Redacted { data }, hidden) => {
+            (Kind::Redacted, hidden) => {
+                let data = self.text.get_or_insert_default();
                 let added = append(data, &hidden.unwrap_or_default());
-                added.map(|()| None).ok_or(Unreadable("reasoning that is not Base64"))
+                added.map(|()| None).ok_or_else(|| holds("reasoning that is not Base64"))
             }
-            (_, _) => Err(Unreadable("a piece of reasoning in a block that is none")),
+            (_, _) => Err(holds("a piece of reasoning in a block that is none")),
         }
+    }
+
+    /// Adds a piece of a picture: more bytes, or another kind of source.
+    fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<Option<Delta>, ModelError> {
+        if let Some(more) = piece.object("source").and_then(|source| source.text("bytes")) {
+            piece.take("source");
+            let added = append(self.text.get_or_insert_default(), &more);
+            added.ok_or_else(|| holds("a picture that is not Base64"))?;
+        }
+        self.rest.extend_unset(piece.tree());
+        Ok(None)
     }
 
     /// Returns the block as it stands in a whole answer.
     fn into_tree(self) -> Tree {
-        let (kind, inner) = match self {
-            Self::Text { text, citations } if citations.is_empty() => {
-                return Object::default().with("text", text).into();
-            }
-            Self::Text { text, citations } => {
-                let content = vec![Object::default().with("text", text).into()];
-                let cited = Object::default().with("content", content).with("citations", citations);
-                ("citationsContent".into(), cited.into())
-            }
-            Self::Reasoning { text, signature } => {
-                let mut parts = Object::default().with("text", text);
-                parts.set_some("signature", signature);
-                ("reasoningContent".into(), Object::default().with("reasoningText", parts).into())
-            }
-            Self::Redacted { data } => {
-                ("reasoningContent".into(), Object::default().with("redactedContent", data).into())
-            }
-            Self::ToolUse { start, input, .. } => {
-                ("toolUse".into(), start.with("input", read_input(input)).into())
-            }
-            Self::ToolResult { start, items } => {
-                ("toolResult".into(), start.with("content", items).into())
-            }
-            Self::Image { mut start, bytes, rest } => {
-                start.set_some("source", bytes.map(|bytes| Object::default().with("bytes", bytes)));
-                start.extend_unset(rest);
-                ("image".into(), start.into())
-            }
-            Self::Other { kind, start } => (kind, Tree::Raw(start)),
+        let Self { kind, mut start, text, signature, items, rest, .. } = self;
+        let of = |key: &'static str, inner: Object| Object::default().with(key, inner).into();
+        let field = |key: &'static str, text: Option<String>| {
+            Object::default().with(key, text.unwrap_or_default())
         };
-        Object::default().with(kind, inner).into()
+        match kind {
+            Kind::Text if items.is_empty() => field("text", text).into(),
+            Kind::Text => {
+                let content = Tree::from_iter([field("text", text)]);
+                let cited = Object::default().with("content", content).with("citations", items);
+                of("citationsContent", cited)
+            }
+            Kind::Reasoning => {
+                let mut parts = field("text", text);
+                parts.set_some("signature", signature);
+                of("reasoningContent", Object::default().with("reasoningText", parts))
+            }
+            Kind::Redacted => of("reasoningContent", field("redactedContent", text)),
+            Kind::ToolUse => of("toolUse", start.with("input", read_input(text))),
+            Kind::ToolResult => of("toolResult", start.with("content", items)),
+            Kind::Image => {
+                start.set_some("source", text.map(|bytes| field("bytes", Some(bytes))));
+                start.extend_unset(rest);
+                of("image", start)
+            }
+            Kind::Other => start.into(),
+        }
     }
-}
-
-/// Adds a piece of a picture: more bytes, or another kind of source.
-fn add_picture(
-    bytes: &mut Option<String>,
-    rest: &mut Object,
-    mut piece: Fields<'_>,
-) -> Result<Option<Delta>, Unreadable> {
-    let mut source = piece.object("source");
-    if let Some(more) = source.as_mut().and_then(|source| source.take_text("bytes")) {
-        piece.take("source");
-        let added = append(bytes.get_or_insert_default(), &more);
-        added.ok_or(Unreadable("a picture that is not Base64"))?;
-    }
-    rest.extend_unset(piece.tree());
-    Ok(None)
 }
 
 /// The input of a call. One that was cut off is kept as its text.
-fn read_input(input: String) -> Tree {
-    if input.trim().is_empty() {
-        return Object::default().into();
+fn read_input(input: Option<String>) -> Tree {
+    match input.filter(|input| !input.trim().is_empty()) {
+        None => Object::default().into(),
+        Some(input) => Json::parse(&input).map_or_else(|_| input.into(), Tree::Raw),
     }
-    Json::parse(&input).map_or_else(|_| input.into(), Tree::Raw)
 }
 
-fn inner(raw: Raw<'_>) -> Result<Fields<'_>, Unreadable> {
-    Fields::of(raw).ok_or(Unreadable("a piece that is no object"))
-}
-
-fn text_of(raw: Raw<'_>) -> Result<Text, Unreadable> {
-    raw.text().ok_or(Unreadable("a piece that is no text"))
-}
-
-/// What a piece adds to the answer, unless it is empty.
-fn reported(piece: Text, delta: impl FnOnce(Text) -> Delta) -> Option<Delta> {
-    if piece.is_empty() { None } else { Some(delta(piece)) }
+fn text_of(raw: Raw<'_>) -> Result<Text, ModelError> {
+    raw.text().ok_or_else(|| holds("a piece that is no text"))
 }
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,7 +1,5 @@
 //! The model that a body goes to, and what its family accepts.
 
-use std::collections::HashSet;
-
 use super::forms::NAME;
 use crate::kit::*;
 
@@ -12,8 +10,6 @@ pub(super) struct Target {
     /// Whether it is the one that the request was written for.
     pub(super) is_same: bool,
     pub(super) traits: ModelTraits,
-    /// The server calls that another provider made or answered.
-    pub(super) foreign_calls: HashSet<Text>,
 }
 
 /// Models that share their rules. The provider hands requests on to many makers' models.
@@ -39,7 +35,6 @@ impl Target {
             family: name.map_or(Family::Unknown, |name| Family::of(name)),
             is_same: options.model.is_none() || options.model == own,
             traits: options.traits,
-            foreign_calls: HashSet::new(),
         }
     }
 

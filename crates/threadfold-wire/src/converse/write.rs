@@ -16,14 +16,13 @@ use crate::kit::*;
 
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let mut target = Target::new(request, options);
+    let target = Target::new(request, options);
     let end = request.messages.len();
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
     notes::answer_open_calls(&mut messages, end, &mut notes);
     let request = &*names::legal(request, &mut messages, (&names::TOOLS, true), &mut notes);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
-    target.foreign_calls = foreign_server_calls(NAME, &messages, |_| true);
     notes.turn_to(None);
     let mut system = rules::system(&target, &request.system, &mut notes);
     let cache = cache_rules(&target);
@@ -178,11 +177,7 @@ fn specification(tool: &ToolSpec) -> Tree {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     match block {
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => {
+        texts!() => {
             wire_text(role, block).map_or(Tree::Null, |(text, extra)| text_block(text, extra))
         }
         ContentBlock::Image(image) => {

@@ -4,7 +4,7 @@
 //! Gemini 3 and later refuse a thread in whose current turn the first call of a step has no
 //! signature. For calls that none of its models made, the provider has a word that stands for one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{
     marks::{CODEC, SIGNATURE, has_mark, is_own, server_data},
@@ -14,17 +14,7 @@ use crate::kit::*;
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
-pub(super) struct Gemini {
-    foreign_calls: HashSet<Text>,
-}
-
-impl Gemini {
-    pub(super) fn new(thread: &Thread) -> Self {
-        let knows =
-            |block: &ContentBlock| extra(block).is_some_and(|extra| server_data(extra).is_some());
-        Self { foreign_calls: foreign_server_calls(CODEC, thread, knows) }
-    }
-}
+pub(super) struct Gemini;
 
 impl Rules for Gemini {
     fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
@@ -55,8 +45,8 @@ impl Rules for Gemini {
         true
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    fn knows_server_call(&self, block: &ContentBlock) -> bool {
+        extra(block).is_some_and(|extra| server_data(extra).is_some())
     }
 
     /// Not every server takes a title, so one is written only where it came.

@@ -23,9 +23,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         notes::answer_open_calls(&mut messages, end, &mut notes);
     }
     let request = &*names::legal(request, &mut messages, (&part::TOOLS, false), &mut notes);
-    let rules = Gemini::new(&messages);
-    let system = rules::system(&rules, &request.system, &mut notes);
-    let mut thread = rules::thread(&rules, messages, &mut notes);
+    let system = rules::system(&Gemini, &request.system, &mut notes);
+    let mut thread = rules::thread(&Gemini, messages, &mut notes);
     normal::spread_media(&mut thread, &mut notes);
     let demanded = model.as_deref().is_some_and(normal::are_demanded);
     normal::sign(&mut thread, demanded, &mut notes);
@@ -109,11 +108,7 @@ fn role(message: &Message) -> Option<Tree> {
 /// Returns a block as a part; `None` for a result.
 pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
     let (data, extra) = match block {
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => {
+        texts!() => {
             let (text, extra) = wire_text(role, block)?;
             (Object::default().with("text", text), extra)
         }

@@ -187,11 +187,7 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
         ContentBlock::Document(document) => Some(Piece::Part(file(document))),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
         // Texts were written above, calls, results and reasoning stand in fields of their own.
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
+        texts!()
         | ContentBlock::Thinking(_)
         | ContentBlock::RedactedThinking(_)
         | ContentBlock::ToolUse(_)

@@ -1,7 +1,5 @@
 //! What of a thread this dialect takes.
 
-use std::collections::HashSet;
-
 use super::{
     marks::{CODEC, Kept, kept, marked},
     read_content::thought,
@@ -12,16 +10,7 @@ use crate::kit::*;
 #[derive(Debug)]
 pub(super) struct Responses {
     /// The model refuses reasoning whose prefix was rewritten.
-    binds_reasoning: bool,
-    foreign_calls: HashSet<Text>,
-}
-
-impl Responses {
-    pub(super) fn new(thread: &Thread, binds_reasoning: bool) -> Self {
-        let is_own =
-            |block: &ContentBlock| extra(block).is_some_and(|extra| extra.codec() == Some(CODEC));
-        Self { binds_reasoning, foreign_calls: foreign_server_calls(CODEC, thread, is_own) }
-    }
+    pub(super) binds_reasoning: bool,
 }
 
 impl Rules for Responses {
@@ -52,8 +41,8 @@ impl Rules for Responses {
         role != Role::Assistant
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    fn knows_server_call(&self, block: &ContentBlock) -> bool {
+        extra(block).is_some_and(|extra| extra.codec() == Some(CODEC))
     }
 
     /// Reasoning must be this provider's, and unchanged.

@@ -25,7 +25,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         let Some(Tree::Raw(json)) = body.get(key) else { return None };
         Some(json.as_str())
     });
-    let rules = Responses::new(&messages, options.traits.binds_reasoning);
+    let rules = Responses { binds_reasoning: options.traits.binds_reasoning };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
     let calls = Calls::new(&mut thread, &mut notes);
@@ -239,11 +239,7 @@ impl Writer {
                 None => return,
             },
             // Texts join an item, and the rules leave the others out of answers.
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_)
+            texts!()
             | ContentBlock::Image(_)
             | ContentBlock::Document(_)
             | ContentBlock::RedactedThinking(_)
