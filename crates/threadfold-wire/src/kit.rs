@@ -24,7 +24,7 @@ pub(crate) use crate::{
     growing::{Growing, Merged},
     json::{self, Fields, Object, Path, Raw, Scanned, Tree},
     messages::{self, ROLE, Reader, SYSTEM},
-    names::{self, Ids, NameRules, Renamed, is_word, short},
+    names::{self, NameRules, Renamed, is_word, short},
     normal::{
         Ending, Kinds, Thread, begin_with_user, extra, extra_mut, fit, fit_blocks, fit_end,
         fit_tools, loop_has_no_reasoning, merge, merge_neighbours, note_lost_fields, results_first,

@@ -52,7 +52,7 @@ pub(super) fn cache_rules(target: &Target) -> CacheRules {
         within: Some(CACHE_POINT),
         takes,
         of_user: true,
-        marks: target.caches(),
+        marks: target.family.caches,
     }
 }
 
@@ -124,7 +124,7 @@ impl Rules for Target {
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), self.traits, self.signs_reasoning())
+        signed_fault(NAME, (message, block), self.traits, self.family.is_claude)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
@@ -163,7 +163,7 @@ impl Rules for Target {
             result.content.push(ContentBlock::text(NOTHING));
         }
         let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
-        let loses_status = has_status && !self.accepts_status();
+        let loses_status = has_status && !self.family.accepts_status;
         if loses_status {
             drop_field("status", notes);
             result.is_error = false;
@@ -195,11 +195,8 @@ fn drop_field(name: &str, notes: &mut Notes) {
 
 /// Moves blocks that may not stand beside results into the last result.
 pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
-    const KEYS: [&str; 5] = ["text", "image", "document", "video", "searchResult"];
-    let may_stay = |block: &ContentBlock| {
-        let key = key(block).filter(|key| KEYS.contains(key));
-        key.is_none_or(|key| target.accepts_beside_results(key))
-    };
+    let never = target.family.never_beside_results;
+    let may_stay = |block: &ContentBlock| key(block).is_none_or(|key| !never.contains(&key));
     for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
         let is_user = turn.first().is_some_and(|(_, message)| message.role == Role::User);
         let has_results = turn.iter().any(|(_, message)| message.tool_results().next().is_some());

@@ -10,7 +10,7 @@ use super::{
         rewrite_titles, text_beside_documents,
     },
     params::{self, Forced, MODEL_FIELDS, THINKING, thinking_type},
-    target::{Family, MODEL, Target, own_model},
+    target::{MODEL, Target, own_model},
 };
 use crate::kit::*;
 
@@ -45,11 +45,10 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         at: end,
         stays: false,
         prefill: target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
-        refuses_reasoning: target.family == Family::Claude
-            && does_not_think(thinking_type(&request.extra)),
+        refuses_reasoning: target.family.is_claude && does_not_think(thinking_type(&request.extra)),
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);
-    let may_begin = |_: &Message| target.may_begin_with_answer();
+    let may_begin = |_: &Message| target.family.begins_with_answer;
     begin_with_user(&mut thread, end, may_begin, &mut notes);
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
         .mark(request.cache, &mut notes);
