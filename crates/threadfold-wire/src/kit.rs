@@ -16,7 +16,7 @@
 //! | `usage`, `compaction` | counts of tokens; the provider's own compaction |
 
 pub(crate) use crate::{
-    assembly::{Assembly, provider_error, read_event, unreadable},
+    assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
     compaction::{BY_GATEWAY, CompactionAsked, NativeCompaction, counts, edit},
     contract::{Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError},

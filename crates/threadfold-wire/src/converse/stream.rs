@@ -19,16 +19,14 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let delta = if event.name.is_empty() {
-            // SDKs put the name of the event into its data.
-            let fields = Fields::parse(event.data);
-            let named = fields.as_ref().and_then(|fields| fields.rest().next());
-            named.map_or(Ok(None), |(name, raw)| self.named(name, raw.get()))
-        } else {
-            self.named(event.name, event.data)
-        };
-        Ok(delta?.into_iter().collect())
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        if !event.name.is_empty() {
+            return self.named(event.name, event.data, out);
+        }
+        // SDKs put the name of the event into its data.
+        let fields = Fields::parse(event.data);
+        let named = fields.as_ref().and_then(|fields| fields.rest().next());
+        named.map_or(Ok(()), |(name, raw)| self.named(name, raw.get(), out))
     }
 
     fn is_complete(&self) -> bool {
@@ -53,7 +51,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn named(&mut self, name: &str, data: &str) -> Result<Option<Delta>, ModelError> {
+    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Result<(), ModelError> {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
@@ -61,13 +59,13 @@ impl Response {
         const KNOWN: [&str; 5] =
             ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
         if !KNOWN.contains(&name) {
-            return Ok(None);
+            return Ok(());
         }
         let mut fields = Fields::parse(data).ok_or_else(|| holds("an event that is no object"))?;
         match name {
             "messageStart" => self.role = fields.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&fields),
-            "contentBlockDelta" => return self.add(&fields),
+            "contentBlockStart" => return self.begin(&fields, out),
+            "contentBlockDelta" => return self.add(&fields, out),
             "messageStop" => self.end = Some(beside(fields)),
             _ => {
                 let usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
@@ -75,29 +73,29 @@ impl Response {
                 self.metadata = Some(beside(fields));
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn begin(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
+    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         let start = event.get("start").ok_or_else(|| holds("a block without its start"))?;
-        let (part, begins) = Part::begin(start)?;
+        let part = Part::begin(start, out)?;
         match self.parts.insert(index(event)?, part) {
-            None => Ok(begins),
+            None => Ok(()),
             Some(_) => Err(holds("a block that begins twice")),
         }
     }
 
-    fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
+    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
-        let Some((kind, raw)) = delta.rest().next() else { return Ok(None) };
+        let Some((kind, raw)) = delta.rest().next() else { return Ok(()) };
         if let Some(part) = self.parts.get_mut(&index) {
-            return part.add(kind, raw);
+            return part.add(kind, raw, out);
         }
-        let Some(mut part) = Part::of_delta(kind, raw)? else { return Ok(None) };
-        let added = part.add(kind, raw)?;
+        let Some(mut part) = Part::of_delta(kind, raw)? else { return Ok(()) };
+        part.add(kind, raw, out)?;
         self.parts.insert(index, part);
-        Ok(added)
+        Ok(())
     }
 }
 
@@ -168,8 +166,8 @@ enum Kind {
 }
 
 impl Part {
-    /// Begins a block from its start event, and returns what that adds to the answer.
-    fn begin(start: Raw<'_>) -> Result<(Self, Option<Delta>), ModelError> {
+    /// Begins a block from its start event, which adds to the answer.
+    fn begin(start: Raw<'_>, out: &mut Deltas) -> Result<Self, ModelError> {
         let fields = Fields::of(start);
         let first = fields.as_ref().and_then(|fields| fields.rest().next());
         let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
@@ -180,19 +178,19 @@ impl Part {
             ("image", Some(_)) => Kind::Image,
             _ => {
                 let start = Object::default().with(key.to_owned(), raw.json());
-                return Ok((Self { kind: Kind::Other, start, ..Self::default() }, None));
+                return Ok(Self { kind: Kind::Other, start, ..Self::default() });
             }
         };
         let inner = inner.unwrap_or_default();
         let mut part = Self { kind, start: inner.tree(), ..Self::default() };
         if kind != Kind::ToolUse {
-            return Ok((part, None));
+            return Ok(part);
         }
         let named = inner.text("toolUseId").zip(inner.text("name"));
         let (id, name) = named.ok_or_else(|| holds("a call without id or name"))?;
         part.call = inner.text("type").is_none().then_some(id);
-        let begins = part.call.clone().map(|id| Delta::ToolUse { id, name });
-        Ok((part, begins))
+        part.call.iter().for_each(|id| out.call(id, name.clone()));
+        Ok(part)
     }
 
     /// Begins a block of the kind that a piece belongs to; `None` for one of an unknown kind.
@@ -210,43 +208,41 @@ impl Part {
         Ok(Some(Self { kind, ..Self::default() }))
     }
 
-    /// Adds a piece, and returns what that adds to the answer. Pieces of unknown kinds add nothing.
-    fn add(&mut self, key: &str, raw: Raw<'_>) -> Result<Option<Delta>, ModelError> {
+    /// Adds a piece, which adds to the answer. Pieces of unknown kinds add nothing.
+    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         let other = || holds("a piece of another kind than its block");
         match (self.kind, key) {
-            (Kind::Text, "text") => {
-                let piece = text_of(raw)?;
-                Ok(self.grow(piece).map(|text| Delta::Text { text }))
-            }
-            (Kind::Text, "citation") => {
-                self.items.push(raw.json().into());
-                Ok(None)
-            }
+            (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
+            (Kind::Text, "citation") => self.items.push(raw.json().into()),
             (Kind::ToolUse, "toolUse") => {
                 let inner = Fields::of(raw).ok_or_else(no_object)?;
                 let piece = inner.get("input").map(text_of).transpose()?.unwrap_or_default();
-                let added = self.grow(piece).zip(self.call.clone());
-                Ok(added.map(|(text, id)| Delta::ToolInput { id, text }))
+                let piece = self.grow(piece);
+                self.call.iter().for_each(|id| out.input(id, piece.clone()));
             }
             (Kind::ToolResult, "toolResult") => {
                 let pieces = raw.items().ok_or_else(other)?;
                 self.items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
-                Ok(None)
             }
-            (Kind::Image, "image") => self.add_picture(Fields::of(raw).ok_or_else(no_object)?),
-            (_, "reasoningContent") => self.add_reasoning(&Fields::of(raw).ok_or_else(no_object)?),
-            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => Err(other()),
-            (_, _) => Ok(None),
+            (Kind::Image, "image") => {
+                return self.add_picture(Fields::of(raw).ok_or_else(no_object)?);
+            }
+            (_, "reasoningContent") => {
+                return self.add_reasoning(&Fields::of(raw).ok_or_else(no_object)?, out);
+            }
+            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => return Err(other()),
+            (_, _) => {}
         }
+        Ok(())
     }
 
-    /// Adds a piece of a text, and returns it unless it is empty.
-    fn grow(&mut self, piece: Text) -> Option<Text> {
+    /// Adds a piece of a text, and returns it.
+    fn grow(&mut self, piece: Text) -> Text {
         self.text.get_or_insert_default().push_str(&piece);
-        Some(piece).filter(|piece| !piece.is_empty())
+        piece
     }
 
-    fn add_reasoning(&mut self, piece: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
+    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         let get = |key| piece.get(key).map(text_of).transpose();
         let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
         match (self.kind, hidden) {
@@ -254,26 +250,27 @@ impl Part {
                 if let Some(signed) = signed {
                     self.signature.get_or_insert_default().push_str(&signed);
                 }
-                Ok(self.grow(more.unwrap_or_default()).map(|text| Delta::Thinking { text }))
+                out.thinking(self.grow(more.unwrap_or_default()));
+                Ok(())
             }
             (Kind::Redacted, hidden) => {
                 let data = self.text.get_or_insert_default();
                 let added = append(data, &hidden.unwrap_or_default());
-                added.map(|()| None).ok_or_else(|| holds("reasoning that is not Base64"))
+                added.ok_or_else(|| holds("reasoning that is not Base64"))
             }
             (_, _) => Err(holds("a piece of reasoning in a block that is none")),
         }
     }
 
     /// Adds a piece of a picture: more bytes, or another kind of source.
-    fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<Option<Delta>, ModelError> {
+    fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<(), ModelError> {
         if let Some(more) = piece.object("source").and_then(|source| source.text("bytes")) {
             piece.take("source");
             let added = append(self.text.get_or_insert_default(), &more);
             added.ok_or_else(|| holds("a picture that is not Base64"))?;
         }
         self.rest.extend_unset(piece.tree());
-        Ok(None)
+        Ok(())
     }
 
     /// Returns the block as it stands in a whole answer.

@@ -1,12 +1,6 @@
 //! Pictures and documents, both ways: `inlineData` and `fileData`.
 
-use super::{
-    marks::{
-        DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag, marked,
-        take_inner,
-    },
-    part::Part,
-};
+use super::{marks::*, part::Part};
 use crate::kit::*;
 
 impl Part<'_> {
@@ -44,7 +38,7 @@ pub(super) fn write(
     source: &MediaSource,
     extra: &Extra,
     unless_known: &'static str,
-) -> (Name, Object) {
+) -> (Spelled, Object) {
     let spelling = Spelling::of(extra);
     match source {
         MediaSource::Base64 { media_type, data } => {

@@ -6,10 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    marks::{CODEC, SIGNATURE, has_mark, is_own, server_data},
-    media,
-};
+use super::{marks::*, media};
 use crate::kit::*;
 
 /// The rules for the blocks of a thread.

@@ -3,14 +3,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::marks::{self, CODEC, Name, Spelling, flag};
+use super::marks::*;
 use crate::kit::*;
 
 /// A part whose data field is known. Anything else is opaque.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     /// The name of the data field.
-    pub(super) data: Name,
+    pub(super) data: Spelled,
     /// Its value.
     pub(super) value: Raw<'a>,
     /// Everything beside it.
@@ -18,16 +18,16 @@ pub(super) struct Part<'a> {
     pub(super) spelling: Spelling,
 }
 
-const DATA: [Name; 9] = [
-    marks::TEXT,
-    marks::FUNCTION_CALL,
-    marks::FUNCTION_RESPONSE,
-    marks::INLINE_DATA,
-    marks::FILE_DATA,
-    marks::EXECUTABLE_CODE,
-    marks::CODE_RESULT,
-    marks::TOOL_CALL,
-    marks::TOOL_RESPONSE,
+const DATA: [Spelled; 9] = [
+    TEXT,
+    FUNCTION_CALL,
+    FUNCTION_RESPONSE,
+    INLINE_DATA,
+    FILE_DATA,
+    EXECUTABLE_CODE,
+    CODE_RESULT,
+    TOOL_CALL,
+    TOOL_RESPONSE,
 ];
 
 impl<'a> Part<'a> {
@@ -58,7 +58,7 @@ impl<'a> Part<'a> {
 impl Part<'_> {
     /// Reads a text, a thought, a picture or a document.
     pub(super) fn block(mut self) -> Option<ContentBlock> {
-        if self.data != marks::TEXT {
+        if self.data != TEXT {
             return self.medium();
         }
         let said = self.value.text()?;
@@ -67,7 +67,7 @@ impl Part<'_> {
             self.rest.take("thought");
             return Some(self.thinking(said));
         }
-        let signed = marks::SIGNATURE.get(&self.rest);
+        let signed = SIGNATURE.get(&self.rest);
         if said.is_empty() && signed.is_some_and(Raw::is_text) {
             self.rest.mark("~as", "text");
             return Some(self.thinking(said));
@@ -78,7 +78,7 @@ impl Part<'_> {
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {
-        let signature = self.spelling.take_text(&mut self.rest, marks::SIGNATURE);
+        let signature = self.spelling.take_text(&mut self.rest, SIGNATURE);
         let extra = self.spelling.keep(self.rest);
         Thinking { extra, ..Thinking::new(text, signature) }.into()
     }
@@ -170,7 +170,7 @@ pub(super) fn says_error(fields: &Fields<'_>) -> bool {
 
 fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     raw.all(|raw| {
-        let part = Part::read(raw).filter(|part| part.data != marks::TEXT);
+        let part = Part::read(raw).filter(|part| part.data != TEXT);
         Some(part.and_then(Part::block).unwrap_or_else(|| opaque(raw)))
     })
 }

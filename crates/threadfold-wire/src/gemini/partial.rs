@@ -10,7 +10,7 @@
 //! {"functionCall": {}}
 //! ```
 
-use super::{marks::FUNCTION_CALL, part::Part};
+use super::{marks::*, part::Part};
 use crate::kit::*;
 
 const ARGS: &str = "args";

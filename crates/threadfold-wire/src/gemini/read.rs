@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    marks::{self, CODEC, Spelling, flag, has_mark},
+    marks::*,
     params,
     part::{self, Calls, Part},
     tools,
@@ -33,15 +33,15 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 
 /// Reads the system prompt, if it is a content that says something.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
-    let mut content = Fields::of(marks::SYSTEM.get(fields)?)?;
+    let mut content = Fields::of(INSTRUCTION.get(fields)?)?;
     let read = |raw: Raw<'_>| {
-        let block = Part::read(raw).filter(|part| part.data == marks::TEXT).and_then(Part::block);
+        let block = Part::read(raw).filter(|part| part.data == TEXT).and_then(Part::block);
         let block = block.filter(|block| !block.is_reasoning());
         Some(block.unwrap_or_else(|| part::opaque(raw)))
     };
     let blocks = content.take_as("parts", |raw| raw.all(read))?;
     let mut spelling = Spelling::default();
-    spelling.take(fields, marks::SYSTEM);
+    spelling.take(fields, INSTRUCTION);
     let extra = spelling.keep(content);
     Some(MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into())
 }
@@ -56,14 +56,14 @@ pub(super) fn answer(
     let mut number = 0;
     let mut read = |raw: Raw<'_>| {
         let part = Part::read(raw)?;
-        if part.data == marks::FUNCTION_CALL {
+        if part.data == FUNCTION_CALL {
             let call = part.call(|| made_up(number))?;
             number += 1;
             let came = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
             calls.add(call.id.clone(), call.name.clone(), came);
             return Some(call.into());
         }
-        if marks::SERVER_DATA.contains(&part.data) {
+        if SERVER_DATA.contains(&part.data) {
             return servers.read(part);
         }
         part.block()
@@ -114,7 +114,7 @@ impl Reader<'_> {
     fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
         let mut read = |raw: Raw<'_>| {
             let part = Part::read(raw)?;
-            if part.data == marks::FUNCTION_RESPONSE {
+            if part.data == FUNCTION_RESPONSE {
                 return Some(part::result(part, &mut self.calls)?.into());
             }
             // A user message holds no reasoning.
@@ -187,9 +187,9 @@ impl Servers {
         let value = Raw::json(part.value);
         part.rest.mark("~as", part.data.camel);
         let extra = part.spelling.keep(part.rest);
-        let is_code = [marks::EXECUTABLE_CODE, marks::CODE_RESULT].contains(&part.data);
+        let is_code = [EXECUTABLE_CODE, CODE_RESULT].contains(&part.data);
         let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
-        if [marks::EXECUTABLE_CODE, marks::TOOL_CALL].contains(&part.data) {
+        if [EXECUTABLE_CODE, TOOL_CALL].contains(&part.data) {
             self.count += 1;
             let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
             self.waiting.entry(tool).or_default().push_back(id.clone());

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::marks::{CODEC, DECLARATIONS, JSON_SCHEMA, PARAMETERS, Spelling, is_own, marked};
+use super::marks::*;
 use crate::kit::*;
 use serde_json::Value;
 

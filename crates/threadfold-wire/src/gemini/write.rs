@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    marks::{
-        CODEC, DISPLAY_NAME, FUNCTION_CALL, FUNCTION_RESPONSE, SIGNATURE, SYSTEM, Spelling,
-        has_mark, marked, server_data, take_inner,
-    },
+    marks::*,
     media,
     normal::{self, Gemini},
     params, part, tools,
@@ -49,13 +46,13 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
 /// Writes the system messages as one prompt, with the fields of the first.
 fn write_system(system: &[Message], body: &mut Object) {
     let Some(first) = system.first() else { return };
-    for key in [SYSTEM.camel, SYSTEM.snake] {
+    for key in [INSTRUCTION.camel, INSTRUCTION.snake] {
         body.remove(key);
     }
     let blocks = system.iter().flat_map(|message| &message.content);
     let parts: Vec<Tree> = blocks.filter_map(|block| self::part(Role::System, block)).collect();
     let prompt = own_object(CODEC, &first.extra).with("parts", parts);
-    body.set(Spelling::of(&first.extra).key(SYSTEM), prompt);
+    body.set(Spelling::of(&first.extra).key(INSTRUCTION), prompt);
 }
 
 /// The latest call of each id so far.

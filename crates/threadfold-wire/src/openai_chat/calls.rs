@@ -1,6 +1,6 @@
 //! Tool calls, both ways.
 
-use super::marks::{CODEC, marked};
+use super::marks::*;
 use crate::kit::*;
 
 /// Reads `tool_calls`; `None` if it is not an array of objects, or empty.

@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{
-    calls,
-    marks::{CODEC, REASONING, marked, message_field, refusal_form},
-};
+use super::{calls, marks::*};
 use crate::kit::*;
 use threadfold_core::legality::{NO_RESULT, Repair};
 

@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    calls,
-    marks::{CODEC, REASONING, opaque_field, opaque_part, opaque_string, refusal_form},
-    params,
-};
+use super::{calls, marks::*, params};
 use crate::kit::*;
 
 /// Reads a request body.

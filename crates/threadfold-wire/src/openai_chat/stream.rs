@@ -23,7 +23,7 @@
 //! | any other field | the last that came |
 
 use super::{
-    marks::REASONING,
+    marks::*,
     read,
     stream_call::{Call, Calls},
 };
@@ -42,9 +42,9 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         self.done |= event.data.trim() == "[DONE]";
-        read_event(event, &[], |fields, data| self.read(event.name, fields, data))
+        read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
     }
 
     fn is_complete(&self) -> bool {
@@ -79,24 +79,21 @@ impl Response {
         name: &str,
         mut fields: Fields<'_>,
         data: &str,
-    ) -> Result<Vec<Delta>, ModelError> {
+        out: &mut Deltas,
+    ) -> Result<(), ModelError> {
         if name == "error" || is_error(&fields) {
             return Err(provider_error(data));
         }
         let choices = fields.take("choices").and_then(Raw::items);
         let usage = fields.take("usage");
         if choices.is_none() && usage.is_none() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         fields.take("obfuscation");
         self.usage.count(usage);
         self.head(fields);
         let choices = choices.into_iter().flatten().filter_map(Fields::of);
-        let mut deltas = Vec::new();
-        for choice in choices.filter(is_first) {
-            deltas.extend(self.choice(choice)?);
-        }
-        Ok(deltas)
+        choices.filter(is_first).try_for_each(|choice| self.choice(choice, out))
     }
 
     /// Takes what a chunk says beside its choices.
@@ -110,18 +107,19 @@ impl Response {
         self.head.merge(&fields);
     }
 
-    fn choice(&mut self, mut choice: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         self.usage.count(choice.take("usage"));
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             self.add_logprobs(&logprobs);
         }
         let delta = choice.take("delta").filter(|raw| raw.get() != "null");
         self.choice.merge(&choice);
-        let Some(delta) = delta else { return Ok(Vec::new()) };
+        let Some(delta) = delta else { return Ok(()) };
         let delta = Fields::of(delta);
         let delta = delta.ok_or_else(|| unreadable("a delta is no JSON object"))?;
         let id = self.head.get("id").and_then(|id| Raw::of(id).text()).unwrap_or_default();
-        Ok(self.message.get_or_insert_default().add(delta, &id))
+        self.message.get_or_insert_default().add(delta, &id, out);
+        Ok(())
     }
 
     fn add_logprobs(&mut self, logprobs: &Fields<'_>) {
@@ -200,12 +198,12 @@ struct Audio {
 }
 
 impl Message {
-    /// Takes a delta of the response of this id, and returns what it adds to the answer.
-    pub(super) fn add(&mut self, mut fields: Fields<'_>, response: &str) -> Vec<Delta> {
-        let mut deltas = self.reasoning(&mut fields);
-        self.content(&mut fields, &mut deltas);
+    /// Takes a delta of the response of this id, which adds to the answer.
+    fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Deltas) {
+        self.reasoning(&mut fields, out);
+        self.content(&mut fields, out);
         if let Some(piece) = take_piece(&mut fields, "refusal") {
-            deltas.extend(self.refusal.get_or_insert_default().add(&piece));
+            self.refusal.get_or_insert_default().add(&piece, out);
         }
         self.lists(&mut fields);
         if let Some(mut piece) = fields.take_as("audio", Fields::of) {
@@ -217,16 +215,13 @@ impl Message {
         }
         if let Some(call) = fields.take_as("function_call", Fields::of) {
             let own = self.function_call.get_or_insert_with(|| Call::deprecated(response));
-            deltas.extend(own.add_body("function_call", call));
+            own.add_body("function_call", call, out);
         }
         if let Some(calls) = fields.take_as("tool_calls", Raw::items) {
-            for call in calls.into_iter().filter_map(Fields::of) {
-                deltas.extend(self.calls.add(call));
-            }
+            calls.into_iter().filter_map(Fields::of).for_each(|call| self.calls.add(call, out));
         }
         fields.take("role");
         self.rest.merge(&fields);
-        deltas
     }
 
     /// The message as it stands in a whole response.
@@ -257,45 +252,43 @@ impl Message {
     }
 
     /// Some servers send the same reasoning under two names: it is reported once.
-    fn reasoning(&mut self, fields: &mut Fields<'_>) -> Vec<Delta> {
-        let mut reported: Vec<Delta> = Vec::new();
+    fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
+        let mut reported = Text::default();
         for key in REASONING {
             if let Some(text) = take_piece(fields, key) {
                 self.rest.grow(key, &text);
-                let delta = Delta::Thinking { text };
-                if reported.last() != Some(&delta) {
-                    reported.push(delta);
+                if reported != text {
+                    out.thinking(text.clone());
                 }
+                reported = text;
             }
         }
-        reported
     }
 
-    fn content(&mut self, fields: &mut Fields<'_>, deltas: &mut Vec<Delta>) {
+    fn content(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
         let Some(raw) = fields.take("content").filter(|raw| raw.get() != "null") else { return };
         self.empty = true;
         if let Some(piece) = raw.text() {
-            deltas.extend(self.say(&piece));
+            self.say(&piece, out);
         }
         for raw in raw.items().into_iter().flatten() {
             match plain_text(raw) {
-                Some(piece) => deltas.extend(self.say(&piece)),
+                Some(piece) => self.say(&piece, out),
                 None => self.content.push(Piece::Part(raw.json())),
             }
         }
     }
 
-    fn say(&mut self, piece: &Text) -> Option<Delta> {
+    fn say(&mut self, piece: &Text, out: &mut Deltas) {
         if piece.is_empty() {
-            return None;
+            return;
         }
-        if !matches!(self.content.last(), Some(Piece::Text(_))) {
-            self.content.push(Piece::Text(Said::default()));
+        if let Some(Piece::Text(said)) = self.content.last_mut() {
+            return said.add(piece, out);
         }
-        match self.content.last_mut() {
-            Some(Piece::Text(said)) => said.add(piece),
-            Some(Piece::Part(_)) | None => None,
-        }
+        let mut said = Said::default();
+        said.add(piece, out);
+        self.content.push(Piece::Text(said));
     }
 
     fn lists(&mut self, fields: &mut Fields<'_>) {
@@ -309,13 +302,14 @@ impl Message {
 }
 
 impl Said {
-    fn add(&mut self, piece: &Text) -> Option<Delta> {
+    fn add(&mut self, piece: &Text, out: &mut Deltas) {
         self.text.push_str(piece);
         if self.reported {
-            return Some(Delta::Text { text: piece.clone() });
+            out.text(piece.clone());
+        } else if !piece.is_blank() {
+            self.reported = true;
+            out.text(self.text.as_str().into());
         }
-        self.reported = !piece.is_blank();
-        self.reported.then(|| Delta::Text { text: self.text.as_str().into() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     calls,
-    marks::{CODEC, REASONING, marked, message_field, opaque_value, refusal_form},
+    marks::*,
     normal::{self, Chat},
     params,
 };

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{kinds, marks::marked};
+use super::{kinds, marks::*};
 use crate::kit::*;
 
 /// The most characters that the API takes in the id of a call.

@@ -1,10 +1,7 @@
 //! Compaction by OpenAI: in an answer (`compaction_trigger`, or `context_management` with
 //! `compact_threshold`) and by `POST /v1/responses/compact`, as documented in September 2026.
 
-use super::{
-    kinds,
-    marks::{CODEC, opaque_item},
-};
+use super::{kinds, marks::*};
 use crate::kit::*;
 
 /// The fields of a request that the endpoint for compaction takes.

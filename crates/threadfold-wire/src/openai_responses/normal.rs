@@ -1,9 +1,6 @@
 //! What of a thread this dialect takes.
 
-use super::{
-    marks::{CODEC, Kept, kept, marked},
-    read_content::thought,
-};
+use super::{marks::*, read_content::thought};
 use crate::kit::*;
 
 /// The rules for the blocks of a thread.

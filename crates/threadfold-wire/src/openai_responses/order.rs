@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{
     kinds::{self, Label},
-    marks::CODEC,
+    marks::*,
     read_items::ProviderCalls,
 };
 use crate::kit::*;

@@ -1,7 +1,7 @@
 //! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
 //! field.
 
-use super::marks::{CODEC, marked};
+use super::marks::*;
 use crate::kit::*;
 
 const LIMIT: Param<u64> = limit("max_output_tokens", "~max_output_tokens");

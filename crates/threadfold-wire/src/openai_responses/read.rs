@@ -2,7 +2,7 @@
 
 use super::{
     kinds::Label,
-    marks::{CODEC, marked, opaque_item},
+    marks::*,
     params,
     read_content::said,
     read_items::{Context, Item},

@@ -1,6 +1,6 @@
 //! Reading what messages, results and reasoning hold.
 
-use super::marks::{CODEC, note_identity, opaque_part};
+use super::marks::*;
 use crate::kit::*;
 
 /// Who says it.

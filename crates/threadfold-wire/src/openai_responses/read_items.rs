@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     compaction,
     kinds::{self, Label},
-    marks::{CODEC, note_identity, opaque_item, whole_item},
+    marks::*,
     read_content::{answer, output, reasoning, said},
 };
 use crate::kit::*;

@@ -4,7 +4,7 @@
 use super::{
     calls::{CallKind, Calls},
     kinds,
-    marks::{CODEC, Kept, item_fields, kept, marked},
+    marks::*,
     normal::{self, Responses},
     order::{self, Item, Kind},
     params,
