@@ -128,7 +128,7 @@ pub struct Encoded {
     /// The body.
     pub body: Json,
     /// What was changed or left out, in the order of the thread. Empty for a request that this
-    /// codec read and nobody touched.
+    /// codec read and the host did not change.
     pub adjustments: Vec<Adjustment>,
 }
 
@@ -230,7 +230,7 @@ pub struct Recognise {
 }
 
 impl Default for Recognise {
-    /// Checkpoints only: anybody may have typed the others.
+    /// Checkpoints only: a user may have typed the others.
     fn default() -> Self {
         Self { checkpoints: true, reminders: false, summaries: false }
     }

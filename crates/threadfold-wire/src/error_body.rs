@@ -192,14 +192,14 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     let mut seconds = None;
     loop {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (digits, behind) = rest.split_at(end);
+        let (digits, after_it) = rest.split_at(end);
         let Ok(amount) = digits.trim_end_matches('.').parse::<f64>() else { break };
-        let unit = behind.trim_start_matches(' ');
+        let unit = after_it.trim_start_matches(' ');
         let end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
-        let (unit, behind) = unit.split_at(end);
+        let (unit, after_it) = unit.split_at(end);
         let Some(factor) = factor(unit) else { break };
         seconds = Some(seconds.unwrap_or(0.0) + amount * factor);
-        rest = behind;
+        rest = after_it;
         if unit.is_empty() {
             break;
         }
@@ -234,10 +234,8 @@ fn searched(text: &str) -> &str {
 }
 
 fn abridged(text: &str) -> Text {
-    match text.char_indices().nth(MAX_MESSAGE) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
-        None => text.into(),
-    }
+    let kept: String = text.chars().take(MAX_MESSAGE).collect();
+    if kept.len() < text.len() { format!("{kept}...").into() } else { kept.into() }
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! What dialects are made of. Their files import everything here at once.
 //!
+//! A dialect is a folder whose `mod.rs` names its codec with `codec!`. The macro wants `read::request`,
+//! `read::turn`, `write::request` and `stream::Response`; the dialect's differences are an implementation
+//! of `Rules` and constants such as `NameRules`, `CacheRules`, `Param` and `Counts`.
+//!
 //! | part | what it does |
 //! |---|---|
 //! | `json` | reads JSON field by field without losing any, and writes it with the keys in order |

@@ -95,7 +95,7 @@ fn form(blocks: &[ContentBlock], index: usize) -> Option<&TextBlock> {
     let ContentBlock::Text(text) = blocks.get(index)? else { return None };
     let form = markup::form(&text.text)?;
     let followed = || {
-        let after = blocks.get(index + 1..).unwrap_or_default().iter();
+        let after = blocks.iter().skip(index + 1);
         after.take_while(|block| !is_apart(block)).any(is_said)
     };
     (form != Form::Checkpoint || !followed()).then_some(text)

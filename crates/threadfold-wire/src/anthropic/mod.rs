@@ -1,7 +1,7 @@
 //! The Anthropic Messages dialect: `POST /v1/messages`.
 //!
-//! What becomes what, which forms are normal and what encoding may change is told where users
-//! look: at [`AnthropicMessages`]. This is how the work is divided.
+//! The docs of [`AnthropicMessages`] say what becomes what, which forms are normal and what encoding
+//! may change. The files divide the work so:
 //!
 //! | step | file |
 //! |---|---|
@@ -69,7 +69,7 @@ use threadfold_core::message::Request;
 ///
 /// # Normal forms
 ///
-/// A valid body that nobody touched is written as it was read, without an adjustment, as JSON: same
+/// A valid body that the host did not change is written as it was read, without an adjustment, as JSON: same
 /// fields, same numbers, same order in lists. What differs:
 ///
 /// - white space between tokens and the order of the known keys of an object;

@@ -40,10 +40,10 @@ impl Assembly for Response {
 
     fn body(&mut self) -> Option<Json> {
         let message = self.message.as_ref().filter(|_| self.stopped)?;
-        let mut body = message.object().unwrap_or_default();
+        let mut body = message.object();
         body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
         // The counts of the whole answer replace those with which it began.
-        body.set_some("usage", self.usage.object());
+        body.set_some("usage", self.usage.begun());
         Some(Tree::from(body).into_json())
     }
 
@@ -216,7 +216,7 @@ impl Block {
 
     /// The block as it stands in a whole response.
     fn tree(&self) -> Tree {
-        let mut object = self.begun.object().unwrap_or_default();
+        let mut object = self.begun.object();
         // A call that was cut off holds a text that is no JSON. It is kept as that text.
         if !self.input.trim().is_empty() {
             let input = Json::parse(&self.input);

@@ -34,7 +34,7 @@ impl Medium {
 
     /// The format of a media type; `None` if the provider does not read it.
     fn format(self, media_type: &str) -> Option<&'static str> {
-        let kind = media_type.split(';').next().unwrap_or_default().trim();
+        let kind = media_type.split_once(';').map_or(media_type, |(kind, _)| kind).trim();
         if self == Self::Image && kind.eq_ignore_ascii_case("image/jpg") {
             return Some("jpeg");
         }

@@ -1,8 +1,8 @@
 //! The dialect of AWS Bedrock's Converse API: `POST /model/{modelId}/converse` and
 //! `converse-stream`.
 //!
-//! What becomes what, which forms are normal and what encoding may change is told where users
-//! look: at [`BedrockConverse`]. This is how the work is divided.
+//! The docs of [`BedrockConverse`] say what becomes what, which forms are normal and what encoding
+//! may change. The files divide the work so:
 //!
 //! | step | file |
 //! |---|---|
@@ -27,7 +27,7 @@ mod write;
 #[cfg(doc)]
 use threadfold_core::message::Request;
 
-/// The codec of AWS Bedrock's Converse API, for the models of every maker behind it.
+/// The codec of AWS Bedrock's Converse API, for the models of every maker that it offers.
 ///
 /// ```
 /// use threadfold::wire::{BedrockConverse, DecodeOptions, EncodeOptions, WireFormat};
@@ -75,7 +75,7 @@ use threadfold_core::message::Request;
 ///
 /// # Normal forms
 ///
-/// A valid body that nobody touched is written as it was read, without an adjustment, as JSON: same
+/// A valid body that the host did not change is written as it was read, without an adjustment, as JSON: same
 /// fields, same numbers, same order in lists. What differs:
 ///
 /// - white space between tokens and the order of the known keys of an object;

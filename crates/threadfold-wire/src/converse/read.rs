@@ -259,7 +259,7 @@ pub(super) const USAGE: Counts = Counts {
     output: &["outputTokens"],
     cache_read: "cacheReadInputTokens",
     cache_write: "cacheWriteInputTokens",
-    reasoning: "",
+    ..Counts::NONE
 };
 
 #[cfg(test)]

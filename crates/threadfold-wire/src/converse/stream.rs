@@ -172,16 +172,15 @@ impl Part {
         let first = fields.as_ref().and_then(|fields| fields.rest().next());
         let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
         let inner = Fields::of(raw);
-        let kind = match (key, &inner) {
-            ("toolUse", Some(_)) => Kind::ToolUse,
-            ("toolResult", Some(_)) => Kind::ToolResult,
-            ("image", Some(_)) => Kind::Image,
+        let (kind, inner) = match (key, inner) {
+            ("toolUse", Some(inner)) => (Kind::ToolUse, inner),
+            ("toolResult", Some(inner)) => (Kind::ToolResult, inner),
+            ("image", Some(inner)) => (Kind::Image, inner),
             _ => {
                 let start = Object::default().with(key.to_owned(), raw.json());
                 return Ok(Self { kind: Kind::Other, start, ..Self::default() });
             }
         };
-        let inner = inner.unwrap_or_default();
         let mut part = Self { kind, start: inner.tree(), ..Self::default() };
         if kind != Kind::ToolUse {
             return Ok(part);
@@ -358,8 +357,8 @@ fn encode(bytes: &[u8]) -> String {
         let at = |index: usize| group.get(index).copied().map_or(0, u32::from);
         let bits = (at(0) << 16) | (at(1) << 8) | at(2);
         for letter in 0..4 {
-            let value = usize::try_from((bits >> (18 - 6 * letter)) & 0x3f).unwrap_or_default();
-            let known = LETTERS.get(value).filter(|_| letter <= group.len());
+            let value = (bits >> (18 - 6 * letter)) & 0x3f;
+            let known = LETTERS.get(value as usize).filter(|_| letter <= group.len());
             text.push(known.map_or('=', |letter| char::from(*letter)));
         }
     }

@@ -63,7 +63,7 @@ pub(super) fn write(
 
 /// Whether a medium is a picture or else a document; `None` for sound and films.
 fn is_image(media_type: &str) -> Option<bool> {
-    let kind = media_type.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    let kind = media_type.split_once('/').map_or(media_type, |(kind, _)| kind).to_ascii_lowercase();
     match kind.as_str() {
         "image" => Some(true),
         "application" | "text" => Some(false),

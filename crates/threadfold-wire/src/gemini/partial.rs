@@ -78,9 +78,9 @@ impl Partial {
 
     /// The part that the whole call would have been.
     pub(super) fn into_tree(self) -> Tree {
-        let call = self.call.object().unwrap_or_default().with(ARGS, self.args.tree());
+        let call = self.call.object().with(ARGS, self.args.tree());
         let mut part = Object::default().with(FUNCTION_CALL.camel, call);
-        part.extend_unset(self.beside.object().unwrap_or_default());
+        part.extend_unset(self.beside.object());
         part.into()
     }
 }
@@ -130,9 +130,9 @@ impl Step {
             if steps.len() == MAX_STEPS {
                 return Err("a path is too deep");
             }
-            let (step, behind) = Self::first(rest).ok_or("a path cannot be read")?;
+            let (step, after) = Self::first(rest).ok_or("a path cannot be read")?;
             steps.push(step);
-            rest = behind;
+            rest = after;
         }
         Ok(steps)
     }
@@ -140,8 +140,8 @@ impl Step {
     /// The first step, and what stands after it.
     fn first(path: &str) -> Option<(Self, &str)> {
         if let Some(name) = path.strip_prefix('.') {
-            let (name, behind) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
-            return (!name.is_empty()).then(|| (Self::Key(name.to_owned()), behind));
+            let (name, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
+            return (!name.is_empty()).then(|| (Self::Key(name.to_owned()), after));
         }
         let inner = path.strip_prefix('[')?;
         if let Some(quote) = inner.chars().next().filter(|first| "'\"".contains(*first)) {
@@ -150,8 +150,8 @@ impl Step {
             let name = unquoted(quoted.get(..end)?, quote)?;
             return Some((Self::Key(name), quoted.get(end + 1..)?.strip_prefix(']')?));
         }
-        let (index, behind) = inner.split_once(']')?;
-        Some((Self::Index(index.parse().ok()?), behind))
+        let (index, after) = inner.split_once(']')?;
+        Some((Self::Index(index.parse().ok()?), after))
     }
 }
 

@@ -264,8 +264,8 @@ pub(super) const USAGE: Counts = Counts {
     input: &["promptTokenCount", "toolUsePromptTokenCount"],
     output: &["candidatesTokenCount", "thoughtsTokenCount"],
     cache_read: "cachedContentTokenCount",
-    cache_write: "",
     reasoning: "thoughtsTokenCount",
+    ..Counts::NONE
 };
 
 /// Reads the content of a candidate: its blocks, and its other fields. There may be none.

@@ -49,12 +49,12 @@ impl Assembly for Response {
     }
 
     fn body(&mut self) -> Option<Json> {
-        let mut body = self.body.object().filter(|_| self.is_complete).unwrap_or_default();
+        let mut body = self.body.object();
         if let Some(candidate) = &self.candidate {
             let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
-            let content = self.content.object().unwrap_or_default();
+            let content = self.content.object();
             let content = content.with("parts", parts.collect::<Vec<_>>());
-            let candidate = candidate.object().unwrap_or_default().with("content", content);
+            let candidate = candidate.object().with("content", content);
             body.set("candidates", Tree::from_iter([candidate]));
         }
         self.is_complete.then(|| Tree::from(body).into_json())

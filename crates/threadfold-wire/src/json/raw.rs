@@ -131,8 +131,8 @@ impl<'a> Raw<'a> {
         let offset = whole.start;
         Some(std::iter::from_fn(move || {
             let next = rest.first()?;
-            let (nodes, behind) = rest.split_at_checked(next.span as usize)?;
-            rest = behind;
+            let (nodes, after) = rest.split_at_checked(next.span as usize)?;
+            rest = after;
             Some(Raw { text: slice(self.text, next, offset)?, nodes })
         }))
     }

@@ -82,7 +82,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
 }
 
 /// Answers a call of the old form at the end that was kept as a field, because messages followed it
-/// that are left out: whoever reads the body takes it for an open call.
+/// that are left out: the provider takes it for an open call.
 pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Notes) {
     let Some((_, last)) = thread.last_mut() else { return };
     if last.role != Role::Assistant || last.tool_uses().next().is_some() {

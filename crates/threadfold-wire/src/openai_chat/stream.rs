@@ -54,17 +54,17 @@ impl Assembly for Response {
     fn body(&mut self) -> Option<Json> {
         let finished = self.choice.get("finish_reason").is_some_and(|why| why.as_str() != "null");
         let message = self.message.as_ref().filter(|_| self.done || finished)?;
-        let mut choice = self.choice.object().unwrap_or_default();
+        let mut choice = self.choice.object();
         if !self.logprobs.is_empty() {
             choice.set("logprobs", self.logprobs());
         }
         choice.set("message", message.tree());
-        let mut body = self.head.object().unwrap_or_default();
+        let mut body = self.head.object();
         if body.get("object").is_some() {
             body.set("object", "chat.completion");
         }
         body.push("choices", Tree::Array(vec![choice.into()]));
-        body.set_some("usage", self.usage.object());
+        body.set_some("usage", self.usage.begun());
         Some(Tree::from(body).into_json())
     }
 
@@ -324,8 +324,8 @@ impl Piece {
 
 impl Audio {
     fn tree(&self) -> Tree {
-        let mut object = self.fields.object().unwrap_or_default();
-        object.set_all(self.texts.object().unwrap_or_default());
+        let mut object = self.fields.object();
+        object.set_all(self.texts.object());
         object.into()
     }
 }
@@ -385,7 +385,7 @@ impl Details {
     fn tree(&self) -> Tree {
         let entries = self.0.iter().map(|detail| match detail {
             Detail::Whole(json) => json.clone().into(),
-            Detail::Growing(fields, _) => fields.object().unwrap_or_default().into(),
+            Detail::Growing(fields, _) => fields.object().into(),
         });
         Tree::Array(entries.collect())
     }

@@ -203,7 +203,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
                 _ => true,
             };
         if label.is_of_provider {
-            of_provider.add(&label.kind, label.provider_id().unwrap_or_default());
+            label.provider_id().into_iter().for_each(|id| of_provider.add(&label.kind, id));
         } else if label.is_call() {
             called.extend(label.call_id.clone());
         } else if label.kind == "mcp_approval_request" {
