@@ -38,6 +38,7 @@ mod contract;
 mod digest;
 mod fold_batches;
 mod full_summary;
+mod instructions;
 mod keep_recent;
 mod known;
 mod ladder;

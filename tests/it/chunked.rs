@@ -70,7 +70,7 @@ fn call(id: &str, name: &str, input: &str) -> ContentBlock {
     call.into()
 }
 
-fn append(id: &str, text: &str) -> ContentBlock {
+pub(crate) fn append(id: &str, text: &str) -> ContentBlock {
     let script = format!("file /summary.md\nselect eof\ninsert_after <<END\n{text}\nEND\n");
     call(id, "edl", &serde_json::json!({ "script": script }).to_string())
 }

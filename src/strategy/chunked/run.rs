@@ -20,7 +20,7 @@ use super::{
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
-use crate::strategy::{attempt::backoff, run_error::RunError};
+use crate::strategy::{attempt::backoff, instructions, run_error::RunError};
 use crate::{
     compact::legality,
     message::{
@@ -77,11 +77,13 @@ impl CompactionRun {
     ///
     /// - [`RunError::NothingToSummarise`] if the thread has no text.
     /// - [`RunError::TooManyChunks`] if it needs more than [`RunOptions::max_chunks`].
+    /// - [`RunError::Option`] if the prompt or a section of the options is blank.
     pub fn new(
         messages: &[Message],
         next_prompt: Option<Message>,
         options: RunOptions,
     ) -> Result<Self, RunError> {
+        instructions::check(options.prompt.as_ref(), &options.sections)?;
         let rendered = render(messages, &options.render);
         let chunks: Vec<_> =
             chunk_ranges(&rendered, options.chunks).into_iter().map(|chunk| chunk.bytes).collect();
@@ -108,6 +110,26 @@ impl CompactionRun {
     #[must_use]
     pub fn with_rules(mut self, rules: impl Into<Text>) -> Self {
         self.data.rules = Some(rules.into());
+        self.with_new_prompt()
+    }
+
+    /// Returns the run with an earlier summary that it brings up to date. Its messages are those
+    /// after that summary.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
+    ///
+    /// let new = [Message::user("Now fix the lexer.")];
+    /// let run = CompactionRun::new(&new, None, RunOptions::default())?;
+    /// let run = run.with_summary("The parser is fixed.");
+    /// let RunStep::Call { request, .. } = run.step() else { panic!("it has not been asked") };
+    /// let prompt = request.messages[0].content[0].as_text().unwrap();
+    /// assert!(prompt.contains("<summary>\nThe parser is fixed.\n</summary>"), "{prompt}");
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn with_summary(mut self, summary: &str) -> Self {
+        self.data.begin_with(summary);
         self.with_new_prompt()
     }
 
@@ -169,8 +191,7 @@ impl CompactionRun {
         }
         let calls = message.tool_uses().next().is_some();
         let complete = state::is_complete(&stop_reason) && !calls;
-        let texts = message.content.iter().filter_map(ContentBlock::as_text);
-        let text = texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
+        let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.data.condense(complete.then_some(text.as_str()));
     }
@@ -339,17 +360,17 @@ impl CompactionRun {
     /// its text in bytes.
     fn end_chunk(&mut self, chat: usize) {
         let chunk = self.data.done + 1;
-        let (blank, changed) = (!self.data.has_summary(), self.data.has_changed());
+        let (folded, changed) = (self.data.has_folded(), self.data.has_changed());
         // The model had something to add, but its edit was refused or written as chat.
         let idle = !changed && (self.data.refused || chat > CHAT);
         if self.data.should_condense() {
             self.data.make_room();
-        } else if (idle || blank) && !self.data.nudged {
+        } else if (idle || !folded || !self.data.has_summary()) && !self.data.nudged {
             self.data.nudged = true;
             self.ask_again(NUDGE);
-        } else if blank {
+        } else if !self.data.has_summary() {
             self.data.give_up(RunError::BlankSummary { chunk });
-        } else if idle {
+        } else if idle || !folded {
             self.data.give_up(RunError::NotFolded { chunk });
         } else {
             let outcome = if changed { ChunkOutcome::Folded } else { ChunkOutcome::Unchanged };

@@ -28,7 +28,7 @@ use super::{
     cover,
     halve::halve,
     options::RunOptions,
-    prompt::{ChunkPrompt, CondensePrompt, SUMMARY},
+    prompt::{self, SUMMARY},
     step::{ChunkOutcome, ChunkStep},
     tools,
 };
@@ -160,6 +160,19 @@ impl Data {
         !self.summary().trim().is_empty()
     }
 
+    /// Begins with this summary, which the run brings up to date.
+    pub(super) fn begin_with(&mut self, summary: &str) {
+        self.workspace = workspace_of(&format!("{}\n", summary.trim_end()));
+        self.before = self.workspace.clone();
+    }
+
+    /// Whether a chunk was folded in, the current one included.
+    pub(super) fn has_folded(&self) -> bool {
+        let folded =
+            |step: &ChunkStep| matches!(step.outcome, ChunkOutcome::Folded | ChunkOutcome::Capped);
+        self.has_changed() || self.steps.iter().any(folded)
+    }
+
     /// Whether the current chunk changed the summary.
     pub(super) fn has_changed(&self) -> bool {
         self.summary() != tools::summary(&self.before)
@@ -180,18 +193,7 @@ impl Data {
 
     /// Opens the conversation about the current chunk.
     pub(super) fn ask_about_chunk(&mut self) {
-        let prompt = ChunkPrompt {
-            index: self.done,
-            total: self.chunks.len(),
-            transcript: self.chunk(),
-            summary: self.summary(),
-            summary_bytes: self.options.summary_bytes,
-            aside_bytes: self.options.aside_bytes,
-            next_prompt: self.next_prompt.as_ref(),
-            focus: self.focus.as_deref(),
-            rules: self.rules.as_deref(),
-        };
-        self.request = prompt.request(self.options.answer_tokens);
+        self.request = prompt::chunk(self);
         self.rounds = 0;
         self.nudged = false;
         self.refused = false;
@@ -219,13 +221,7 @@ impl Data {
     }
 
     fn ask_to_condense(&mut self) {
-        let prompt = CondensePrompt {
-            summary: self.summary(),
-            most: self.condensed_bytes(),
-            aside_bytes: self.options.aside_bytes,
-            focus: self.focus.as_deref(),
-        };
-        self.request = prompt.request(self.options.answer_tokens);
+        self.request = prompt::shorter(self, self.condensed_bytes());
         self.ask(Task::Condense);
     }
 
@@ -281,7 +277,7 @@ impl Data {
         self.before = self.workspace.clone();
         self.condensed = false;
         self.done += 1;
-        if !self.has_summary() && self.done >= MAX_UNFOLDED.min(self.chunks.len()) {
+        if !self.has_folded() && self.done >= MAX_UNFOLDED.min(self.chunks.len()) {
             let first = self.steps.iter().find_map(|step| step.failure.clone());
             let error = first.unwrap_or(RunError::BlankSummary { chunk: self.done });
             self.request = Request::default();
@@ -300,14 +296,14 @@ impl Data {
         let is_second = matches!(last, Some(RunError::Model { .. }));
         let chunk_only = match kind {
             ModelErrorKind::Refused => true,
-            ModelErrorKind::Other => self.has_summary() && !is_second,
+            ModelErrorKind::Other => self.has_folded() && !is_second,
             ModelErrorKind::Overflow { .. }
             | ModelErrorKind::Retryable { .. }
             | ModelErrorKind::Authentication
             | ModelErrorKind::NoModel => false,
         };
         let chunk = self.done + 1;
-        if !chunk_only && !self.has_summary() {
+        if !chunk_only && !self.has_folded() {
             return self.fail(why(chunk));
         }
         self.give_up(why(chunk));
@@ -364,7 +360,7 @@ impl Data {
     /// none was folded in.
     pub(super) fn retry(&mut self) {
         self.workspace = self.before.clone();
-        if !self.has_summary() {
+        if !self.has_folded() {
             self.done = 0;
         }
         self.condensed = false;

@@ -73,7 +73,13 @@ impl Chunked {
         let bytes = fit::bytes(room, head, job.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
         let options = RunOptions { summary_bytes, ..options };
-        Ok(fit::new_run(head, &job.thread, &job.brief, options)?)
+        // A summary that leaves too little room for edits is read like every other message.
+        let earlier = full_summary::split(head, &job.brief)
+            .filter(|(text, _)| text.len() <= summary_bytes / 2);
+        let Some((summary, new)) = earlier else {
+            return Ok(fit::new_run(head, &job.thread, &job.brief, options)?);
+        };
+        Ok(fit::new_run(&new, &job.thread, &job.brief, options)?.with_summary(&summary))
     }
 }
 
