@@ -105,21 +105,14 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
             !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
                 && !block.is_reasoning()
         };
-        let quotes = |block: &ContentBlock| match block {
-            ContentBlock::ToolUse(call) => calls.contains(&call.id),
-            ContentBlock::ToolResult(result) => calls.contains(&result.tool_use_id),
-            ContentBlock::Text(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Document(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::ServerToolUse(_)
-            | ContentBlock::ServerToolResult(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_)
-            | ContentBlock::Opaque(_) => false,
+        let quotes = |block: &ContentBlock| {
+            if let ContentBlock::ToolUse(call) = block {
+                calls.contains(&call.id)
+            } else if let ContentBlock::ToolResult(result) = block {
+                calls.contains(&result.tool_use_id)
+            } else {
+                false
+            }
         };
         let mut blocks = taken.message.content.iter().filter(has_content).peekable();
         if blocks.peek().is_some() && blocks.all(quotes) {

@@ -23,23 +23,32 @@ pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
     Cow::Owned(all.view(&summary.batches))
 }
 
-/// Returns the messages with these texts. A message whose summaries show all their batches is not
-/// copied.
+/// Returns the messages with these texts.
 pub(super) fn messages<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> impl Iterator<Item = Message> {
     messages.into_iter().map(|message| {
-        let mut message = message.clone();
-        for index in 0..message.content.len() {
-            let Some(ContentBlock::Summary(summary)) = message.content.get(index) else { continue };
-            let Cow::Owned(text) = text(summary) else { continue };
-            let summary = Summary { text: text.into(), ..summary.clone() };
-            if let Some(block) = message.make_mut().content.get_mut(index) {
-                *block = summary.into();
-            }
-        }
-        message
+        with_summaries(message, |summary| match text(summary) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(Summary { text: text.into(), ..summary.clone() }),
+        })
     })
+}
+
+/// Returns the message with its summaries changed; the same handle if none is.
+pub(super) fn with_summaries(
+    message: &Message,
+    change: impl Fn(&Summary) -> Option<Summary>,
+) -> Message {
+    let changed = |block: &ContentBlock| {
+        if let ContentBlock::Summary(summary) = block { change(summary) } else { None }
+    };
+    if !message.content.iter().any(|block| changed(block).is_some()) {
+        return message.clone();
+    }
+    let blocks = message.content.iter();
+    let blocks = blocks.map(|block| changed(block).map_or_else(|| block.clone(), Into::into));
+    message.with_content(blocks.collect())
 }
 
 /// Returns the text of the summary that stands for everything before the other messages, and these

@@ -9,20 +9,19 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::record_call,
     brief::Brief,
     chunked::Chunked,
     clear_results::ClearResults,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
-    panic_guard,
+    panic_guard::Guarded,
     settle::Settled,
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
 use crate::{
-    message::{ModelError, Text, Turn, Usage},
+    message::{ModelError, Turn},
     retention::FactClass,
 };
 
@@ -172,7 +171,7 @@ struct Climb {
 #[derive(Debug)]
 enum State {
     /// Running a rung.
-    Running { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
+    Running(Guarded),
     /// Ended.
     Ended(Result<Proposal, StrategyError>),
 }
@@ -189,15 +188,14 @@ enum RungFailure {
 impl Attempt for Climb {
     fn step(&self) -> Step<'_> {
         match &self.state {
-            State::Running { attempt, .. } => attempt.step(),
+            State::Running(attempt) => attempt.step(),
             State::Ended(Ok(proposal)) => Step::Proposed(proposal),
             State::Ended(Err(error)) => Step::Failed(error),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Running { attempt, usage, calls, .. } = &mut self.state else { return };
-        record_call(&answer, usage, calls);
+        let State::Running(attempt) = &mut self.state else { return };
         attempt.handle(answer);
         self.advance();
     }
@@ -229,7 +227,7 @@ impl Climb {
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
         let before = self.thread.counter().messages(self.thread.messages());
         self.brief.target.filter(|target| before > *target)?;
-        let attempt = panic_guard::begin(strategy, &self.thread, &self.brief);
+        let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
         // A summary would state nine tenths of the facts. What is cheaper must not be poorer: no
@@ -242,18 +240,12 @@ impl Climb {
         {
             return None;
         }
-        let rung = Rung {
-            strategy: strategy.name().into(),
-            failure: None,
-            usage: Usage::default(),
-            calls: 0,
-        };
-        Some(Proposal { rungs: vec![rung], ..proposal })
+        Some(Proposal { rungs: vec![attempt.rung(None)], ..proposal })
     }
 
     /// Continues until a model must be called, a rung is accepted, or no rung is left.
     fn advance(&mut self) {
-        while let State::Running { strategy, attempt, usage, calls } = &self.state {
+        while let State::Running(attempt) = &self.state {
             let outcome = match attempt.step() {
                 Step::Call { .. } => return,
                 Step::Failed(error) => Err(RungFailure::Final(error.clone())),
@@ -262,8 +254,7 @@ impl Climb {
                     settled.map_err(|rejection| self.rung_failure(proposal.clone(), rejection))
                 }
             };
-            let rung =
-                Rung { strategy: strategy.clone(), failure: None, usage: *usage, calls: *calls };
+            let rung = attempt.rung(None);
             match outcome {
                 Ok(Settled { proposal, shortfall: None }) => {
                     let index = self.record_rungs(rung, &proposal.rungs, None);
@@ -357,12 +348,8 @@ impl Climb {
     /// the target, else fails.
     fn next(&mut self) {
         if let Some(strategy) = self.untried.pop() {
-            self.state = State::Running {
-                strategy: strategy.name().into(),
-                attempt: panic_guard::begin(strategy.as_ref(), &self.thread, &self.brief),
-                usage: Usage::default(),
-                calls: 0,
-            };
+            let attempt = Guarded::begin(strategy.as_ref(), &self.thread, &self.brief);
+            self.state = State::Running(attempt);
         } else if let Some((proposal, rung)) = self.best.take() {
             self.end(proposal, rung);
         } else {

@@ -6,7 +6,9 @@ use super::{
     brief::Brief,
     clip::clip,
     contract::Proposal,
-    digest, rules,
+    digest,
+    full_summary::with_summaries,
+    rules,
     snapshot::{Rejection, Snapshot},
     typed::Typed,
 };
@@ -391,16 +393,10 @@ fn with_enriched(
 fn numbered(plan: Plan, brief: &Brief) -> Plan {
     let Some(id) = brief.compaction else { return plan };
     plan.with_new_messages(|message| {
-        for index in 0..message.content.len() {
-            let Some(ContentBlock::Summary(summary)) = message.content.get(index) else { continue };
-            if summary.compaction.is_some() {
-                continue;
-            }
-            let summary = Summary { compaction: Some(id), ..summary.clone() };
-            if let Some(block) = message.make_mut().content.get_mut(index) {
-                *block = summary.into();
-            }
-        }
+        *message = with_summaries(message, |summary| {
+            let is_new = summary.compaction.is_none();
+            is_new.then(|| Summary { compaction: Some(id), ..summary.clone() })
+        });
     })
 }
 

@@ -174,19 +174,7 @@ impl Summarize {
             reserved: reserved.into_iter().fold(0, u64::saturating_add),
             shrinks_when_asked: true,
         };
-        let all = tail::candidates(thread, brief, request)?;
-        let mut candidates = Vec::with_capacity(all.len());
-        let mut worthless = None;
-        for candidate in all {
-            let Candidate { cut, typed, .. } = &candidate;
-            match tail::check_worth(thread, brief, *cut, typed, tail::MIN_TOKENS) {
-                Ok(()) => candidates.push(candidate),
-                Err(error) => worthless = worthless.or(Some(error)),
-            }
-        }
-        if let (true, Some(error)) = (candidates.is_empty(), worthless) {
-            return Err(error);
-        }
+        let candidates = tail::worthwhile(thread, brief, request)?;
         let expected = self.summary_tokens.min(target / 4);
         let mut chosen = candidates.len().saturating_sub(1);
         for (index, candidate) in candidates.iter().enumerate() {

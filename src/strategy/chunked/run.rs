@@ -199,8 +199,7 @@ impl CompactionRun {
     fn fold(&mut self, turn: Turn) {
         self.data.rounds = self.data.rounds.saturating_add(1);
         let Turn { message, stop_reason, .. } = turn;
-        let chat: usize =
-            message.content.iter().filter_map(ContentBlock::as_text).map(|text| text.len()).sum();
+        let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.repair();
         let calls = self.open_calls();
@@ -208,13 +207,13 @@ impl CompactionRun {
             StopReason::Aborted => self.data.fail(self.stopped(stop_reason)),
             StopReason::Refusal => self.data.give_up(self.stopped(stop_reason)),
             StopReason::ContextWindowExceeded => self.data.shrink(),
-            _ if !calls.is_empty() => self.run_calls(&calls),
+            _ if !calls.is_empty() => self.run_calls(&calls, says_done(&text)),
             StopReason::MaxTokens => self.ask_again(GO_ON),
             StopReason::PauseTurn => self.check_caps(),
             StopReason::EndTurn
             | StopReason::ToolUse
             | StopReason::StopSequence
-            | StopReason::Other(_) => self.end_chunk(chat),
+            | StopReason::Other(_) => self.end_chunk(text.len()),
         }
     }
 
@@ -222,15 +221,22 @@ impl CompactionRun {
         RunError::Stopped { chunk: self.data.done + 1, reason }
     }
 
-    fn run_calls(&mut self, calls: &[ToolUse]) {
+    /// Runs the calls. If the model said that they complete its work and they did, it is not asked
+    /// again, which saves sending the chunk a second time.
+    fn run_calls(&mut self, calls: &[ToolUse], completes: bool) {
         let most = self.data.options.summary_bytes;
         let results = tools::run_calls(&mut self.data.workspace, calls, most);
-        self.data.refused |= results.message.tool_results().any(|result| result.is_error);
+        let refused = results.message.tool_results().any(|result| result.is_error);
+        self.data.refused |= refused;
         if let Some(shorter) = results.too_large {
             self.data.too_large = Some(shorter.into());
         }
         self.push(results.message);
-        self.check_caps();
+        if completes && !refused && self.data.has_changed() && self.data.has_summary() {
+            self.data.close_chunk(ChunkOutcome::Folded, None);
+        } else {
+            self.check_caps();
+        }
     }
 
     /// Takes the failure of a call: the run retries it after a wait, halves the chunk, continues
@@ -404,6 +410,11 @@ impl<'de> Deserialize<'de> for CompactionRun {
         data.check().map_err(de::Error::custom)?;
         Ok(Self { data })
     }
+}
+
+/// Whether a text has the word that announces the last edit of a chunk.
+fn says_done(text: &str) -> bool {
+    text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "DONE")
 }
 
 /// The answer with long texts clipped: edits are in calls, and every further request of the chunk

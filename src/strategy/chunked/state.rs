@@ -3,6 +3,7 @@
 //! | state | input | next state |
 //! |---|---|---|
 //! | folding a chunk | calls | folding: their results are sent |
+//! | folding a chunk | calls that changed the summary, none refused, with the word DONE | the next chunk |
 //! | folding a chunk | end of the answer; the summary changed, or there was nothing to add | the next chunk |
 //! | folding a chunk | end of the answer; the edits did not fit the summary | condensing, once a chunk |
 //! | folding a chunk | end of the answer; an expected edit is missing | folding: a reminder is sent, once a chunk |
@@ -50,7 +51,7 @@ const MAX_UNFOLDED: usize = 3;
 /// Assumed bytes per token of a summary.
 const BYTES_PER_TOKEN: u64 = 3;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Data {
     pub(super) format: u32,
     pub(super) options: RunOptions,
@@ -85,7 +86,7 @@ pub(super) struct Data {
     pub(super) steps: Vec<ChunkStep>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum State {
     Asking {
@@ -93,6 +94,7 @@ pub(super) enum State {
         #[serde(default)]
         task: Task,
     },
+    #[default]
     Done,
     Failed {
         error: RunError,
@@ -118,27 +120,16 @@ impl Data {
         options: RunOptions,
     ) -> Self {
         let workspace = workspace_of("");
+        let before = workspace.clone();
         let mut data = Self {
             format: FORMAT,
             options,
-            focus: None,
-            rules: None,
             next_prompt,
             rendered,
             chunks,
-            done: 0,
-            before: workspace.clone(),
+            before,
             workspace,
-            request: Request::default(),
-            rounds: 0,
-            retries: 0,
-            nudged: false,
-            refused: false,
-            too_large: None,
-            condensed: false,
-            chunk_usage: Usage::default(),
-            state: State::Done,
-            steps: Vec::new(),
+            ..Self::default()
         };
         data.ask_about_chunk();
         data
