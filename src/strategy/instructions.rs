@@ -5,7 +5,7 @@
 //! place of the opening and of the sections. The rest stays: the acceptance check and the next
 //! compaction rely on it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use super::{
     brief::Brief,
@@ -46,15 +46,13 @@ pub(super) fn sections<'t>(own: &[Text], built_in: &'t str) -> Cow<'t, str> {
 ///
 /// [`RunError::Option`] if one is blank.
 pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunError> {
-    let blank = |option: &str, rule: &str| {
-        let (option, found, rule) = (option.into(), "blank".into(), rule.into());
-        Err(RunError::Option { option, found, rule })
-    };
     if prompt.is_some_and(Text::is_blank) {
-        return blank("prompt", "a text is needed, or none for the built-in one");
+        let rule = "a text is needed, or none for the built-in one";
+        return Err(RunError::option("prompt", "blank", rule));
     }
     if sections.iter().any(Text::is_blank) {
-        return blank("a section", "a text is needed, or no sections for the built-in ones");
+        let rule = "a text is needed, or no sections for the built-in ones";
+        return Err(RunError::option("a section", "blank", rule));
     }
     Ok(())
 }
@@ -86,4 +84,30 @@ pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     }
     filled.push_str(rest);
     filled
+}
+
+/// Encloses a text in tags that do not occur in it.
+pub(super) fn tagged(name: &str, text: &str) -> String {
+    let tag = free_tag(name, text);
+    let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("<{tag}>\n{text}{line_break}</{tag}>")
+}
+
+/// Returns the name, with a number if the text holds its closing tag. One pass collects all used
+/// numbers, so the time stays linear in a text full of tags.
+fn free_tag(name: &str, text: &str) -> String {
+    let closing = format!("</{name}");
+    let used: HashSet<&str> = text
+        .match_indices(&closing)
+        .filter_map(|(at, found)| text.get(at + found.len()..))
+        .map(|rest| rest.split(['>', '<', '\n']).next().unwrap_or_default())
+        .collect();
+    if used.is_empty() {
+        return name.to_owned();
+    }
+    let mut number: usize = 2;
+    while used.contains(format!("-{number}").as_str()) {
+        number += 1;
+    }
+    format!("{name}-{number}")
 }

@@ -176,15 +176,6 @@ enum State {
     Ended(Result<Proposal, StrategyError>),
 }
 
-/// Why a rung is not accepted.
-#[derive(Debug)]
-enum RungFailure {
-    /// Only the target is missed: `after` tokens would be left.
-    OverTarget { proposal: Box<Proposal>, after: u64, error: StrategyError },
-    /// It failed, or its plan is not acceptable at any size.
-    Final(StrategyError),
-}
-
 impl Attempt for Climb {
     fn step(&self) -> Step<'_> {
         match &self.state {
@@ -246,16 +237,17 @@ impl Climb {
     /// Continues until a model must be called, a rung is accepted, or no rung is left.
     fn advance(&mut self) {
         while let State::Running(attempt) = &self.state {
-            let outcome = match attempt.step() {
-                Step::Call { .. } => return,
-                Step::Failed(error) => Err(RungFailure::Final(error.clone())),
-                Step::Proposed(proposal) => {
-                    let settled = self.thread.settle(proposal.clone(), &self.brief);
-                    settled.map_err(|rejection| self.rung_failure(proposal.clone(), rejection))
-                }
-            };
             let rung = attempt.rung(None);
-            match outcome {
+            let proposal = match attempt.step() {
+                Step::Call { .. } => return,
+                Step::Failed(error) => {
+                    let error = error.clone();
+                    self.fail(rung, error);
+                    continue;
+                }
+                Step::Proposed(proposal) => proposal.clone(),
+            };
+            match self.thread.settle(proposal.clone(), &self.brief) {
                 Ok(Settled { proposal, shortfall: None }) => {
                     let index = self.record_rungs(rung, &proposal.rungs, None);
                     self.end(proposal, index);
@@ -268,41 +260,38 @@ impl Climb {
                     }
                     self.next();
                 }
-                Err(RungFailure::OverTarget { proposal, after, error }) => {
-                    self.record_rungs(rung, &proposal.rungs, Some(error));
-                    if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
-                        self.smallest = Some((*proposal, after));
-                    }
-                    self.next();
-                }
-                Err(RungFailure::Final(error)) if self.is_already_compacted(&error) => {
-                    self.state = State::Ended(Err(error));
-                }
-                Err(RungFailure::Final(error)) => {
-                    if error.is_too_long() {
-                        self.untried.extend(self.too_long.take());
-                    }
-                    self.tried.push(Rung { failure: Some(error), ..rung });
-                    self.next();
-                }
+                Err(rejection) => self.rejected(rung, proposal, rejection),
             }
         }
     }
 
-    /// Classifies a rejection: over the target only, or not acceptable at any size.
-    fn rung_failure(&self, proposal: Proposal, rejection: Rejection) -> RungFailure {
+    /// Takes a rung whose proposal is rejected. One that misses only the target may be the smallest.
+    /// Its addendum is left to the caller, which knows how much fits.
+    fn rejected(&mut self, rung: Rung, proposal: Proposal, rejection: Rejection) {
         let Rejection::OverTarget { after, .. } = rejection else {
-            return RungFailure::Final(rejection.into());
+            return self.fail(rung, rejection.into());
         };
-        match self.thread.settle_within(proposal.clone(), &self.brief, None) {
-            // The addendum is left to the caller, which knows how much fits.
-            Ok(_) => RungFailure::OverTarget {
-                proposal: Box::new(proposal),
-                after,
-                error: rejection.into(),
-            },
-            Err(rejection) => RungFailure::Final(rejection.into()),
+        if let Err(rejection) = self.thread.settle_within(proposal.clone(), &self.brief, None) {
+            return self.fail(rung, rejection.into());
         }
+        self.record_rungs(rung, &proposal.rungs, Some(rejection.into()));
+        if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
+            self.smallest = Some((proposal, after));
+        }
+        self.next();
+    }
+
+    /// Takes a rung that failed, or whose plan is not acceptable at any size.
+    fn fail(&mut self, rung: Rung, error: StrategyError) {
+        if self.is_already_compacted(&error) {
+            self.state = State::Ended(Err(error));
+            return;
+        }
+        if error.is_too_long() {
+            self.untried.extend(self.too_long.take());
+        }
+        self.tried.push(Rung { failure: Some(error), ..rung });
+        self.next();
     }
 
     /// Records a rung that proposed a plan and returns the index of the rung that made it. A nested

@@ -19,10 +19,9 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
     full_summary,
-    instructions::{self, SECTIONS, VALUES, asides, fill, sections},
+    instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
     rules,
     snapshot::Snapshot,
-    tagged::tagged,
     tail::{self, Candidate, TailRequest},
 };
 use crate::{

@@ -10,10 +10,7 @@ use super::{
 use crate::{
     edl::tool::EdlTool,
     message::{ContentBlock, Message, Request, ToolSpec},
-    strategy::{
-        instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections},
-        tagged::tagged,
-    },
+    strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
 /// The file that the model edits. Its content at the end of the run is the summary.

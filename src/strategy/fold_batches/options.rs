@@ -106,9 +106,6 @@ impl FoldBatches {
     ///
     /// [`RunError::Option`], for the first invalid option.
     pub fn check(&self) -> Result<(), RunError> {
-        let invalid = |option: &str, found: &str, rule: &str| {
-            Err(RunError::Option { option: option.into(), found: found.into(), rule: rule.into() })
-        };
         let zeros = [
             ("chunk_messages", self.chunk_messages == 0),
             ("chunk_tokens", self.chunk_tokens == Some(0)),
@@ -116,10 +113,11 @@ impl FoldBatches {
             ("timeout_ms", self.timeout_ms == Some(0)),
         ];
         if let Some((option, _)) = zeros.into_iter().find(|(_, is_zero)| *is_zero) {
-            return invalid(option, "0", "at least 1 is needed");
+            return Err(RunError::option(option, "0", "at least 1 is needed"));
         }
         if self.clip_first == 0 && self.clip_last == 0 {
-            return invalid("clip_first", "0", "with clip_last at 0 no batch would be shown");
+            let rule = "with clip_last at 0 no batch would be shown";
+            return Err(RunError::option("clip_first", "0", rule));
         }
         instructions::check(self.prompt.as_ref(), &self.sections)?;
         self.scoring.check()

@@ -8,9 +8,8 @@ use crate::{
     message::{Message, Messages, Request},
     strategy::{
         brief::Brief,
-        instructions::{VALUES, asides, fill, sections},
+        instructions::{VALUES, asides, fill, sections, tagged},
         snapshot::Snapshot,
-        tagged::tagged,
     },
     tokens::TokenCounter,
 };
