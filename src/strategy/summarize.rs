@@ -6,8 +6,8 @@
 //! sent as text to a model that need not know the tools. Never both: that would send the longest
 //! part of the thread twice.
 //!
-//! An earlier summary in the old part is sent with all of its batches, so the new summary includes
-//! it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
+//! An earlier summary in the old part is sent with all of its batches, and the model is asked to
+//! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
 //! thread stays unchanged as far as the target has room, and the user's newest messages in the
 //! summarised part stay word for word. The summary is a tagged user message: no provider drops it,
 //! and the thread still begins with the user.

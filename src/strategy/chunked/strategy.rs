@@ -28,7 +28,8 @@ const MIN_SUMMARY: usize = 200;
 /// Folds the thread chunk by chunk into a summary that a model edits. For threads that exceed any
 /// single request.
 ///
-/// Everything before the last legal cut is summarised; open calls stay after it. The message that
+/// Everything before the last legal cut is summarised; open calls stay after it. An earlier summary
+/// is edited, so that its lines which still hold stay word for word and cost no tokens. The message that
 /// the user typed last stays word for word, unless a next prompt follows. If the context window is
 /// known, every request with its answer fits it, for windows from about 3,500 tokens.
 ///
