@@ -13,7 +13,7 @@ const FORM: [&str; 2] = ["cache_control", "~content"];
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link([u8; 32]);
 
-/// The links of a thread: the first messages of two threads are equal if a link is.
+/// The links of a thread. If two threads share a link, their messages up to it are equal.
 ///
 /// ```
 /// use threadfold::{Message, proxy::Chain};
@@ -39,8 +39,8 @@ impl Chain {
     /// Returns the chain of these messages, as the codec of a dialect read them. Where a client asks
     /// for caching does not count.
     ///
-    /// `hash` must be cryptographic: whoever finds two messages of one hash could have the summary of
-    /// one sent for the other.
+    /// `hash` must be cryptographic: an attacker who finds two messages with one hash could have the
+    /// summary of one sent in place of the other.
     #[must_use]
     pub fn of(dialect: &str, messages: &[Message], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Self {
         let mut last = hash(dialect.as_bytes());
