@@ -16,11 +16,15 @@ use super::{
     cover,
     options::RunOptions,
     prompt,
-    state::{self, Data, State, Task},
+    state::{Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
-use crate::strategy::{attempt::backoff, instructions, run_error::RunError};
+use crate::strategy::{
+    attempt::{self, backoff},
+    instructions,
+    run_error::RunError,
+};
 use crate::{
     compact::legality,
     message::{
@@ -190,7 +194,7 @@ impl CompactionRun {
             return self.data.fail(self.stopped(stop_reason));
         }
         let calls = message.tool_uses().next().is_some();
-        let complete = state::is_complete(&stop_reason) && !calls;
+        let complete = attempt::is_complete(&stop_reason) && !calls;
         let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.data.condense(complete.then_some(text.as_str()));

@@ -36,7 +36,7 @@ use super::{
 use crate::strategy::run_error::RunError;
 use crate::{
     edl::Workspace,
-    message::{Message, ModelErrorKind, Request, StopReason, Text, Usage},
+    message::{Message, ModelErrorKind, Request, Text, Usage},
 };
 
 /// Version of the stored form. Version 1 can be read too: its missing fields have defaults.
@@ -393,19 +393,6 @@ impl Data {
             return Err(RunError::Chunks { chunk: self.done.saturating_add(1) });
         }
         Ok(())
-    }
-}
-
-/// Whether the answer is complete text.
-pub(super) fn is_complete(reason: &StopReason) -> bool {
-    match reason {
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => true,
-        StopReason::ToolUse
-        | StopReason::MaxTokens
-        | StopReason::PauseTurn
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => false,
     }
 }
 

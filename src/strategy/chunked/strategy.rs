@@ -199,31 +199,18 @@ impl ChunkedAttempt {
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
+        let is_idle = matches!(
+            error,
+            RunError::TooManyRounds { .. }
+                | RunError::BlankSummary { .. }
+                | RunError::NotFolded { .. }
+        );
+        if is_idle && tail::missed_target(&self.job.thread, &self.job.brief).is_some() {
+            return self.job.digest(error);
+        }
         match error {
-            RunError::TooManyRounds { .. }
-            | RunError::BlankSummary { .. }
-            | RunError::NotFolded { .. }
-                if tail::missed_target(&self.job.thread, &self.job.brief).is_some() =>
-            {
-                self.job.digest(error)
-            }
             RunError::Model { kind: ModelErrorKind::NoModel, .. } => Err(StrategyError::NeedsModel),
-            RunError::TooManyRounds { .. }
-            | RunError::BlankSummary { .. }
-            | RunError::NotFolded { .. }
-            | RunError::NothingToSummarise
-            | RunError::TooManyChunks { .. }
-            | RunError::Stopped { .. }
-            | RunError::Model { .. }
-            | RunError::DoesNotFit { .. }
-            | RunError::Aborted { .. }
-            | RunError::Format { .. }
-            | RunError::Chunks { .. }
-            | RunError::Option { .. }
-            | RunError::NoRoom { .. }
-            | RunError::Exhausted { .. }
-            | RunError::PieceTooLarge { .. }
-            | RunError::NotSmaller { .. } => Err(error.into()),
+            error => Err(error.into()),
         }
     }
 }
