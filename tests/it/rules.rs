@@ -121,7 +121,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     let digest = Digest { messages: 2, user_messages: 1, ..Digest::default() };
     let chunked = Chunked::default();
     vec![
-        Arc::new(summarize),
+        Arc::new(summarize.clone()),
         Arc::new(chunked.clone()),
         Arc::new(digest),
         Arc::new(Ladder::new([

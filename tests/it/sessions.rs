@@ -571,7 +571,7 @@ fn a_stream_may_be_dropped_at_every_await() {
     let mut cancelled = 0;
     while !ended {
         let mut bench =
-            bench(script(), |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+            bench(script(), |builder| builder.strategy(Arc::new(summarize.clone())).policy(policy));
         with_past(&mut bench, 8);
         let mut stream = bench.session.send("Work.");
         let (before, over) = poll(&mut stream, polls);
