@@ -3,13 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end},
+    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, shown},
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
     log::{Event, EventLog, Taken},
     message::{CheckpointId, ContentBlock, Message, Redactor, Role},
-    render::{self, RenderOptions},
 };
 
 /// The default for the most bytes of an answer, which are about 4,000 tokens.
@@ -131,14 +130,22 @@ impl<'a> Recall<'a> {
     /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too
     /// long or without the feature `recall`, or a log that cannot be read.
     pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
-        let taken = self.log.taken()?;
+        self.answer_from(&self.log.taken()?, request)
+    }
+
+    /// Answers from these of the removed messages, which are in order.
+    pub(crate) fn answer_from(
+        &self,
+        taken: &[Taken],
+        request: &RecallRequest,
+    ) -> Result<Recalled, RecallError> {
         let recalled = match request {
             RecallRequest::Range { from, to, offset } => {
-                self.range(&taken, (*from, *to), *offset)?
+                self.range(taken, (*from, *to), *offset)?
             }
-            RecallRequest::Message { number, offset } => self.message(&taken, *number, *offset)?,
+            RecallRequest::Message { number, offset } => self.message(taken, *number, *offset)?,
             RecallRequest::Call { id, offset } => self.whole_result(id, *offset)?,
-            RecallRequest::Search { query, offset } => self.search(&taken, query, *offset)?,
+            RecallRequest::Search { query, offset } => self.search(taken, query, *offset)?,
         };
         Ok(Recalled { request: request.clone(), ..recalled })
     }
@@ -249,19 +256,7 @@ impl<'a> Recall<'a> {
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
         let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
-        let message = redacted.as_ref().unwrap_or(&taken.message);
-        let options = RenderOptions {
-            checkpoints: true,
-            context_texts: true,
-            document_texts: true,
-            ..RenderOptions::default()
-        };
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = render::write_to(std::slice::from_ref(message), &options, &mut text);
-        let heading = text.find("\n\n").map_or(0, |end| end + 2);
-        text.drain(..heading);
-        if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
+        shown(redacted.as_ref().unwrap_or(&taken.message))
     }
 
     /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If

@@ -13,14 +13,14 @@ use std::{
 use bm25::{Embedding, Scorer, TokenEmbedding};
 
 use super::{
-    passage::{border, piece_end},
+    passage::{border, piece_end, shown},
     request::RecallError,
     tool::RECALL,
     words,
 };
 use crate::{
     log::Taken,
-    message::{ContentBlock, Text},
+    message::{ContentBlock, Message, Text},
 };
 
 /// The most matches in one answer.
@@ -86,6 +86,25 @@ impl Terms {
         });
         doc
     }
+}
+
+/// Returns the words of a query.
+pub(crate) fn query_words(query: &str) -> Result<Vec<String>, RecallError> {
+    Ok(Terms::of(query)?.0.into_keys().collect())
+}
+
+/// Returns the different words by which a message is found, as [`ranked`] reads them: piece by piece.
+pub(crate) fn message_words(message: &Message) -> Vec<String> {
+    let text = shown(message);
+    let mut found = HashSet::new();
+    for bytes in pieces(&text) {
+        words::each(text.get(bytes).unwrap_or_default(), |word, _| {
+            if word.chars().any(char::is_alphanumeric) && !found.contains(word) {
+                found.insert(word.to_owned());
+            }
+        });
+    }
+    found.into_iter().collect()
 }
 
 /// Returns the numbers of messages that contain only calls of the recall tool or their results.

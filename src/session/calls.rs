@@ -138,6 +138,14 @@ impl Session {
 
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
         let input = call.input.json().and_then(|input| input.to_value())?;
+        #[cfg(feature = "recall")]
+        if let request @ crate::recall::RecallRequest::Search { query, .. } =
+            &crate::recall::RecallRequest::parse(&input)?
+            && let Some(taken) = self.journal.candidates(query).boxed().await?
+        {
+            let recall = Recall::of(self.journal.log()).within(self.recall_bytes());
+            return Ok(recall.answer_from(&taken, request)?.to_string());
+        }
         // Boxed: inlined, this rare path would enlarge every turn's future.
         let log = self.journal.whole().boxed().await?;
         let recall = Recall::of(&log).within(self.recall_bytes());

@@ -5,7 +5,7 @@ use threadfold::{
     EventLog, ThreadStore, async_trait,
     log::{LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{Lease, Loaded, StoreError, event_lines, stored_event},
+    store::{Lease, Loaded, StoreError, WordIndex, event_lines, stored_event},
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -77,6 +77,10 @@ impl ThreadStore for PostgresStore {
         let base = self.column::<Option<&str>>(&row, 0)?;
         // One that another build wrote may be unreadable. The log is then read whole.
         Ok(base.and_then(|text| serde_json::from_str(text).ok()))
+    }
+
+    fn word_index(&self) -> Option<&dyn WordIndex> {
+        Some(self)
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

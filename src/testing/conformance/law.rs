@@ -117,6 +117,12 @@ pub enum Law {
     /// After a failed append a prefix of the log is stored, and appends can continue from there.
     #[error("a failed append must leave a prefix of the log")]
     FailureLeavesBeginning,
+    /// A word index finds the messages with a word, of the stored log and of its thread only.
+    #[error("a word index must find the messages with a word, and no others")]
+    WordsAreFound,
+    /// A search by a word index finds the same messages as one of the whole log.
+    #[error("a search by an index must find what a search of the whole log finds")]
+    SearchesAgree,
     /// While the lease of a thread has not expired, no worker acquires another one, and the refusal
     /// has the lease.
     #[error("one worker at a time may hold the lease of a thread")]

@@ -15,3 +15,4 @@ mod file;
 mod judge;
 mod leaving;
 mod page;
+mod processes;
