@@ -99,24 +99,15 @@ impl PostgresArchive {
         }
     }
 
-    async fn entries(&self, thread: &ThreadId) -> Result<Vec<ArchiveEntry>, StoreError> {
-        let stored = "SELECT entry FROM threadfold.entries WHERE thread = $1 \
-                      ORDER BY compaction, number";
-        let rows = self.store.rows(stored, &[&thread.as_str()]).await?;
-        rows.iter().map(|row| self.entry(row)).collect()
-    }
-
-    /// Returns the entries that may be found by any of these words.
-    async fn candidates(
+    /// Returns the entries whose text matches any of these patterns, and those that every search
+    /// reads.
+    async fn entries(
         &self,
         thread: &ThreadId,
-        words: &[String],
+        patterns: &[String],
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let stored = "SELECT entry FROM threadfold.entries WHERE thread = $1 \
                       AND (text IS NULL OR text LIKE ANY ($2)) ORDER BY compaction, number";
-        // No text in the column has a character that Postgres cannot store.
-        let words = words.iter().filter(|word| !word.contains('\0'));
-        let patterns: Vec<String> = words.map(|word| format!("%{}%", escaped(word))).collect();
         let rows = self.store.rows(stored, &[&thread.as_str(), &patterns]).await?;
         rows.iter().map(|row| self.entry(row)).collect()
     }
@@ -148,7 +139,7 @@ impl Archive for PostgresArchive {
         thread: &ThreadId,
         visible: &Visible,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        Ok(visible.list(&self.entries(thread).await?))
+        Ok(visible.list(&self.entries(thread, &["%".to_owned()]).await?))
     }
 
     async fn search(
@@ -158,8 +149,8 @@ impl Archive for PostgresArchive {
         limit: usize,
         visible: &Visible,
     ) -> Result<Vec<Hit>, StoreError> {
-        let candidates = self.candidates(thread, &search_words(query)).await?;
-        Ok(visible.search(&candidates, query, limit))
+        let patterns: Vec<String> = search_words(query).iter().filter_map(pattern).collect();
+        Ok(visible.search(&self.entries(thread, &patterns).await?, query, limit))
     }
 
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
@@ -173,9 +164,10 @@ impl Archive for PostgresArchive {
     }
 }
 
-/// Returns a word as a pattern that matches this word only.
-fn escaped(word: &str) -> String {
-    word.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_")
+/// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a text.
+fn pattern(word: &String) -> Option<String> {
+    let escaped = word.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+    (!word.contains('\0')).then(|| format!("%{escaped}%"))
 }
 
 /// Returns the number of a compaction as Postgres stores it: an integer with a sign.

@@ -84,13 +84,12 @@ impl ThreadStore for PostgresStore {
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        let client = self.client().await?;
-        let names = client.query("SELECT thread FROM threadfold.logs ORDER BY thread", &[]).await;
+        let names = self.rows("SELECT thread FROM threadfold.logs ORDER BY thread", &[]).await?;
         let name = |row: &Row| {
             let thread = self.column::<&str>(row, 0)?.parse();
             thread.map_err(|error| StoreError::medium(self.place().clone(), error))
         };
-        names.map_err(|error| self.failed(error))?.iter().map(name).collect()
+        names.iter().map(name).collect()
     }
 
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
