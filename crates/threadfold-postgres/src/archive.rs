@@ -166,8 +166,8 @@ impl Archive for PostgresArchive {
 
 /// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a text.
 fn pattern(word: &String) -> Option<String> {
-    let escaped = word.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
-    (!word.contains('\0')).then(|| format!("%{escaped}%"))
+    // In a word `%` and `_` match more, and the ranking looks again.
+    (!word.contains('\0')).then(|| format!("%{}%", word.replace('\\', r"\\")))
 }
 
 /// Returns the number of a compaction as Postgres stores it: an integer with a sign.

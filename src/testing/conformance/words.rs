@@ -133,7 +133,7 @@ mod searches {
                 journal.read_whole().await.map_err(failed)?;
                 let id = journal.log().standing().next_back().map(|record| record.id);
                 let undone = journal.undo(Timestamp(9), id.unwrap_or_default());
-                undone.map_err(failed)?;
+                let _plan = undone.map_err(failed)?;
                 journal.flush().await.map_err(failed)?;
             }
             for query in SEARCHED {

@@ -16,3 +16,4 @@ mod judge;
 mod leaving;
 mod page;
 mod processes;
+mod shared;
