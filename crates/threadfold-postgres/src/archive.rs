@@ -149,7 +149,8 @@ impl Archive for PostgresArchive {
         limit: usize,
         visible: &Visible,
     ) -> Result<Vec<Hit>, StoreError> {
-        let patterns: Vec<String> = search_words(query).iter().filter_map(pattern).collect();
+        let patterns: Vec<String> =
+            search_words(query).iter().filter_map(|word| pattern(word)).collect();
         Ok(visible.search(&self.entries(thread, &patterns).await?, query, limit))
     }
 
@@ -165,7 +166,7 @@ impl Archive for PostgresArchive {
 }
 
 /// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a text.
-fn pattern(word: &String) -> Option<String> {
+fn pattern(word: &str) -> Option<String> {
     // In a word `%` and `_` match more, and the ranking looks again.
     (!word.contains('\0')).then(|| format!("%{}%", word.replace('\\', r"\\")))
 }

@@ -11,11 +11,7 @@ use threadfold::{
     session::SessionHandle,
     store::{Lease, LeaseStore, Leased, StoreError},
 };
-use tokio::{
-    runtime::Handle,
-    task::JoinHandle,
-    time::{self, MissedTickBehavior},
-};
+use tokio::{runtime::Handle, task::JoinHandle, time};
 
 /// The thread of a server that was killed is free after this time.
 const LIFETIME: Duration = Duration::from_secs(6);
@@ -64,10 +60,8 @@ impl HeldLease {
     pub(crate) fn renew_for(&mut self, session: SessionHandle) {
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         self.renewal = Some(tokio::spawn(async move {
-            let mut third = time::interval(LIFETIME / 3);
-            third.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
-                third.tick().await;
+                time::sleep(LIFETIME / 3).await;
                 let renewed = store.renew_lease(&lease, StdClock.now(), LIFETIME).await;
                 if let Err(StoreError::LeaseLost { .. }) = renewed {
                     session.abort();

@@ -26,7 +26,7 @@ const QUERIES: [(&str, &str); 2] =
     [("words of 3 messages", "part4242 part777 part31337"), ("a word of every message", "next")];
 
 /// Prints what the turns cost that search the past of a thread of so many messages.
-pub async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
+pub(crate) async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
     let thread = thread();
     println!("a turn that recalls once, of {count} messages; middle of 5, in milliseconds");
     let mut plain = open(Arc::new(Whole(store.clone())), &thread).await;
@@ -45,7 +45,7 @@ pub async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
 }
 
 /// Prints what searches of so many archived entries cost.
-pub async fn archived(archive: &dyn Archive, count: u64) {
+pub(crate) async fn archived(archive: &dyn Archive, count: u64) {
     let (thread, compactions) = (&thread(), count / 1_000);
     for compaction in 0..compactions {
         let id = CompactionId(compaction);
@@ -82,7 +82,7 @@ fn text(number: u64) -> String {
 }
 
 /// Prints the bytes of a database for each message.
-pub fn print_size(what: &str, bytes: u64, count: u64) {
+pub(crate) fn print_size(what: &str, bytes: u64, count: u64) {
     println!(
         "{:>6} bytes a message of {} bytes on the disk: {what}",
         bytes / count,
@@ -95,7 +95,7 @@ fn thread() -> ThreadId {
 }
 
 /// Writes a thread that is compacted every 200 messages.
-pub async fn write(store: &Arc<dyn ThreadStore>, count: u64) {
+pub(crate) async fn write(store: &Arc<dyn ThreadStore>, count: u64) {
     let mut journal = Journal::open(store.clone(), thread()).await.unwrap();
     for number in 0..count {
         let text = text(number);
