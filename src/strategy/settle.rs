@@ -48,9 +48,9 @@ impl Snapshot {
     /// What the user typed follows, statement by statement and word for word: at first up to half
     /// of the room, then facts that are still missing, then more statements in the room that is left.
     /// A value that the user replaced is not listed. If rules and statements do not both fit, the
-    /// rules are the first of the statements, and the summary loses lines that only repeat them. If
-    /// facts that weigh a tenth of all would fit beside half of a long summary and do not fit beside
-    /// the whole, its middle is left out.
+    /// rules are the first of the statements, and the summary loses lines that only repeat them. If a
+    /// tenth more of the facts or the statements would fit beside half or a quarter of a long summary,
+    /// its middle is left out.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
     /// sentences that state what nothing in the conversation does.
@@ -184,8 +184,8 @@ impl Snapshot {
         Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
     }
 
-    /// Returns a settled proposal, or that with half of the summary if the facts for which there is
-    /// room then weigh much more.
+    /// Returns a settled proposal, or that with a part of the summary if much more of the user's words
+    /// and of the facts then has room: a summary can be written again, what was typed cannot.
     fn with_shorter(
         &self,
         whole: Settled,
@@ -195,23 +195,44 @@ impl Snapshot {
         brief: &Brief,
     ) -> Settled {
         const GAIN: u64 = 10;
-        let kept = |settled: &Settled| {
-            let retention = settled.proposal.retention.as_ref();
-            retention.map_or(100, |retention| retention.overall.weight_percent())
-        };
         let tokens = self.counter().text(summary);
-        let lacks = kept(&whole).saturating_add(GAIN) <= policy.wanted;
+        let kept = self.kept(&whole, policy, brief);
+        let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < 100;
         if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
             return whole;
         }
-        let half: Text = clip(summary, tokens / 2, self.counter()).into();
-        let plan = proposal.plan.clone().with_last_summary(half.clone());
-        let proposal = Proposal { plan, ..proposal.clone() };
-        let after = self.accept(&proposal.plan, brief);
-        let shorter =
-            after.and_then(|after| self.completed(&proposal, half, &after, policy, brief));
-        let gains = |shorter: &Settled| kept(shorter) >= kept(&whole).saturating_add(GAIN);
-        shorter.ok().filter(gains).unwrap_or(whole)
+        let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
+        for most in [tokens / 2, tokens / 4] {
+            let part: Text = clip(summary, most, self.counter()).into();
+            let plan = proposal.plan.clone().with_last_summary(part.clone());
+            let proposal = Proposal { plan, ..proposal.clone() };
+            let after = self.accept(&proposal.plan, brief);
+            let shorter =
+                after.and_then(|after| self.completed(&proposal, part, &after, policy, brief));
+            let Ok(shorter) = shorter else { continue };
+            let kept = self.kept(&shorter, policy, brief).worth();
+            if kept >= worth {
+                (best, worth) = (shorter, kept.saturating_add(GAIN));
+            }
+        }
+        best
+    }
+
+    /// Returns what a settled proposal keeps of the facts and of what the user typed.
+    fn kept(&self, settled: &Settled, policy: &RetentionPolicy, brief: &Brief) -> Kept {
+        let retention = settled.proposal.retention.as_ref();
+        let facts = retention.map_or(100, |retention| retention.overall.weight_percent());
+        let plan = &settled.proposal.plan;
+        let after = self.accept(plan, brief).ok().filter(|_| policy.lists_typed());
+        let Some((after, summary)) = after.zip(last_summary(plan)) else {
+            return Kept { facts, typed: 100 };
+        };
+        let statements = self.statements();
+        let mut typed = Typed::new(&statements, self, brief, &after);
+        let all = typed.emphasised(self.counter()).max(1);
+        typed.skip(summary);
+        let missing = typed.emphasised(self.counter()).min(all);
+        Kept { facts, typed: 100 - missing.saturating_mul(100) / all }
     }
 
     /// Adds the rules that a plan without a summary removes as a summary of their own and, if it only
@@ -366,6 +387,21 @@ impl Snapshot {
         }
         let stated = self.system().iter().chain(self.messages()).cloned();
         invented(summary, facts, &stated.collect::<Vec<_>>())
+    }
+}
+
+/// What a proposal keeps, in per cent.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// Of the facts, by weight.
+    facts: u64,
+    /// Of the statements of the user that matter most, by tokens.
+    typed: u64,
+}
+
+impl Kept {
+    fn worth(self) -> u64 {
+        self.facts.saturating_add(self.typed)
     }
 }
 
