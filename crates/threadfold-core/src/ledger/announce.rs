@@ -31,7 +31,9 @@ pub(super) fn is_for_good(line: &str) -> bool {
 /// Whether a text begins as a statement: `it's downhill`.
 fn states(text: &str) -> bool {
     const SUBJECTS: &str = " it's it is there there's he she they i i'm that's he's she's ";
-    text.split_whitespace().next().is_some_and(|first| listed(SUBJECTS, first))
+    let mut words = text.split_whitespace();
+    let is_subject = words.next().is_some_and(|first| listed(SUBJECTS, first));
+    is_subject && !words.next().is_some_and(|verb| listed(" want expect need prefer ", verb))
 }
 
 /// Returns what follows a phrase that binds a sentence to the whole conversation: `for this

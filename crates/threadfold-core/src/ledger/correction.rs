@@ -201,7 +201,10 @@ fn of_thing(line: &str) -> Option<Correction> {
         let thing = ends.iter().find_map(|end| bare.strip_suffix(end)?.strip_suffix(' '))?;
         thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
     };
-    let about = |thing: &str| About { lasts, ..About::of(thing, true) };
+    // A gerund names the verb of the rule too: `pushing to trunk`.
+    let names_verb =
+        |thing: &str| thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
+    let about = |thing: &str| About { lasts, ..About::of(thing, !names_verb(thing)) };
     // Without a word of time it judges: `tabs are fine`.
     let allowed =
         thing(&ALLOWED).filter(|_| is_marked).map(|thing| Correction::Allows(about(thing)));

@@ -74,7 +74,10 @@ pub(super) fn may_ask(sentence: &str) -> bool {
         .next()
         .is_some_and(|word| listed(" error warn warning info debug trace ", &word));
     let clauses: Vec<Vec<String>> = clauses(sentence).collect();
-    !level && !is_reported(&clauses) && !clauses.iter().any(|clause| is_report(clause))
+    !level
+        && !gives_text(sentence)
+        && !is_reported(&clauses)
+        && !clauses.iter().any(|clause| is_report(clause))
 }
 
 /// Whether a question is a demand: `could you always answer in French?`
@@ -93,9 +96,22 @@ fn is_report(clause: &[String]) -> bool {
         [first, rest @ ..] if first == "as" => {
             is_report(rest.last()) && !rest.contains(&"i".into())
         }
-        [first, _, ..] => first == "said" || first == "says",
-        [_] | [] => false,
+        [first, ..] if first == "said" || first == "says" => clause.len() > 1,
+        [.., used, to, say] => used == "used" && to == "to" && say == "say",
+        _ => false,
     }
+}
+
+/// Whether a sentence gives a text to work on, or quotes a saying: `translate this: ...`, `her motto
+/// was: ...`.
+fn gives_text(sentence: &str) -> bool {
+    const TASKS: &str = " translate summarize summarise rephrase rewrite paraphrase proofread correct transcribe explain ";
+    const SAYINGS: &str = " motto slogan proverb saying title headline lyrics quote ";
+    sentence.split_once(':').is_some_and(|(head, _)| {
+        let words: Vec<String> = words(head).take(20).collect();
+        words.iter().find(|word| !listed(FILLERS, word)).is_some_and(|first| listed(TASKS, first))
+            || words.iter().any(|word| listed(SAYINGS, word))
+    })
 }
 
 /// Whether a sentence reports another person's words before its demand: `he said we must hurry`.
@@ -153,8 +169,14 @@ pub(super) fn is_standing(sentence: &str) -> bool {
 }
 
 fn is_guess(clause: &[String]) -> bool {
+    // `Explain when a caller must not be recorded` asks for an explanation.
+    let asks =
+        clause.get(1).is_some_and(|word| listed(" why when whether how what who where ", word))
+            && begins_with_verb(clause);
     let line = format!("{} ", clause.join(" "));
-    GUESSES.iter().any(|guess| line.strip_prefix(guess).is_some_and(|rest| rest.starts_with(' ')))
+    asks || GUESSES
+        .iter()
+        .any(|guess| line.strip_prefix(guess).is_some_and(|rest| rest.starts_with(' ')))
 }
 
 /// Whether a demand names no object of its own, so that it needs the sentence before it: `Never
@@ -209,10 +231,12 @@ const NO_VERBS: &str = " a an the this that these those there it its i i'm i'll 
 /// branch, prefix it`. An occasion (`when you are done`) makes no rule.
 fn is_condition(condition: &[String], consequence: &[String]) -> bool {
     let [opening, subject, rest @ ..] = condition else { return false };
+    // `Each time you open a ticket`.
+    let each = listed(" each every ", opening) && subject == "time";
     let asked = subject == "i" && rest.first().is_some_and(|verb| verb == "ask");
-    let lasts = (asked || listed(" you a an any ", subject))
+    let lasts = (each || asked || listed(" you a an any ", subject))
         && !rest.is_empty()
-        && listed(CONDITIONS, opening)
+        && (each || listed(CONDITIONS, opening))
         && !rest.iter().any(|word| listed(OCCASIONS, word));
     lasts && rest.len() + consequence.len() > 3 && begins_with_verb(consequence)
 }
@@ -318,8 +342,9 @@ fn forbids(rest: &[String]) -> bool {
         rest => rest,
     };
     let Some((verb, object)) = rest.split_first() else { return false };
-    // `Don't tell me it's broken` orders nothing.
-    if verb == "tell" && object.first().is_some_and(|word| word == "me") {
+    // `Don't tell me it's broken` and `don't we all` order nothing.
+    let of_me = listed(" tell ask let ", verb) && object.first().is_some_and(|word| word == "me");
+    if of_me || listed(" we you they i it ", verb) {
         return false;
     }
     let names = object.iter().any(|word| !listed(PRONOUNS, word));
@@ -345,8 +370,11 @@ fn is_wanted(clause: &[String]) -> bool {
 fn is_general(clause: &[String]) -> bool {
     let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
     general
-        && clause.iter().skip(1).zip(clause.iter().skip(2)).any(|(modal, verb)| {
-            (listed(" should must shall ", modal) && !listed(" pass work have ", verb))
+        && clause.windows(2).skip(1).enumerate().any(|(at, pair)| {
+            let [modal, verb] = pair else { return false };
+            let object = clause.get(at + 3).map(String::as_str).unwrap_or_default();
+            let guesses = verb == "have" && !listed(" a an the no its at ", object);
+            (listed(" should must shall ", modal) && !listed(" pass work ", verb) && !guesses)
                 || (listed(" has have needs need ", modal) && verb == "to")
         })
 }
@@ -370,7 +398,7 @@ fn is_demanded(clause: &[String]) -> bool {
         let subject = word(at - 1);
         let next = word(at + 1);
         let is_guess = [next, word(at + 2), word(at + 3)].contains(&"have");
-        let is_statement = is_narrator(subject) || subject == "one" || is_guess;
+        let is_statement = is_narrator(subject) || subject == "one" || is_guess || next == "know";
         let lasts = match modal.as_str() {
             "must" => !(subject == "you" && next == "be"),
             "mustn't" => true,
