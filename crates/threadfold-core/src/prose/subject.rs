@@ -76,7 +76,8 @@ impl Subject {
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
         subject.muses = subject.is_past && !(subject.changes || announced)
             || statement.ends_with(['?', '\u{ff1f}'])
-            || UNSPACED_MUSINGS.iter().any(|part| statement.contains(part))
+            || (!statement.is_ascii()
+                && UNSPACED_MUSINGS.iter().any(|part| statement.contains(part)))
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
         subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
@@ -137,25 +138,30 @@ impl Subject {
         if self.defines_anew(old) {
             return true;
         }
+        if !(self.changes || (self.asserts && old.asserts)) {
+            return false;
+        }
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
             return true;
         }
-        if self.contrasts(old) || !(self.changes || (self.asserts && old.asserts)) {
+        let Some(form) = forms.first().copied() else {
+            return self.names_old_value(old) && !self.contrasts(old);
+        };
+        if self.contrasts(old) {
             return false;
         }
         if self.names_old_value(old) {
             return true;
         }
-        let Some(form) = forms.first().copied() else { return false };
         if self.names_what_is_forbidden(old, form) {
             // What must not be told is a value; other things that are forbidden hold side by side.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
-        if self.changes {
-            return self.agrees(old, form);
+        match self.changes {
+            true => self.agrees(old, form),
+            false => forms.len() == 1 && self.is_about_the_same(old, form),
         }
-        forms.len() == 1 && self.is_about_the_same(old, form)
     }
 
     /// Whether enough words agree that an announced change can mean the old statement.

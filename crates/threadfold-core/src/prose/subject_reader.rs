@@ -7,7 +7,7 @@ use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
     subject_words::{Grammar, UNSPACED_CHANGES, UNSPACED_COPULAS, UNSPACED_NEGATIONS},
-    value::{Form, Piece, is_currency, pieces},
+    value::{Form, Piece, pieces},
 };
 use crate::message::steps;
 
@@ -147,7 +147,7 @@ impl Subject {
         if changes && let Some(base) = word.strip_prefix("re") {
             clause.words.push((stem(base), String::new()));
         }
-        if does.is_empty() || (clause.after_value && is_currency(&word)) {
+        if does.is_empty() || (clause.after_value && does.is(Grammar::CURRENCY)) {
             empty_word(does, clause);
         } else {
             self.content_word(word, clause);

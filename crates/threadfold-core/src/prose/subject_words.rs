@@ -6,7 +6,7 @@ use super::demand_words::spoken_words;
 
 /// What a word does in a statement. One word may do several things.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Grammar(u16);
+pub(super) struct Grammar(u32);
 
 impl Grammar {
     pub(super) const STOP: Self = Self(1);
@@ -24,6 +24,12 @@ impl Grammar {
     const BACKWARD: Self = Self(1 << 12);
     const WISH: Self = Self(1 << 13);
     const DEMAND: Self = Self(1 << 14);
+    pub(super) const CURRENCY: Self = Self(1 << 15);
+    pub(super) const TIME_UNIT: Self = Self(1 << 16);
+    pub(super) const MONTH: Self = Self(1 << 17);
+    pub(super) const NUMBER: Self = Self(1 << 18);
+    pub(super) const SHORT_FORM: Self = Self(1 << 19);
+    pub(super) const ARTICLE: Self = Self(1 << 20);
     /// Words that are no part of what a statement is about.
     const EMPTY: Self =
         Self(Self::STOP.0 | Self::COPULA.0 | Self::CHANGE.0 | Self::NEGATION.0 | Self::EXCEPTION.0);
@@ -61,6 +67,12 @@ static GRAMMAR: LazyLock<HashMap<&str, Grammar>> = LazyLock::new(|| {
         (BACKWARD, Grammar::BACKWARD),
         (WISHES, Grammar::WISH),
         (DEMANDS, Grammar::DEMAND),
+        (CURRENCIES, Grammar::CURRENCY),
+        (UNITS_OF_TIME, Grammar::TIME_UNIT),
+        (MONTHS, Grammar::MONTH),
+        (NUMBERS, Grammar::NUMBER),
+        (SHORT_FORMS, Grammar::SHORT_FORM),
+        (ARTICLES, Grammar::ARTICLE),
     ] {
         for word in list.split_whitespace() {
             table.entry(word).or_default().0 |= does.0;
@@ -240,11 +252,38 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
 
 /// Whether a statement says what the user likes or wants.
 pub(crate) fn has_wish(statement: &str) -> bool {
-    UNSPACED_WISHES.iter().any(|part| statement.contains(part))
+    (!statement.is_ascii() && UNSPACED_WISHES.iter().any(|part| statement.contains(part)))
         || spoken_words(statement)
             .take(80)
             .any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::WISH))
 }
+
+/// Units of amounts.
+const CURRENCIES: &str = " dollars dollar euros euro eur usd gbp chf yuan yen pounds pound francs franken pesos \
+    percent prozent procent \u{20ac} $ \u{a3} % \u{5143} \u{5186} ";
+
+/// Words after the hour.
+const UNITS_OF_TIME: &str = " am pm a.m p.m uhr o'clock ";
+
+/// Names of months.
+const MONTHS: &str = " january february march april may june july august september october november december \
+    jan feb mar apr jun jul aug sep sept oct nov dec januar februar m\u{e4}rz mai juni juli oktober dezember \
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre \
+    janvier f\u{e9}vrier mars avril juin juillet ao\u{fb}t septembre octobre novembre d\u{e9}cembre ";
+
+/// Numbers in words.
+const NUMBERS: &str = " two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million \
+    zwei drei vier f\u{fc}nf sechs sieben acht neun zehn elf zw\u{f6}lf zwanzig drei\u{df}ig vierzig f\u{fc}nfzig hundert tausend \
+    dos tres cuatro cinco seis siete ocho nueve diez once doce veinte treinta cuarenta cincuenta cien mil \
+    deux trois quatre cinq sept huit neuf dix onze douze vingt trente quarante cinquante cent mille ";
+
+/// Short forms whose point ends no sentence.
+const SHORT_FORMS: &str = " dr mr mrs ms prof st no nr sr sra fr hr vs ca approx ";
+
+/// German articles: a capital after them makes no name.
+const ARTICLES: &str = " der das den dem des ein eine einen einem einer eines unser unsere unserem unseren mein meine \
+    zum zur vom beim im kein keine die neue neuer neues neuen ";
 
 /// Words that demand, in languages other than English.
 const DEMANDS: &str = " nie niemals immer stets nur jedem jeder jedes jede kein keine keinen bitte muss m\u{fc}ssen \
@@ -272,19 +311,9 @@ const UNSPACED_DEMANDS: [&str; 14] = [
 /// Whether a statement has a word that demands something in a language other than English. It only
 /// raises what the user typed above other typed text, so a wrong answer loses nothing.
 pub(crate) fn asks_in_any_language(statement: &str) -> bool {
-    if UNSPACED_DEMANDS.iter().any(|part| statement.contains(part)) {
+    if !statement.is_ascii() && UNSPACED_DEMANDS.iter().any(|part| statement.contains(part)) {
         return true;
     }
     let mut words = spoken_words(statement).take(80);
     words.any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::DEMAND))
-}
-
-/// Whether a list of words between spaces contains a word.
-pub(super) fn is_listed_word(list: &str, word: &str) -> bool {
-    !word.is_empty()
-        && list.match_indices(word).any(|(at, word)| {
-            let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
-            let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
-            before && after
-        })
 }
