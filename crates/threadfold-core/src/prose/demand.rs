@@ -25,9 +25,22 @@ pub(crate) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
+/// A paragraph, on one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Paragraph {
+    pub(crate) text: String,
+    /// Whether it is an item of a list, or a quoted line.
+    pub(crate) is_item: bool,
+}
+
 /// Returns the paragraphs outside of fences, each on one line. A list item is a paragraph.
 pub fn paragraphs(text: &str) -> Vec<String> {
-    let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
+    marked_paragraphs(text).into_iter().map(|paragraph| paragraph.text).collect()
+}
+
+/// Returns the paragraphs of a text, and which of them are items.
+pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
+    let (mut done, mut open, mut fenced, mut length) = (Vec::new(), Paragraph::default(), false, 0);
     for line in steps::through(text).lines() {
         let line = line.trim();
         let fence = line.starts_with("```");
@@ -48,14 +61,15 @@ pub fn paragraphs(text: &str) -> Vec<String> {
             length = 0;
             continue;
         }
+        open.is_item |= item.is_some();
         let line = one_line(item.unwrap_or(line));
-        if !open.is_empty() && !line.is_empty() {
-            open.push(' ');
+        if !open.text.is_empty() && !line.is_empty() {
+            open.text.push(' ');
         }
-        open.push_str(&line);
+        open.text.push_str(&line);
     }
     done.push(open);
-    done.retain(|paragraph| !paragraph.is_empty());
+    done.retain(|paragraph| !paragraph.text.is_empty());
     done
 }
 

@@ -46,6 +46,7 @@ pub use passage::Speaker;
 pub(crate) use self::{
     border::is_whole,
     chunk::Trust,
+    demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},

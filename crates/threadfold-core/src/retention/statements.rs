@@ -37,6 +37,7 @@ const ROUTINE: usize = 3;
 const COMPARED: usize = 24;
 
 /// The statements of the user, in order.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Statements {
     entries: Vec<Statement>,
@@ -49,6 +50,7 @@ pub struct Statements {
 }
 
 /// A statement.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// The words as typed, on one line.
