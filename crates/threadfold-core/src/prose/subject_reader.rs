@@ -25,6 +25,8 @@ struct Clause {
     is_statement: bool,
     /// Whether it gives a value.
     has_value: bool,
+    /// Whether it goes on to say when something was so: `when we moved in`.
+    is_occasion: bool,
     has_copula: bool,
     negated: bool,
     /// Whether the last piece was a value.
@@ -132,7 +134,8 @@ impl Subject {
         }
         // `Now fix the parser` only comes next.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
-        let changes = does.is(Grammar::CHANGE) && !comes_next;
+        clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
+        let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
         let previous = std::mem::replace(&mut clause.previous, word.clone());
         if let Some(denying) = denying(&previous, &word, does, self.changes) {
             clause.denying = denying;

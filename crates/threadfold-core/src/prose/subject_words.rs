@@ -107,7 +107,7 @@ const COPULAS: &str = " is are was were be equals means ist sind war bleibt laut
     est sont \u{e8} sono ";
 
 /// Words that say that something changed.
-const CHANGES: &str = " now new changed changes moved moves updated update switched renamed instead actually swapped \
+const CHANGES: &str = " since seit grown shrunk report\u{e9} report\u{e9}e reporte now new changed changes moved moves updated update switched renamed instead actually swapped \
     correction upgraded downgraded rescheduled relocated reassigned replaced rotated postponed extended raised lowered reduced \
     increased dropped became becomes anymore rebased \
     jetzt neu neue neuer neues nun ge\u{e4}ndert statt stattdessen verschoben verlegt erh\u{f6}ht gesenkt gestiegen gesunken gewechselt \
@@ -116,8 +116,13 @@ const CHANGES: &str = " now new changed changes moved moves updated update switc
     correcci\u{f3}n ya d\u{e9}sormais maintenant nouveau nouvelle chang\u{e9} d\u{e9}plac\u{e9} remplac\u{e9} correction ";
 
 /// Phrases that say that something changed.
-pub(super) const ANNOUNCEMENTS: [&str; 16] = [
+pub(super) const ANNOUNCEMENTS: [&str; 21] = [
     "brought forward",
+    "cut to ",
+    "from today",
+    "second thought",
+    "ab heute",
+    "desde hoy",
     "pushed back",
     "put off",
     "went up",
@@ -142,7 +147,8 @@ const CONJUNCTIONS: &str = " of to and or von bis und oder y o de et ou ";
 const SWAPS: &str = " swapped replaced exchanged ";
 
 /// Changes in scripts without spaces between words.
-pub(super) const UNSPACED_CHANGES: [&str; 22] = [
+pub(super) const UNSPACED_CHANGES: [&str; 23] = [
+    "\u{5ef6}\u{671f}",
     "\u{73b0}\u{5728}",
     "\u{6539}\u{4e3a}",
     "\u{6539}\u{6210}",
@@ -172,7 +178,9 @@ pub(super) const UNSPACED_COPULAS: [&str; 5] =
     ["\u{662f}", "\u{4e3a}", "\u{5728}", "\u{306f}", "\u{3067}\u{3059}"];
 
 /// Signs that something is denied, in scripts without spaces.
-pub(super) const UNSPACED_NEGATIONS: [&str; 8] = [
+pub(super) const UNSPACED_NEGATIONS: [&str; 10] = [
+    "\u{7edd}\u{5bf9}\u{4e0d}",
+    "\u{6c7a}\u{3057}\u{3066}",
     "\u{4e0d}\u{8981}",
     "\u{4e0d}\u{5f97}",
     "\u{4e0d}\u{80fd}",
@@ -184,14 +192,13 @@ pub(super) const UNSPACED_NEGATIONS: [&str; 8] = [
 ];
 
 /// Words that forbid.
-const NEGATIONS: &str =
-    " never not no don't dont nie niemals nicht kein keine keinen nunca no jam\u{e1}s jamais pas ";
+const NEGATIONS: &str = " ne aucun aucune ning\u{fa}n ninguna weder can't cannot mustn't never not no don't dont nie niemals nicht kein keine keinen nunca no jam\u{e1}s jamais pas ";
 
 /// Words before what is not forbidden: `no visit without Ada`.
 const EXCEPTIONS: &str = " without unless except ohne au\u{df}er sin salvo sans sauf ";
 
 /// Verbs that say what once was.
-const PAST: &str = " was were had used war waren hatte era eran fue \u{e9}tait \u{e9}taient ";
+const PAST: &str = " estaba estaban hab\u{ed}a hatten gestern ayer yesterday was were had used war waren hatte era eran fue \u{e9}tait \u{e9}taient ";
 
 /// Words of suppositions and hearsay.
 const MUSINGS: &str = " could would might suppose supposing assume assuming imagine perhaps maybe heard says said told thinks \
@@ -209,7 +216,7 @@ pub(super) const UNSPACED_MUSINGS: [&str; 10] = [
     "\u{4ee5}\u{524d}",
     "\u{304b}\u{3082}",
     "\u{3082}\u{3057}",
-    "\u{4ee5}\u{524d}\u{306f}",
+    "\u{53bb}\u{5e74}",
 ];
 
 /// First words of talk: about the speaker, the listener, or what was just said.
@@ -223,7 +230,7 @@ const BACKWARD: &str = " it it's its they their them he she his her that this th
     ello ella ellos esto eso il elle ils elles cela ";
 
 /// Words of preferences and goals.
-const WISHES: &str = " want wants need needs goal goals aim trying target purpose hope ziel brauche brauchen soll sollen will wollen m\u{f6}chten \
+const WISHES: &str = " fan fond sooner enjoy enjoys bore bores mejor mejores besser bevorzugt mieux want wants need needs goal goals aim trying target purpose hope ziel brauche brauchen soll sollen will wollen m\u{f6}chten \
     quiero queremos necesito necesitamos objetivo meta espero veux voulons faut besoin objectif but prefer prefers preferred like likes love hate dislike rather favourite favorite \
     liebsten lieber mag m\u{f6}chte bevorzuge hasse prefiero gusta gustan odio encanta pr\u{e9}f\u{e8}re aime d\u{e9}teste ";
 
