@@ -12,12 +12,16 @@
     reason = "a bench may panic, and measures what it knows"
 )]
 
+use std::sync::Arc;
+
 use regex::RegexSet;
 use threadfold::{
-    ContentBlock, Message, Role,
+    ContentBlock, Message, Role, StrategyRegistry,
+    ledger::Ledger,
     message::ToolResult,
-    retention::{AuditOptions, Facts, RetentionPolicy, audit, enrich},
-    tokens::ByteEstimate,
+    retention::{AuditOptions, Facts, RetentionPolicy, Statements, audit, enrich},
+    strategy::{Brief, Snapshot, Step},
+    tokens::{ByteEstimate, TokenCounter},
 };
 use yardstick::{
     Row, Tables, is_test, memcpy, row, texts,
@@ -74,8 +78,40 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
         row("audit without facts at hand", repetitions.min(5), nothing, |()| {
             audit(thread, window, &options)
         }),
+        row("read what the user typed", repetitions, nothing, |()| Statements::of(thread)),
+        row("read the rules", repetitions, nothing, |()| rules(thread)),
+        compaction(thread, &facts, repetitions.min(10)),
     ];
     tables.print("messages", thread.len(), bytes, rows);
+}
+
+fn rules(thread: &[Message]) -> Ledger {
+    let mut rules = Ledger::default();
+    thread.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
+    rules
+}
+
+/// All work of a compaction to an eighth without a model: the digest, the rules, the audit, the user's
+/// words and the addendum. Facts and rules are at hand, as in a session, which reads them as they come.
+fn compaction(thread: &[Message], facts: &Facts, repetitions: usize) -> Row {
+    let snapshot = Snapshot::new(thread.to_vec())
+        .with_rules(Arc::new(rules(thread)))
+        .with_facts(Arc::new(facts.clone()));
+    let target = Some(ByteEstimate::TRIGGER.messages(thread) / 8);
+    let retention = Some(RetentionPolicy::default());
+    let brief = Brief { target, retention, ..Brief::default() };
+    let registry = StrategyRegistry::default();
+    let digest = registry.get("digest").expect("it is registered");
+    row(
+        "a whole compaction without a model",
+        repetitions,
+        || (),
+        |()| {
+            let attempt = digest.begin(&snapshot, &brief);
+            let Step::Proposed(proposal) = attempt.step() else { panic!("it asks no model") };
+            snapshot.settle(proposal.clone(), &brief).expect("it is legal")
+        },
+    )
 }
 
 /// The last 100 KB.

@@ -322,8 +322,8 @@ impl Snapshot {
             true => room,
         };
         let share = typed.room(room, room, self.counter()).min(most);
-        // Other facts get half of the room, unless rules or the user's words need it.
-        let share = if merged.is_empty() && !is_alone { share.min(room / 2) } else { share };
+        // Other facts get a third of the room, unless rules or the user's words need it.
+        let share = if merged.is_empty() && !is_alone { share.min(room / 3 * 2) } else { share };
         let first = typed.list(share, self.counter());
         let invented = self.invented(summary, &facts);
         let with = |list: &str, all: bool| {

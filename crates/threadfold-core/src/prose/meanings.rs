@@ -71,6 +71,8 @@ pub(super) fn side(word: &str) -> Option<(u8, u8)> {
         "check-out" => (16, 1),
         "old" | "alte" | "alten" | "vieja" | "viejo" | "antigua" | "antiguo" => (17, 0),
         "new" | "neue" | "neuen" | "nueva" | "nuevo" => (17, 1),
+        "with" | "mit" | "con" | "avec" => (18, 0),
+        "without" | "ohne" | "sin" | "sans" => (18, 1),
         "staging" => (13, 0),
         "production" | "prod" => (13, 1),
         "adult" | "adults" | "erwachsene" | "adultos" | "adultes" => (14, 0),

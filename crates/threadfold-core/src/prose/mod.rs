@@ -50,6 +50,7 @@ pub(crate) use self::{
     demand_words::{is_narrator, spoken_words},
     path::path_value,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
+    stem::is_unspaced,
     subject_words::{asks_in_any_language, has_wish, refers_back},
     token::canonical,
     word_facts::word_facts,

@@ -20,7 +20,7 @@ pub(super) fn parts(token: &str) -> Vec<String> {
 }
 
 /// Whether a character belongs to a script that puts no spaces between words.
-pub(super) fn is_unspaced(c: char) -> bool {
+pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
 }
 

@@ -52,23 +52,28 @@ pub struct Subject {
     pub(super) forbids: bool,
     /// Whether it is about telling something to others.
     pub(super) tells: bool,
-    /// Its label and what it defines, if all of it is one definition.
-    pub(super) definition: Option<(String, Definition)>,
+    pub(super) label: String,
+    /// Whether its label says what it is about: `Owner: Ada Byron`.
+    pub(super) is_entry: bool,
+    /// What it defines, if all of it is one definition under a label.
+    pub(super) definition: Option<Definition>,
 }
 
 impl Subject {
     /// Returns the subject of a statement on one line.
     pub fn of(statement: &str) -> Self {
         let (label, body) = label(statement).unwrap_or(("", statement));
-        let mut subject = Self { asserts: !label.is_empty(), ..Self::default() };
+        let asserts = !label.is_empty();
+        let mut subject = Self { asserts, label: label.to_owned(), ..Self::default() };
         subject.read(body);
         let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
-        subject.definition = defined.map(|definition| (label.to_owned(), definition));
+        subject.definition = defined;
         // A label beside a statement of its own is no part of what that is about.
         if subject.words.len() < 2 {
             let mut named = Self::default();
             named.read(label);
             subject.words.append(&mut named.words);
+            subject.is_entry = true;
         }
         let lower = statement.to_lowercase();
         let announced =
@@ -76,7 +81,8 @@ impl Subject {
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
         subject.muses = subject.is_past && !(subject.changes || announced)
             || statement.ends_with(['?', '\u{ff1f}'])
-            || UNSPACED_MUSINGS.iter().any(|part| statement.contains(part))
+            || (!statement.is_ascii()
+                && UNSPACED_MUSINGS.iter().any(|part| statement.contains(part)))
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
         subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
@@ -100,6 +106,11 @@ impl Subject {
             *form != Form::Number || values.iter().any(digits)
         };
         self.values.iter().any(is_exact)
+    }
+
+    /// Whether it denies or forbids something.
+    pub fn denies(&self) -> bool {
+        self.denies
     }
 
     /// Whether it begins like talk: about the speaker, or about what was just said.
@@ -137,25 +148,30 @@ impl Subject {
         if self.defines_anew(old) {
             return true;
         }
+        if !(self.changes || (self.asserts && old.asserts)) {
+            return false;
+        }
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
             return true;
         }
-        if self.contrasts(old) || !(self.changes || (self.asserts && old.asserts)) {
+        let Some(form) = forms.first().copied() else {
+            return self.names_old_value(old) && !self.contrasts(old);
+        };
+        if self.contrasts(old) {
             return false;
         }
         if self.names_old_value(old) {
             return true;
         }
-        let Some(form) = forms.first().copied() else { return false };
         if self.names_what_is_forbidden(old, form) {
             // What must not be told is a value; other things that are forbidden hold side by side.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
-        if self.changes {
-            return self.agrees(old, form);
+        match self.changes {
+            true => self.agrees(old, form),
+            false => forms.len() == 1 && self.is_about_the_same(old, form),
         }
-        forms.len() == 1 && self.is_about_the_same(old, form)
     }
 
     /// Whether enough words agree that an announced change can mean the old statement.
@@ -176,10 +192,15 @@ impl Subject {
         let (shared, kinds) = (self.shared_topic(old), self.shared_kinds(old));
         let (new_size, old_size) = (self.size(old), old.size(self));
         let least = new_size.min(old_size);
+        // One more word makes another thing of it: `the pool next door`. A label that both have says
+        // that they are statements about one thing.
+        let is_labelled_alike =
+            (!self.label.is_empty() && self.label == old.label) || self.is_entry || old.is_entry;
         let has_kind = self.kinds().chain(old.kinds()).next().is_some();
         shared == least
             && shared + kinds > 0
-            && (new_size == old_size || shared > 1 || (shared > 0 && has_kind))
+            && (new_size == old_size
+                || (is_labelled_alike && (shared > 1 || (shared > 0 && has_kind))))
             && (shared + kinds > 1 || least <= 1 || self.names(form, old) || old.names(form, self))
     }
 
@@ -228,8 +249,8 @@ impl Subject {
     fn defines_anew(&self, old: &Self) -> bool {
         let both = self.definition.as_ref().zip(old.definition.as_ref());
         let has_no_value = self.values.is_empty() && old.values.is_empty();
-        both.is_some_and(|((label, new), (old_label, old))| {
-            has_no_value && label == old_label && new.replaces(old)
+        both.is_some_and(|(new, old_definition)| {
+            has_no_value && self.label == old.label && new.replaces(old_definition)
         })
     }
 

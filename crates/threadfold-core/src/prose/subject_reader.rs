@@ -7,7 +7,7 @@ use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
     subject_words::{Grammar, UNSPACED_CHANGES, UNSPACED_COPULAS, UNSPACED_NEGATIONS},
-    value::{Form, Piece, is_currency, pieces},
+    value::{Form, Piece, pieces},
 };
 use crate::message::steps;
 
@@ -25,6 +25,8 @@ struct Clause {
     is_statement: bool,
     /// Whether it gives a value.
     has_value: bool,
+    /// Whether it goes on to say when something was so: `when we moved in`.
+    is_occasion: bool,
     has_copula: bool,
     negated: bool,
     /// Whether the last piece was a value.
@@ -132,7 +134,8 @@ impl Subject {
         }
         // `Now fix the parser` only comes next.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
-        let changes = does.is(Grammar::CHANGE) && !comes_next;
+        clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
+        let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
         let previous = std::mem::replace(&mut clause.previous, word.clone());
         if let Some(denying) = denying(&previous, &word, does, self.changes) {
             clause.denying = denying;
@@ -147,7 +150,7 @@ impl Subject {
         if changes && let Some(base) = word.strip_prefix("re") {
             clause.words.push((stem(base), String::new()));
         }
-        if does.is_empty() || (clause.after_value && is_currency(&word)) {
+        if does.is_empty() || (clause.after_value && does.is(Grammar::CURRENCY)) {
             empty_word(does, clause);
         } else {
             self.content_word(word, clause);

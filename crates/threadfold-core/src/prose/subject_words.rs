@@ -6,7 +6,7 @@ use super::demand_words::spoken_words;
 
 /// What a word does in a statement. One word may do several things.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Grammar(u16);
+pub(super) struct Grammar(u32);
 
 impl Grammar {
     pub(super) const STOP: Self = Self(1);
@@ -24,6 +24,12 @@ impl Grammar {
     const BACKWARD: Self = Self(1 << 12);
     const WISH: Self = Self(1 << 13);
     const DEMAND: Self = Self(1 << 14);
+    pub(super) const CURRENCY: Self = Self(1 << 15);
+    pub(super) const TIME_UNIT: Self = Self(1 << 16);
+    pub(super) const MONTH: Self = Self(1 << 17);
+    pub(super) const NUMBER: Self = Self(1 << 18);
+    pub(super) const SHORT_FORM: Self = Self(1 << 19);
+    pub(super) const ARTICLE: Self = Self(1 << 20);
     /// Words that are no part of what a statement is about.
     const EMPTY: Self =
         Self(Self::STOP.0 | Self::COPULA.0 | Self::CHANGE.0 | Self::NEGATION.0 | Self::EXCEPTION.0);
@@ -61,6 +67,12 @@ static GRAMMAR: LazyLock<HashMap<&str, Grammar>> = LazyLock::new(|| {
         (BACKWARD, Grammar::BACKWARD),
         (WISHES, Grammar::WISH),
         (DEMANDS, Grammar::DEMAND),
+        (CURRENCIES, Grammar::CURRENCY),
+        (UNITS_OF_TIME, Grammar::TIME_UNIT),
+        (MONTHS, Grammar::MONTH),
+        (NUMBERS, Grammar::NUMBER),
+        (SHORT_FORMS, Grammar::SHORT_FORM),
+        (ARTICLES, Grammar::ARTICLE),
     ] {
         for word in list.split_whitespace() {
             table.entry(word).or_default().0 |= does.0;
@@ -95,7 +107,7 @@ const COPULAS: &str = " is are was were be equals means ist sind war bleibt laut
     est sont \u{e8} sono ";
 
 /// Words that say that something changed.
-const CHANGES: &str = " now new changed changes moved moves updated update switched renamed instead actually swapped \
+const CHANGES: &str = " since seit grown shrunk report\u{e9} report\u{e9}e reporte now new changed changes moved moves updated update switched renamed instead actually swapped \
     correction upgraded downgraded rescheduled relocated reassigned replaced rotated postponed extended raised lowered reduced \
     increased dropped became becomes anymore rebased \
     jetzt neu neue neuer neues nun ge\u{e4}ndert statt stattdessen verschoben verlegt erh\u{f6}ht gesenkt gestiegen gesunken gewechselt \
@@ -104,8 +116,13 @@ const CHANGES: &str = " now new changed changes moved moves updated update switc
     correcci\u{f3}n ya d\u{e9}sormais maintenant nouveau nouvelle chang\u{e9} d\u{e9}plac\u{e9} remplac\u{e9} correction ";
 
 /// Phrases that say that something changed.
-pub(super) const ANNOUNCEMENTS: [&str; 16] = [
+pub(super) const ANNOUNCEMENTS: [&str; 21] = [
     "brought forward",
+    "cut to ",
+    "from today",
+    "second thought",
+    "ab heute",
+    "desde hoy",
     "pushed back",
     "put off",
     "went up",
@@ -130,7 +147,8 @@ const CONJUNCTIONS: &str = " of to and or von bis und oder y o de et ou ";
 const SWAPS: &str = " swapped replaced exchanged ";
 
 /// Changes in scripts without spaces between words.
-pub(super) const UNSPACED_CHANGES: [&str; 22] = [
+pub(super) const UNSPACED_CHANGES: [&str; 23] = [
+    "\u{5ef6}\u{671f}",
     "\u{73b0}\u{5728}",
     "\u{6539}\u{4e3a}",
     "\u{6539}\u{6210}",
@@ -160,7 +178,9 @@ pub(super) const UNSPACED_COPULAS: [&str; 5] =
     ["\u{662f}", "\u{4e3a}", "\u{5728}", "\u{306f}", "\u{3067}\u{3059}"];
 
 /// Signs that something is denied, in scripts without spaces.
-pub(super) const UNSPACED_NEGATIONS: [&str; 8] = [
+pub(super) const UNSPACED_NEGATIONS: [&str; 10] = [
+    "\u{7edd}\u{5bf9}\u{4e0d}",
+    "\u{6c7a}\u{3057}\u{3066}",
     "\u{4e0d}\u{8981}",
     "\u{4e0d}\u{5f97}",
     "\u{4e0d}\u{80fd}",
@@ -172,14 +192,13 @@ pub(super) const UNSPACED_NEGATIONS: [&str; 8] = [
 ];
 
 /// Words that forbid.
-const NEGATIONS: &str =
-    " never not no don't dont nie niemals nicht kein keine keinen nunca no jam\u{e1}s jamais pas ";
+const NEGATIONS: &str = " ne aucun aucune ning\u{fa}n ninguna weder can't cannot mustn't never not no don't dont nie niemals nicht kein keine keinen nunca no jam\u{e1}s jamais pas ";
 
 /// Words before what is not forbidden: `no visit without Ada`.
 const EXCEPTIONS: &str = " without unless except ohne au\u{df}er sin salvo sans sauf ";
 
 /// Verbs that say what once was.
-const PAST: &str = " was were had used war waren hatte era eran fue \u{e9}tait \u{e9}taient ";
+const PAST: &str = " estaba estaban hab\u{ed}a hatten gestern ayer yesterday was were had used war waren hatte era eran fue \u{e9}tait \u{e9}taient ";
 
 /// Words of suppositions and hearsay.
 const MUSINGS: &str = " could would might suppose supposing assume assuming imagine perhaps maybe heard says said told thinks \
@@ -197,7 +216,7 @@ pub(super) const UNSPACED_MUSINGS: [&str; 10] = [
     "\u{4ee5}\u{524d}",
     "\u{304b}\u{3082}",
     "\u{3082}\u{3057}",
-    "\u{4ee5}\u{524d}\u{306f}",
+    "\u{53bb}\u{5e74}",
 ];
 
 /// First words of talk: about the speaker, the listener, or what was just said.
@@ -211,7 +230,7 @@ const BACKWARD: &str = " it it's its they their them he she his her that this th
     ello ella ellos esto eso il elle ils elles cela ";
 
 /// Words of preferences and goals.
-const WISHES: &str = " want wants need needs goal goals aim trying target purpose hope ziel brauche brauchen soll sollen will wollen m\u{f6}chten \
+const WISHES: &str = " fan fond sooner enjoy enjoys bore bores mejor mejores besser bevorzugt mieux want wants need needs goal goals aim trying target purpose hope ziel brauche brauchen soll sollen will wollen m\u{f6}chten \
     quiero queremos necesito necesitamos objetivo meta espero veux voulons faut besoin objectif but prefer prefers preferred like likes love hate dislike rather favourite favorite \
     liebsten lieber mag m\u{f6}chte bevorzuge hasse prefiero gusta gustan odio encanta pr\u{e9}f\u{e8}re aime d\u{e9}teste ";
 
@@ -240,11 +259,38 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
 
 /// Whether a statement says what the user likes or wants.
 pub(crate) fn has_wish(statement: &str) -> bool {
-    UNSPACED_WISHES.iter().any(|part| statement.contains(part))
+    (!statement.is_ascii() && UNSPACED_WISHES.iter().any(|part| statement.contains(part)))
         || spoken_words(statement)
             .take(80)
             .any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::WISH))
 }
+
+/// Units of amounts.
+const CURRENCIES: &str = " dollars dollar euros euro eur usd gbp chf yuan yen pounds pound francs franken pesos \
+    percent prozent procent \u{20ac} $ \u{a3} % \u{5143} \u{5186} ";
+
+/// Words after the hour.
+const UNITS_OF_TIME: &str = " am pm a.m p.m uhr o'clock ";
+
+/// Names of months.
+const MONTHS: &str = " january february march april may june july august september october november december \
+    jan feb mar apr jun jul aug sep sept oct nov dec januar februar m\u{e4}rz mai juni juli oktober dezember \
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre \
+    janvier f\u{e9}vrier mars avril juin juillet ao\u{fb}t septembre octobre novembre d\u{e9}cembre ";
+
+/// Numbers in words.
+const NUMBERS: &str = " two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million \
+    zwei drei vier f\u{fc}nf sechs sieben acht neun zehn elf zw\u{f6}lf zwanzig drei\u{df}ig vierzig f\u{fc}nfzig hundert tausend \
+    dos tres cuatro cinco seis siete ocho nueve diez once doce veinte treinta cuarenta cincuenta cien mil \
+    deux trois quatre cinq sept huit neuf dix onze douze vingt trente quarante cinquante cent mille ";
+
+/// Short forms whose point ends no sentence.
+const SHORT_FORMS: &str = " dr mr mrs ms prof st no nr sr sra fr hr vs ca approx ";
+
+/// German articles: a capital after them makes no name.
+const ARTICLES: &str = " der das den dem des ein eine einen einem einer eines unser unsere unserem unseren mein meine \
+    zum zur vom beim im kein keine die neue neuer neues neuen ";
 
 /// Words that demand, in languages other than English.
 const DEMANDS: &str = " nie niemals immer stets nur jedem jeder jedes jede kein keine keinen bitte muss m\u{fc}ssen \
@@ -272,19 +318,9 @@ const UNSPACED_DEMANDS: [&str; 14] = [
 /// Whether a statement has a word that demands something in a language other than English. It only
 /// raises what the user typed above other typed text, so a wrong answer loses nothing.
 pub(crate) fn asks_in_any_language(statement: &str) -> bool {
-    if UNSPACED_DEMANDS.iter().any(|part| statement.contains(part)) {
+    if !statement.is_ascii() && UNSPACED_DEMANDS.iter().any(|part| statement.contains(part)) {
         return true;
     }
     let mut words = spoken_words(statement).take(80);
     words.any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::DEMAND))
-}
-
-/// Whether a list of words between spaces contains a word.
-pub(super) fn is_listed_word(list: &str, word: &str) -> bool {
-    !word.is_empty()
-        && list.match_indices(word).any(|(at, word)| {
-            let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
-            let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
-            before && after
-        })
 }

@@ -2,7 +2,7 @@
 
 use super::{
     stem::{is_mark, is_unspaced},
-    subject_words::is_listed_word,
+    subject_words::Grammar,
 };
 
 /// The form of a value.
@@ -30,34 +30,6 @@ pub(super) struct Piece {
     pub(super) end: Option<char>,
 }
 
-const CURRENCIES: &str = " dollars dollar euros euro eur usd gbp chf yuan yen pounds pound francs franken pesos \
-    percent prozent procent \u{20ac} $ \u{a3} % \u{5143} \u{5186} ";
-
-const UNITS_OF_TIME: &str = " am pm a.m p.m uhr o'clock ";
-
-const MONTHS: &str = " january february march april may june july august september october november december \
-    jan feb mar apr jun jul aug sep sept oct nov dec januar februar m\u{e4}rz mai juni juli oktober dezember \
-    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre \
-    janvier f\u{e9}vrier mars avril juin juillet ao\u{fb}t septembre octobre novembre d\u{e9}cembre ";
-
-const NUMBERS: &str = " two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
-    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million \
-    zwei drei vier f\u{fc}nf sechs sieben acht neun zehn elf zw\u{f6}lf zwanzig drei\u{df}ig vierzig f\u{fc}nfzig hundert tausend \
-    dos tres cuatro cinco seis siete ocho nueve diez once doce veinte treinta cuarenta cincuenta cien mil \
-    deux trois quatre cinq sept huit neuf dix onze douze vingt trente quarante cinquante cent mille ";
-
-/// Short forms whose point ends no sentence.
-const SHORT_FORMS: &str = " dr mr mrs ms prof st no nr sr sra fr hr vs ca approx ";
-
-/// German articles: a capital after them makes no name.
-const ARTICLES: &str = " der das den dem des ein eine einen einem einer eines unser unsere unserem unseren mein meine \
-    zum zur vom beim im kein keine die neue neuer neues neuen ";
-
-/// Whether a word names a currency.
-pub(super) fn is_currency(word: &str) -> bool {
-    is_listed_word(CURRENCIES, word)
-}
-
 /// Whether a word is the name of a month in German, with marks around it.
 pub(super) fn is_german_month(word: &str) -> bool {
     const MONTHS: [&str; 12] = [
@@ -77,26 +49,47 @@ pub(super) fn is_german_month(word: &str) -> bool {
     MONTHS.contains(&word.trim_matches(is_mark))
 }
 
+/// A part of a text between spaces, with what it does.
+#[derive(Clone, Copy)]
+struct Token<'a> {
+    text: &'a str,
+    does: Grammar,
+}
+
+impl<'a> Token<'a> {
+    fn new(text: &'a str) -> Self {
+        let bare = text.trim_matches(is_mark);
+        let has_capital = bare.contains(char::is_uppercase);
+        let does = if has_capital { Grammar::of(&bare.to_lowercase()) } else { Grammar::of(bare) };
+        Self { text, does }
+    }
+
+    fn bare(self) -> &'a str {
+        self.text.trim_matches(is_mark)
+    }
+}
+
 /// Returns the words and values among the first `most` words of a text.
 pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
-    let tokens: Vec<&str> = text.split_whitespace().take(most).flat_map(by_script).collect();
+    let texts = text.split_whitespace().take(most).flat_map(by_script);
+    let tokens: Vec<Token<'_>> = texts.map(Token::new).collect();
     let mut pieces: Vec<Piece> = Vec::with_capacity(tokens.len());
-    let (mut at, mut is_first) = (0, true);
+    let (mut at, mut is_first, mut before) = (0, true, Grammar::default());
     while let Some(token) = tokens.get(at) {
         let rest = tokens.get(at..).unwrap_or_default();
-        let before = pieces.last().filter(|_| !is_first).map_or("", |piece| piece.text.as_str());
-        let bare = token.trim_matches(is_mark).to_lowercase();
-        let is_short = token.ends_with('.') && is_listed_word(SHORT_FORMS, &bare);
+        let is_short = token.text.ends_with('.') && token.does.is(Grammar::SHORT_FORM);
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
-            None => (form(token, rest.get(1).copied(), is_first, before), 1),
+            None => (form(token.bare(), rest.get(1), is_first, before), 1),
         };
         let whole = rest.get(..length).unwrap_or_default();
-        let last = whole.last().copied().unwrap_or_default();
-        let text = whole.join(" ").trim_matches(is_mark).to_owned();
-        let end = last.chars().next_back().filter(|c| ends_clause(*c) && !is_short);
+        let Some(last) = whole.last() else { break };
+        let texts: Vec<&str> = whole.iter().map(|token| token.text).collect();
+        let text = texts.join(" ").trim_matches(is_mark).to_owned();
+        let end = last.text.chars().next_back().filter(|c| ends_clause(*c) && !is_short);
         is_first = end.is_some_and(ends_sentence);
+        before = if is_first { Grammar::default() } else { last.does };
         pieces.push(Piece { text, form, end });
         at += length;
     }
@@ -150,30 +143,28 @@ fn is_unit(c: char) -> bool {
 }
 
 /// Returns the form and the number of tokens of a value of several tokens.
-fn compound(tokens: &[&str]) -> Option<(Form, usize)> {
-    let word = |at: usize| {
-        let token = tokens.get(at).map(|token| token.trim_matches(is_mark));
-        token.unwrap_or_default().to_lowercase()
-    };
-    let ends = |at: usize| tokens.get(at).is_some_and(|token| token.ends_with([',', ';', ':']));
-    let first = word(0);
-    if first.is_empty() || ends(0) {
+fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
+    let is = |at: usize, of: Grammar| tokens.get(at).is_some_and(|token| token.does.is(of));
+    let ends =
+        |at: usize| tokens.get(at).is_some_and(|token| token.text.ends_with([',', ';', ':']));
+    let is_day = |at: usize| tokens.get(at).is_some_and(|token| is_day(token.bare()));
+    if ends(0) {
         return None;
     }
-    let of = usize::from(matches!(word(1).as_str(), "de" | "of"));
-    if is_day(&first) && is_listed_word(MONTHS, &word(1 + of)) {
+    let of = usize::from(tokens.get(1).is_some_and(|token| matches!(token.bare(), "de" | "of")));
+    if is(1 + of, Grammar::MONTH) && is_day(0) {
         return Some((Form::Date, 2 + of));
     }
-    if is_listed_word(MONTHS, &first) && is_day(&word(1)) {
+    if is(0, Grammar::MONTH) && is_day(1) {
         return Some((Form::Date, 2));
     }
     let count = (0..tokens.len().min(6))
-        .take_while(|at| is_listed_word(NUMBERS, &word(*at)) && (*at == 0 || !ends(at - 1)))
+        .take_while(|at| is(*at, Grammar::NUMBER) && (*at == 0 || !ends(at - 1)))
         .count();
     if count == 0 {
         return None;
     }
-    let is_money = !ends(count - 1) && is_listed_word(CURRENCIES, &word(count));
+    let is_money = !ends(count - 1) && is(count, Grammar::CURRENCY);
     Some((if is_money { Form::Amount } else { Form::Number }, count))
 }
 
@@ -184,8 +175,7 @@ fn is_day(word: &str) -> bool {
 }
 
 /// Returns the form of one token, or `None` for a word.
-fn form(token: &str, next: Option<&str>, is_first: bool, before: &str) -> Option<Form> {
-    let word = token.trim_matches(is_mark);
+fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -> Option<Form> {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let upper = word.chars().next().is_some_and(char::is_uppercase);
@@ -202,7 +192,7 @@ fn form(token: &str, next: Option<&str>, is_first: bool, before: &str) -> Option
     }
     if digits == 0 {
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
-        let is_noun = is_listed_word(ARTICLES, &before.to_lowercase()) && before != "die";
+        let is_noun = before.is(Grammar::ARTICLE);
         let name = upper && !is_first && letters > 1 && !is_noun;
         return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
     }
@@ -215,13 +205,11 @@ fn form(token: &str, next: Option<&str>, is_first: bool, before: &str) -> Option
         });
     }
     if letters == 0 {
-        let unit = next.map(|next| next.trim_matches(is_mark).to_lowercase()).unwrap_or_default();
-        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%'])
-            || next.is_some_and(|next| next.starts_with(['%', '\u{20ac}']))
-            || is_listed_word(CURRENCIES, &unit);
+        let next_is = |of: Grammar| next.is_some_and(|next| next.does.is(of));
+        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%']) || next_is(Grammar::CURRENCY);
         return Some(match digits {
             _ if money => Form::Amount,
-            _ if is_listed_word(UNITS_OF_TIME, &unit) => Form::Time,
+            _ if next_is(Grammar::TIME_UNIT) => Form::Time,
             4..=8 if only("-/") && word.contains(['-', '/']) => Form::Date,
             6..=8 if only("-./") && word.contains(['-', '.', '/']) => Form::Date,
             _ if only(":") && word.contains(':') => Form::Time,

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ledger,
     message::Message,
-    prose::{FactClass, Speaker, one_line, passages, sentences, without_typed},
+    prose::{FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_typed},
 };
 
 /// Returns what a summary invented: paths, addresses, commands, names, versions, hashes, numbers and
@@ -94,8 +94,8 @@ fn states(text: &str, fact: &Fact) -> bool {
     })
 }
 
-/// The names and the numbers of three digits or more in a text, each under its first word in lower
-/// case.
+/// The names, the numbers of three digits or more, the codes and the words between backticks in a text,
+/// each in lower case.
 fn named(text: &str) -> BTreeMap<String, Fact> {
     const LEAST: usize = 20;
     const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
@@ -107,16 +107,23 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
         found.entry(word.to_lowercase()).or_insert(fact);
     };
     for sentence in text.lines().filter(|line| !is_heading(line)).flat_map(sentences) {
-        let mut starts = true;
+        let (mut starts, mut is_code) = (true, false);
         for token in sentence.split_whitespace() {
-            let begins = std::mem::replace(&mut starts, token.ends_with(ENDS));
+            let ends = token.ends_with(ENDS) && !is_title(token);
+            let begins = std::mem::replace(&mut starts, ends);
             let begins = begins || !token.starts_with(char::is_alphanumeric);
+            is_code |= token.starts_with('`');
+            words(token)
+                .filter(|word| is_number(word))
+                .for_each(|word| note(FactClass::Number, word));
+            words(token)
+                .filter(|word| is_coded(word) || (is_code && word.len() > 3))
+                .for_each(|word| note(FactClass::Identifier, word));
+            is_code &=
+                !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
             let word = words(token).next().unwrap_or_default();
             if !token.starts_with(word) || word.is_empty() {
                 continue;
-            }
-            if word.len() > 2 && word.chars().all(|c| c.is_ascii_digit()) {
-                note(FactClass::Number, word);
             }
             if begins {
                 continue;
@@ -129,7 +136,7 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
         }
     }
     if inner >= LEAST && capitals * 5 > inner {
-        found.retain(|_, fact| fact.class == FactClass::Number);
+        found.retain(|_, fact| fact.class == FactClass::Number || !is_name(&fact.text));
     }
     found
 }
@@ -138,6 +145,25 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
 fn is_heading(line: &str) -> bool {
     let line = line.trim().trim_end_matches('*');
     line.starts_with('#') || line.ends_with(':')
+}
+
+/// Whether a word is a number of three digits or more.
+fn is_number(word: &str) -> bool {
+    word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a word is a code of capitals and digits: `E0425`.
+fn is_coded(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
+    word.len() > 3
+        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+}
+
+/// Whether a token is a title before a name, whose point ends no sentence.
+fn is_title(token: &str) -> bool {
+    matches!(token, "Dr." | "Mr." | "Mrs." | "Ms." | "Prof." | "Sr." | "Sra.")
 }
 
 /// Whether a word has a capital and then only small letters.
@@ -152,7 +178,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     // Most text is ASCII, and few characters beyond it are marks.
     let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     words
-        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric()))
+        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)))
         .filter(|word| !word.is_empty())
 }
 
@@ -198,5 +224,26 @@ mod tests {
         let found = invented(summary, &facts, &thread);
         assert_eq!(found.iter().map(|fact| fact.text.as_str()).collect::<Vec<_>>(), ["Ada"]);
         assert_eq!(without_invented(summary, &found), "It went from Canada to Peru.");
+    }
+
+    #[test]
+    fn inventions_are_found_in_codes_commands_long_numbers_and_other_languages() {
+        let said = "The vet is Dr. Sommer, phone 555-0199. Run `make check`. \u{79df}\u{91d1}\u{662f}3480\u{5143}\u{3002} It was E0425.";
+        let thread = [Message::user(said)];
+        let facts = Facts::of(&thread, AuditOptions::default());
+        assert_eq!(invented(said, &facts, &thread), []);
+        let rows = [
+            ("The vet is Dr. Winter.", "Winter"),
+            ("Call 555-0300 for details.", "0300"),
+            ("Then `make deploy` it.", "deploy"),
+            ("\u{79df}\u{91d1}\u{662f}4200\u{5143}\u{3002}", "4200"),
+            ("Die Miete ist 1.150 Euro.", "150"),
+            ("The error was E0599.", "E0599"),
+        ];
+        for (summary, expected) in rows {
+            let found = invented(summary, &facts, &thread);
+            let has = |fact: &Fact| fact.text.as_str().contains(expected);
+            assert!(found.iter().any(has), "{summary} {found:?}");
+        }
     }
 }

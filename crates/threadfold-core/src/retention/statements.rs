@@ -345,12 +345,13 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     let asks = text.ends_with(['?', '\u{ff1f}']);
     let demands = has_demand(text) || asks_in_any_language(text);
     let wishes = !asks && has_wish(text);
+    let forbids = subject.denies() && !asks && !subject.is_talk();
     let gives_value = subject.has_value() && !asks && !is_routine;
     let points = [
         (is_rule, 6),
         (!is_rule && !asks && !is_routine && demands, 3),
         (is_labelled, 4),
-        (gives_value || (wishes && !is_rule && !demands), 2),
+        (gives_value || ((wishes || forbids) && !is_rule && !demands), 2),
         (subject.is_change() && (gives_value || demands || wishes), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
