@@ -28,7 +28,7 @@ const MAX: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SseParser {
-    /// The most bytes of one event, where the host sets it.
+    /// The limit on the bytes of one event, where the host sets one.
     limit: Option<usize>,
     /// What was handed over and not yet read: from `at` on. No line ends before `searched`.
     bytes: Vec<u8>,

@@ -106,8 +106,8 @@ fn assemble(
     body.into()
 }
 
-/// Thinking with a fixed budget cannot be combined with everything: it forces no tool, and is left out, so
-/// `true`, where an open tool loop has no reasoning.
+/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it where an
+/// open tool loop has no reasoning. Returns whether it has to be left out.
 fn fit_thinking(request: &Request, thread: &Thread, body: &mut Object, notes: &mut Notes) -> bool {
     if !thinks_manually(thinking_type(&request.extra)) {
         return false;

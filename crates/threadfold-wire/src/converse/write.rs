@@ -105,8 +105,9 @@ fn assemble(
     body.into()
 }
 
-/// Thinking with a fixed budget cannot be combined with everything. Returns whether a tool may be forced,
-/// and the fields for the model where thinking had to be left out of them.
+/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it where an
+/// open tool loop has no reasoning. Returns whether a tool may be forced, and the fields for the model
+/// where thinking had to be left out of them.
 fn fit_thinking(request: &Request, thread: &Thread, notes: &mut Notes) -> (bool, Option<Object>) {
     let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str).and_then(Fields::parse);
     let thinks = thinks_manually(thinking_type(&request.extra));

@@ -120,9 +120,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The id for the deprecated call in a message of the assistant, if there is one that has its result.
-    /// It can only be paired with a message directly after it. A `tool` message there answers nothing
-    /// else: it is the result, or goes.
+    /// The id for the deprecated call in a message of the assistant. The call has none, so it can only be
+    /// paired with the message directly after it; there is no id where that is no result. A `tool` message
+    /// there answers nothing else: it is the result, or goes.
     fn function_call_id(&self, fields: &Fields<'_>, next: Option<Raw<'_>>) -> Option<Text> {
         let call = fields.get("function_call");
         let call = call.filter(|raw| raw.is_object() && !calls::is_empty_call(*raw));
