@@ -3,7 +3,7 @@
 use super::{
     contract::Change,
     extras::reopen,
-    json::{Fields, Object, Tree},
+    json::{Fields, Object},
     normal::{Thread, extra, extra_mut},
     notes::Notes,
 };
@@ -79,9 +79,9 @@ impl Parts<'_> {
                 let mut object = Object::typed(self.rules.kind);
                 object.set_some("ttl", is_long.then_some(HOUR));
                 if let Some(key) = self.rules.within {
-                    object = Object::default().with(key, object);
+                    object = Object::of(key, object);
                 }
-                self.set(mark.place, Some(Tree::from(object).into_json()), notes.codec());
+                self.set(mark.place, Some(object.into_json()), notes.codec());
             }
         }
     }
@@ -224,7 +224,7 @@ pub(super) fn set(block: &mut ContentBlock, codec: &'static str, key: &str, mark
         if let Some(mark) = mark {
             object.push(key.to_owned(), mark);
         }
-        opaque.value = Tree::from(object).into_json();
+        opaque.value = object.into_json();
     } else if let Some(extra) = extra_mut(block) {
         set_in(extra, codec, key, mark);
     }

@@ -72,5 +72,5 @@ pub(super) fn edit<'a>(management: &'a Json, list: Option<&str>, kind: &str) -> 
 
 /// A usage under the names that both dialects give to the counts.
 pub(super) fn counts(usage: Usage) -> Object {
-    Object::default().with("input_tokens", usage.input).with("output_tokens", usage.output)
+    Object::of("input_tokens", usage.input).with("output_tokens", usage.output)
 }

@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(extra.get("c", "~content"), None);
         let mut object = Object::default();
         add_rest(&mut object, extra.of("c"));
-        assert_eq!(Tree::from(object).into_json().as_str(), body);
+        assert_eq!(object.into_json().as_str(), body);
     }
 }

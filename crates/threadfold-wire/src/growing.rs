@@ -210,8 +210,8 @@ mod tests {
         for piece in [r#"{"b":1,"a":null}"#, r#"{"b":null,"a":2,"c":null}"#, r#"{"b":3.0}"#] {
             merged.merge(&Fields::parse(piece).unwrap());
         }
-        let object = Tree::from(merged.object().unwrap()).into_json();
+        let object = Tree::from(merged.object()).into_json();
         assert_eq!(object.as_str(), r#"{"b":3.0,"a":2,"c":null}"#);
-        assert!(Merged::default().object().is_none());
+        assert!(Merged::default().begun().is_none());
     }
 }

@@ -34,7 +34,7 @@ pub(crate) use crate::{
         fit_tools, loop_has_no_reasoning, merge, merge_neighbours, note_lost_fields, results_first,
         take_media,
     },
-    notes::{self, CONTINUE, Notes},
+    notes::{self, CONTINUE, LeftOut, Notes},
     openai::{self, Piece, Tools, limit, names_model, no_content, result_text, write_failure},
     params::{Param, does_not_think, number, thinks_manually, write_to_one},
     rules::{

@@ -260,19 +260,11 @@ pub(super) fn fit_end(thread: &mut Thread, ending: &Ending, kinds: Kinds, notes:
 fn drop_last_reasoning(thread: &mut Thread, kinds: Kinds, notes: &mut Notes) {
     let answers = thread.iter_mut().rev();
     for (at, message) in answers.take_while(|(_, message)| message.role == Role::Assistant) {
-        if !message.content.iter().any(kinds.is_reasoning) {
-            continue;
-        }
         notes.turn_to(*at);
-        let mut content = message.content.clone();
-        content.retain(|block| {
-            if (kinds.is_reasoning)(block) {
-                let reason = "thinking is off and the answer is the last message".into();
-                notes.note(Change::ReasoningDropped { reason });
-            }
-            !(kinds.is_reasoning)(block)
+        fit_blocks(message, |block| match (kinds.is_reasoning)(block) {
+            true => Err(notes.drop_reasoning("thinking is off and the answer is the last message")),
+            false => Ok(None),
         });
-        *message = message.with_content(content);
     }
     thread.retain(|(_, message)| !message.content.is_empty());
 }

@@ -77,7 +77,7 @@ pub(super) fn input_object(call: &ToolUse, notes: &mut Notes) -> Tree {
         ToolInput::Json(json) => json.clone().into(),
         ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
     };
-    Object::default().with("input", loose).into()
+    Object::of("input", loose).into()
 }
 
 /// Returns a call with an object for its input; `None` if it has one.

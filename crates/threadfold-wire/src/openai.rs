@@ -243,13 +243,12 @@ pub(super) fn write_choice(
 }
 
 /// Returns a limit in tokens under this key.
-pub(super) const fn limit(key: &'static str, kept_as: &'static str) -> Param<u64> {
-    Param { key, kept_as, read: number, write: |tokens| Some(Tree::from(*tokens)) }
+pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
+    Param { kept_as, read: number, write: |tokens| Some(Tree::from(*tokens)) }
 }
 
 /// The temperature in both dialects.
-const TEMPERATURE: Param<f64> =
-    Param { key: "temperature", kept_as: "~temperature", read: number, write: write_float };
+const TEMPERATURE: Param<f64> = Param { kept_as: "~temperature", read: number, write: write_float };
 
 /// One piece of a content.
 #[derive(Debug)]

@@ -5,29 +5,33 @@
 //! The remembered text is written as long as it still says what the request says.
 
 use super::{
-    json::{Fields, Object, Raw, Tree},
+    json::{Fields, Object, Raw, Tree, wire_name},
     notes::Notes,
 };
 use serde_json::Number;
 use threadfold_core::message::{Extra, Text};
 
-/// A parameter: its key, where its text is remembered, and both directions.
+/// A parameter: its key, which also names where its text is remembered, and both directions.
 #[derive(Clone, Copy)]
 pub(super) struct Param<T> {
-    pub(super) key: &'static str,
-    /// A note, or the key itself where the text may say more than the value.
+    /// Its key with a `~` before it, or the key itself where the text may say more than the value.
     pub(super) kept_as: &'static str,
     pub(super) read: fn(Raw<'_>) -> Option<T>,
     pub(super) write: fn(&T) -> Option<Tree>,
 }
 
 impl<T: PartialEq> Param<T> {
+    /// The key of the parameter in a body.
+    pub(super) fn key(&self) -> &'static str {
+        wire_name(self.kept_as)
+    }
+
     /// Takes the parameter out of a body, and notes its text where ours would differ. One that does not
     /// read stays.
     pub(super) fn take(&self, body: &mut Fields<'_>) -> Option<T> {
-        let raw = body.get(self.key)?;
+        let raw = body.get(self.key())?;
         let value = (self.read)(raw)?;
-        body.take(self.key);
+        body.take(self.key());
         let text = raw.json();
         if (self.write)(&value).is_none_or(|ours| ours.into_json() != text) {
             body.note(self.kept_as, text);
@@ -52,13 +56,13 @@ impl<T: PartialEq> Param<T> {
     ) {
         let get = |key| extra.get(notes.codec(), key);
         // What did not read as a value stands under its own key.
-        let kept = get(self.kept_as).or_else(|| get(self.key));
+        let kept = get(self.kept_as).or_else(|| get(self.key()));
         match kept.filter(|text| (self.read)(Raw::of(text)).as_ref() == value) {
-            Some(text) => object.set(self.key, text.clone()),
-            None => object.set_some(self.key, value.and_then(self.write)),
+            Some(text) => object.set(self.key(), text.clone()),
+            None => object.set_some(self.key(), value.and_then(self.write)),
         }
-        if value.is_some() && object.get(self.key).is_none() {
-            notes.drop_parameter(self.key);
+        if value.is_some() && object.get(self.key()).is_none() {
+            notes.drop_parameter(self.key());
         }
     }
 

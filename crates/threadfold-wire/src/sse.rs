@@ -26,9 +26,10 @@ const MAX: usize = 16 * 1024 * 1024;
 /// assert_eq!(parser.next_event(), Ok(None));
 /// # Ok::<(), threadfold::wire::WireError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SseParser {
-    limit: usize,
+    /// The limit on the bytes of one event, where the host sets one.
+    limit: Option<usize>,
     /// What was handed over and not yet read: from `at` on. No line ends before `searched`.
     bytes: Vec<u8>,
     at: usize,
@@ -55,13 +56,6 @@ pub struct SseEvent {
     pub id: String,
 }
 
-impl Default for SseParser {
-    /// Allows 16 MiB for one event.
-    fn default() -> Self {
-        Self::with_max_bytes(MAX)
-    }
-}
-
 impl SseParser {
     /// Returns a parser that allows so many bytes for one event. It never holds more than that and
     /// what was handed to it last.
@@ -75,19 +69,7 @@ impl SseParser {
     /// ```
     #[must_use]
     pub fn with_max_bytes(limit: usize) -> Self {
-        Self {
-            limit,
-            bytes: Vec::new(),
-            at: 0,
-            searched: 0,
-            after_return: false,
-            begun: false,
-            name: String::new(),
-            data: None,
-            id: String::new(),
-            retry: None,
-            failed: false,
-        }
+        Self { limit: Some(limit), ..Self::default() }
     }
 
     /// Takes the next bytes of the stream. Ask for [`next_event`](Self::next_event) until there is
@@ -185,7 +167,7 @@ impl SseParser {
     /// Takes the next whole line out, without its end.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if self.failed {
-            return Err(WireError::EventTooLarge { limit: self.limit });
+            return Err(self.too_large());
         }
         if self.after_return && self.bytes.get(self.at) == Some(&b'\n') {
             self.at += 1;
@@ -206,15 +188,19 @@ impl SseParser {
         Ok(Some(self.without_mark(line)))
     }
 
+    fn too_large(&self) -> WireError {
+        WireError::EventTooLarge { limit: self.limit.unwrap_or(MAX) }
+    }
+
     /// Refuses a line of this length if the event becomes too large by it.
     fn check(&mut self, line: usize) -> Result<(), WireError> {
         let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
-        if line.saturating_add(held) <= self.limit {
+        if line.saturating_add(held) <= self.limit.unwrap_or(MAX) {
             return Ok(());
         }
         self.failed = true;
         self.bytes = Vec::new();
-        Err(WireError::EventTooLarge { limit: self.limit })
+        Err(self.too_large())
     }
 
     /// Takes the byte order mark from the first line.

@@ -24,14 +24,14 @@ impl NativeCompaction for Native {
             config.remove("task_budget");
             request.extra = without(NAME, &request.extra, "output_config");
             if config.len() > 0 {
-                let config = Tree::from(config).into_json();
+                let config = config.into_json();
                 request.extra = request.extra.with(NAME, "output_config", config);
             }
         }
         if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
             request.tool_choice = None;
         }
-        let asked = Tree::from(Object::typed("summarize")).into_json();
+        let asked = Object::typed("summarize").into_json();
         request.extra = request.extra.with(NAME, COMPACTION, asked);
         request
     }
@@ -75,28 +75,24 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
 /// Puts the newest signed compaction first in the thread and leaves out all others: it stands for
 /// everything that was before it, and the provider takes no second one. One without a signature
 /// stays where it is, and the provider ignores what comes before it.
-pub(super) fn settle(thread: &mut Thread, notes: &mut Notes) {
+pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
     let blocks = |message: &Message| message.content.iter().rposition(is_signed);
     let newest = thread.iter().enumerate().rev();
     let newest = newest.filter_map(|(index, (_, message))| Some((index, blocks(message)?))).next();
     let Some((of, place)) = newest else { return };
     let mut block = None;
     for (index, (at, message)) in thread.iter_mut().enumerate() {
-        if !message.content.iter().any(is_own) {
-            continue;
-        }
-        let content = message.content.iter().enumerate();
-        let mut stays = Vec::with_capacity(message.content.len());
-        for (position, candidate) in content {
-            if (index, position) == (of, place) {
+        notes.turn_to(*at);
+        let mut places = (0..).map(|place| (index, place));
+        fit_blocks(message, |candidate| {
+            if places.next() == Some((of, place)) {
                 block = Some((*at, candidate.clone()));
-            } else if is_own(candidate) {
-                notes.turn_to(*at).drop_block("opaque", "a newer compaction stands for it");
-            } else {
-                stays.push(candidate.clone());
+                return Err(LeftOut);
             }
-        }
-        *message = message.with_content(stays);
+            let is_older = is_own(candidate);
+            let reason = "a newer compaction stands for it";
+            if is_older { Err(notes.leave_out("opaque", reason)) } else { Ok(None) }
+        });
     }
     if let Some((at, block)) = block {
         if (of, place) != (0, 0) {

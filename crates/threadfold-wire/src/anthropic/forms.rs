@@ -25,19 +25,6 @@ use crate::kit::*;
 /// The name of the codec.
 pub(super) const NAME: &str = "anthropic-messages";
 
-pub(super) const ANSWER: &str = "~answer";
-pub(super) const CONTENT: &str = "~content";
-pub(super) const CONTEXT: &str = "~context";
-pub(super) const DESCRIPTION: &str = "~description";
-pub(super) const INPUT_SCHEMA: &str = "~input_schema";
-pub(super) const IS_ERROR: &str = "~is_error";
-pub(super) const MAX_TOKENS: &str = "~max_tokens";
-pub(super) const TEMPERATURE: &str = "~temperature";
-pub(super) const TITLE: &str = "~title";
-pub(super) const TOOL_CHOICE: &str = "~tool_choice";
-pub(super) const TOOLS: &str = "~tools";
-pub(super) const TYPE: &str = "~type";
-
 /// Whether a block of this type is the answer to a call of the provider's own tool.
 pub(super) fn is_server_result(kind: &str) -> bool {
     kind.ends_with("_tool_result")
@@ -45,21 +32,17 @@ pub(super) fn is_server_result(kind: &str) -> bool {
 
 /// Notes that a content came as one string.
 pub(super) fn note_string(owner: &mut Fields<'_>) {
-    owner.mark(CONTENT, "");
+    owner.mark("~content", "");
 }
 
 /// Whether the content of this message, system prompt or tool result came as one string.
 pub(super) fn came_as_string(extra: &Extra) -> bool {
-    extra.get(NAME, CONTENT).is_some_and(|form| form.as_str() == "\"\"")
+    extra.get(NAME, "~content").is_some_and(|form| form.as_str() == "\"\"")
 }
 
 /// Sets a field that is absent in the vocabulary to the value by which the body spelled that out.
-pub(super) fn set_spelled(
-    object: &mut Object,
-    extra: &Extra,
-    key: &'static str,
-    note: &'static str,
-) {
+pub(super) fn set_spelled(object: &mut Object, extra: &Extra, note: &'static str) {
+    let key = json::wire_name(note);
     if let Some(form) = extra.get(NAME, note).filter(|_| object.get(key).is_none()) {
         object.set(key, form.clone());
     }

@@ -1,6 +1,6 @@
 //! Request parameters that have a type of their own, and what they decide.
 
-use super::forms::{self, NAME};
+use super::forms::NAME;
 use crate::kit::*;
 
 /// Takes the typed parameters out of a body.
@@ -15,7 +15,7 @@ pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     let is_lone = |choice: &&ToolChoice| !is_met(choice, &request.tools);
     let Some(choice) = request.tool_choice.as_ref().filter(is_lone) else { return };
     if let Some(tree) = (TOOL_CHOICE.write)(choice) {
-        fields.note(forms::TOOL_CHOICE, tree.into_json());
+        fields.note("~tool_choice", tree.into_json());
     }
 }
 
@@ -23,13 +23,13 @@ pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
 /// refused, so it is left out.
 pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec], notes: &mut Notes) {
     TEMPERATURE.set(object, &request.extra, request.temperature.as_ref(), notes);
-    let lone = Param { kept_as: forms::TOOL_CHOICE, ..TOOL_CHOICE };
+    let lone = Param { kept_as: "~tool_choice", ..TOOL_CHOICE };
     let stays =
         |choice: &ToolChoice| is_met(choice, tools) || lone.came_so(NAME, &request.extra, choice);
     if request.tool_choice.as_ref().is_none_or(stays) {
         TOOL_CHOICE.set(object, &request.extra, request.tool_choice.as_ref(), notes);
     } else {
-        notes.drop_parameter(TOOL_CHOICE.key);
+        notes.drop_parameter(TOOL_CHOICE.key());
     }
 }
 
@@ -43,7 +43,7 @@ fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
 
 /// Whether a key is that of a typed parameter.
 pub(super) fn is_typed(key: &str) -> bool {
-    [MAX_OUTPUT.key, TEMPERATURE.key, TOOL_CHOICE.key].contains(&key)
+    [MAX_OUTPUT.key(), TEMPERATURE.key(), TOOL_CHOICE.key()].contains(&key)
 }
 
 /// The type of thinking that the request asks for, if it asks for one.
@@ -51,18 +51,13 @@ pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
 }
 
-pub(super) const MAX_OUTPUT: Param<u64> = Param {
-    key: "max_tokens",
-    kept_as: forms::MAX_TOKENS,
-    read: whole_number,
-    write: |tokens| Some(Tree::from(*tokens)),
-};
+pub(super) const MAX_OUTPUT: Param<u64> =
+    Param { kept_as: "~max_tokens", read: whole_number, write: |tokens| Some(Tree::from(*tokens)) };
 
 const TEMPERATURE: Param<f64> =
-    Param { key: "temperature", kept_as: forms::TEMPERATURE, read: number, write: write_to_one };
+    Param { kept_as: "~temperature", read: number, write: write_to_one };
 
 const TOOL_CHOICE: Param<ToolChoice> = Param {
-    key: "tool_choice",
     kept_as: "tool_choice",
     read: choice,
     write: |choice| {
@@ -112,7 +107,7 @@ mod tests {
         let (_, mut notes) = notes::prepare(&[], NAME);
         MAX_OUTPUT.set(&mut object, &request.extra, request.max_output.as_ref(), &mut notes);
         write(&mut object, &request, &[], &mut notes);
-        Tree::from(object).into_json().to_string()
+        object.into_json().to_string()
     }
 
     #[test]

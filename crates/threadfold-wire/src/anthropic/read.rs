@@ -53,7 +53,7 @@ fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>, WireError> {
         _ => raw.items().ok_or_else(|| path.mismatch("an array of tools", raw))?,
     };
     if items.is_empty() {
-        fields.note(forms::TOOLS, raw.json());
+        fields.note("~tools", raw.json());
     }
     messages::tools(NAME, (items, path), read_tool, |fields| {
         fields.get("name").or_else(|| fields.get("type"))?.text()
@@ -66,11 +66,11 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let schema = fields.take("input_schema")?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
     if !is_typed(schema) {
-        fields.note(forms::INPUT_SCHEMA, input_schema.clone());
+        fields.note("~input_schema", input_schema.clone());
     }
-    let description = take_optional(&mut fields, "description", forms::DESCRIPTION)?;
+    let description = take_optional(&mut fields, "~description")?;
     if description.as_ref().is_some_and(|text| text.is_empty()) {
-        fields.mark(forms::DESCRIPTION, "");
+        fields.mark("~description", "");
     }
     let tool = ToolSpec::new(name, description.unwrap_or_default(), input_schema);
     Some(ToolSpec { extra: fields.keep(NAME), ..tool })
@@ -130,8 +130,8 @@ fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
         }
         "document" => {
             let source = media::read(fields.take("source")?, Medium::Document)?;
-            let title = take_optional(&mut fields, "title", forms::TITLE)?;
-            let context = take_optional(&mut fields, "context", forms::CONTEXT)?;
+            let title = take_optional(&mut fields, "~title")?;
+            let context = take_optional(&mut fields, "~context")?;
             let extra = fields.keep(NAME);
             Some(Document { source, title, context, extra }.into())
         }
@@ -179,7 +179,7 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(_) => return None,
     };
     if let Some(spelled) = spelled.filter(|_| !is_error) {
-        fields.note(forms::IS_ERROR, spelled.json());
+        fields.note("~is_error", spelled.json());
     }
     let extra = fields.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
@@ -189,7 +189,7 @@ fn read_server_tool_use(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlo
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always noted, because it also says whose server the call is for.
-    fields.mark(forms::TYPE, kind);
+    fields.mark("~type", kind);
     Some(ServerToolUse { id, name, input, extra: fields.keep(NAME) }.into())
 }
 
@@ -197,7 +197,7 @@ fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = fields.take_json("content");
     if content.is_none() {
-        fields.note(forms::CONTENT, Json::default());
+        fields.note("~content", Json::default());
     }
     let content = content.unwrap_or_default();
     let extra = fields.keep(NAME);
@@ -205,7 +205,8 @@ fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock
 }
 
 /// Takes an optional text out, and notes a `null`. `None` if it is something else.
-fn take_optional(fields: &mut Fields<'_>, key: &str, note: &'static str) -> Option<Option<Text>> {
+fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<Text>> {
+    let key = json::wire_name(note);
     match fields.get(key).map(Raw::get) {
         None => Some(None),
         Some("null") => {
@@ -237,7 +238,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     fields.take("role");
     // What else the response says, which a request could not carry.
-    parts.extra = json::marked(NAME, forms::ANSWER, fields.json());
+    parts.extra = json::marked(NAME, "~answer", fields.json());
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
@@ -424,7 +425,7 @@ mod tests_of_response {
         assert_eq!(turn.stop_reason, StopReason::EndTurn);
         assert_eq!(turn.message.content, [ContentBlock::text("yes")]);
         assert_eq!(turn.message.origin, Some(Origin::new(NAME, Some("claude-x".into()))));
-        let rest = turn.message.extra.get(NAME, forms::ANSWER).map(Json::as_str).unwrap();
+        let rest = turn.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
         assert!(rest.starts_with(r#"{"id":"msg_1","type":"message","stop_sequence":null,"#));
     }
 

@@ -44,7 +44,7 @@ impl Assembly for Response {
         body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
         // The counts of the whole answer replace those with which it began.
         body.set_some("usage", self.usage.begun());
-        Some(Tree::from(body).into_json())
+        Some(body.into_json())
     }
 
     fn usage(&self) -> Option<Usage> {

@@ -37,14 +37,13 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut thread = rules::thread(&target, messages, &mut notes);
     results_first(&mut thread, Kinds::USUAL, &mut notes);
     fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
-    compaction::settle(&mut thread, &mut notes);
+    compaction::lead_with_newest(&mut thread, &mut notes);
     begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
     unmark_reasoning(&mut thread, &mut notes);
     let rules = CACHE;
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
         .mark(request.cache, &mut notes);
-    let head = write_head(request, &target, &tools, &thread, &mut notes);
-    let body = assemble(request, head, (&system, &tools, &thread), &mut notes);
+    let body = assemble(request, target.model, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
@@ -70,29 +69,58 @@ fn begins_with_compaction(message: &Message) -> bool {
     kind.is_some_and(|kind| kind == "compaction")
 }
 
-/// Puts the body together.
+/// Puts the body together: the parameters that have a type of their own or follow from the thread, the
+/// parts of the request, and all other parameters.
 fn assemble(
     request: &Request,
-    head: Head,
+    model: Option<Tree>,
     (system, tools, thread): (&[Message], &[ToolSpec], &Thread),
     notes: &mut Notes,
 ) -> Tree {
-    let Head { fields: mut body, left_out } = head;
+    let mut body = Object::default();
+    notes.turn_to(None);
+    let names_model = model.is_some();
+    body.set_some("model", model);
+    params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
+    let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
+    if names_model && body.get("max_tokens").is_none_or(is_null) {
+        body.set("max_tokens", MAX_OUTPUT);
+        notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
+    }
+    params::write(&mut body, request, tools, notes);
+    let drops_thinking = fit_thinking(request, thread, &mut body, notes);
     body.set_some("system", self::system(system));
     if request.system.is_empty() {
-        forms::set_spelled(&mut body, &request.extra, "system", SYSTEM);
+        forms::set_spelled(&mut body, &request.extra, SYSTEM);
     }
     if !tools.is_empty() {
         body.set("tools", Tree::Array(tools.iter().map(tool).collect()));
     } else if request.tools.is_empty() {
-        forms::set_spelled(&mut body, &request.extra, "tools", forms::TOOLS);
+        forms::set_spelled(&mut body, &request.extra, "~tools");
     }
     let messages = thread.iter().map(|(_, it)| message(it));
     body.set("messages", Tree::Array(messages.collect()));
-    let is_written = |key: &str| params::is_typed(key) || left_out == Some(key);
+    let is_written = |key: &str| params::is_typed(key) || (drops_thinking && key == "thinking");
     let rest = notes.own_fields(&request.extra);
     add_rest(&mut body, rest.filter(|(key, _)| !is_written(key)));
     body.into()
+}
+
+/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it where an
+/// open tool loop has no reasoning. Returns whether it has to be left out.
+fn fit_thinking(request: &Request, thread: &Thread, body: &mut Object, notes: &mut Notes) -> bool {
+    if !thinks_manually(thinking_type(&request.extra)) {
+        return false;
+    }
+    let goes = loop_has_no_reasoning(thread, Kinds::USUAL);
+    let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    if goes {
+        notes.drop_parameter("thinking");
+    } else if forces && body.get("tool_choice").is_some() {
+        notes.drop_parameter("tool_choice");
+        body.set("tool_choice", Object::typed("auto"));
+    }
+    goes
 }
 
 /// The limit on the answer if the request states none: the dialect demands one.
@@ -102,14 +130,14 @@ const MAX_OUTPUT: u64 = 4096;
 #[derive(Debug)]
 struct Target {
     /// The name of the model; none in a body that is only stored and asks no model.
-    pub(super) model: Option<Tree>,
+    model: Option<Tree>,
     /// Whether it is the one that the request was written for.
-    pub(super) is_same: bool,
-    pub(super) traits: ModelTraits,
+    is_same: bool,
+    traits: ModelTraits,
 }
 
 impl Target {
-    pub(super) fn new(request: &Request, options: &EncodeOptions) -> Self {
+    fn new(request: &Request, options: &EncodeOptions) -> Self {
         let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
         let is_own = |name: &str| {
             own.and_then(|own| own.to_value().ok()).is_some_and(|own| own.as_str() == Some(name))
@@ -178,62 +206,10 @@ impl Rules for Target {
     }
 }
 
-/// The parameters of a body, and the name of one that must not come with the others.
-#[derive(Debug)]
-struct Head {
-    pub(super) fields: Object,
-    pub(super) left_out: Option<&'static str>,
-}
-
-/// Writes the parameters that have a type of their own or follow from the thread.
-fn write_head(
-    request: &Request,
-    target: &Target,
-    tools: &[ToolSpec],
-    thread: &Thread,
-    notes: &mut Notes,
-) -> Head {
-    let mut fields = Object::default();
-    notes.turn_to(None);
-    fields.set_some("model", target.model.clone());
-    params::MAX_OUTPUT.set(&mut fields, &request.extra, request.max_output.as_ref(), notes);
-    let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
-    if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
-        fields.set("max_tokens", MAX_OUTPUT);
-        notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
-    }
-    params::write(&mut fields, request, tools, notes);
-    let left_out = write_thinking(request, thread, &mut fields, notes);
-    Head { fields, left_out }
-}
-
-/// Thinking with a fixed budget cannot be combined with everything. Returns the parameter that
-/// has to be left out.
-fn write_thinking(
-    request: &Request,
-    thread: &Thread,
-    fields: &mut Object,
-    notes: &mut Notes,
-) -> Option<&'static str> {
-    if !thinks_manually(thinking_type(&request.extra)) {
-        return None;
-    }
-    if loop_has_no_reasoning(thread, Kinds::USUAL) {
-        notes.drop_parameter("thinking");
-        return Some("thinking");
-    }
-    let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
-    if forces && fields.get("tool_choice").is_some() {
-        notes.drop_parameter("tool_choice");
-        fields.set("tool_choice", Object::typed("auto"));
-    }
-    None
-}
-
 pub(super) fn message(message: &Message) -> Tree {
     let blocks = blocks(message.role, &message.content);
     let content = content(blocks, forms::came_as_string(&message.extra));
-    let object = Object::default().with("role", message.role.as_str()).with("content", content);
+    let object = Object::of("role", message.role.as_str()).with("content", content);
     finish(object, &message.extra)
 }
 
@@ -251,8 +227,8 @@ pub(super) fn tool(tool: &ToolSpec) -> Tree {
         object.set("name", tool.name.clone());
         let description = Some(&tool.description).filter(|text| !text.is_empty());
         object.set_some("description", description.cloned());
-        forms::set_spelled(&mut object, &tool.extra, "description", forms::DESCRIPTION);
-        object.set("input_schema", typed_schema(tool, NAME, forms::INPUT_SCHEMA));
+        forms::set_spelled(&mut object, &tool.extra, "~description");
+        object.set("input_schema", typed_schema(tool, NAME, "~input_schema"));
     }
     finish(object, &tool.extra)
 }
@@ -275,8 +251,8 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             let mut object = Object::typed("document").with("source", source);
             object.set_some("title", document.title.clone());
             object.set_some("context", document.context.clone());
-            forms::set_spelled(&mut object, &document.extra, "title", forms::TITLE);
-            forms::set_spelled(&mut object, &document.extra, "context", forms::CONTEXT);
+            forms::set_spelled(&mut object, &document.extra, "~title");
+            forms::set_spelled(&mut object, &document.extra, "~context");
             (object, &document.extra)
         }
         ContentBlock::Thinking(thinking) => {
@@ -296,15 +272,15 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             (call_of("tool_use".into(), &call.id, &call.name, input), &call.extra)
         }
         ContentBlock::ServerToolUse(call) => {
-            let kind = call.extra.get(NAME, forms::TYPE).cloned().map(Tree::Raw);
+            let kind = call.extra.get(NAME, "~type").cloned().map(Tree::Raw);
             let kind = kind.unwrap_or(Tree::Word("server_tool_use"));
             (call_of(kind, &call.id, &call.name, call.input.clone().into()), &call.extra)
         }
         ContentBlock::ToolResult(result) => (tool_result(result), &result.extra),
         ContentBlock::ServerToolResult(result) => {
-            let mut object = Object::default().with("type", result.kind.clone());
+            let mut object = Object::of("type", result.kind.clone());
             object.set("tool_use_id", result.tool_use_id.clone());
-            let had_none = result.extra.get(NAME, forms::CONTENT).is_some();
+            let had_none = result.extra.get(NAME, "~content").is_some();
             if result.content != Json::default() || !had_none {
                 object.set("content", result.content.clone());
             }
@@ -316,7 +292,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
 }
 
 fn call_of(kind: Tree, id: &Text, name: &Text, input: Tree) -> Object {
-    let object = Object::default().with("type", kind).with("id", id.clone());
+    let object = Object::of("type", kind).with("id", id.clone());
     object.with("name", name.clone()).with("input", input)
 }
 
@@ -329,7 +305,7 @@ fn tool_result(result: &ToolResult) -> Object {
     if result.is_error {
         object.set("is_error", true);
     }
-    forms::set_spelled(&mut object, &result.extra, "is_error", forms::IS_ERROR);
+    forms::set_spelled(&mut object, &result.extra, "~is_error");
     object
 }
 

@@ -29,25 +29,11 @@ use crate::kit::*;
 /// The name of the codec.
 pub(super) const NAME: &str = "bedrock-converse";
 
-pub(super) const ANSWER: &str = "~answer";
-pub(super) const BESIDE: &str = "~beside";
-pub(super) const CONTENT: &str = "~content";
-pub(super) const DOCUMENT: &str = "~name";
-pub(super) const FORMAT: &str = "~format";
-pub(super) const INFERENCE: &str = "~inferenceConfig";
-pub(super) const JSON: &str = "~json";
-pub(super) const SCHEMA: &str = "~schema";
-pub(super) const STATUS: &str = "~status";
-pub(super) const TEMPERATURE: &str = "~temperature";
-pub(super) const TOOL_CHOICE: &str = "~toolChoice";
-pub(super) const TOOLS: &str = "~toolConfig";
-pub(super) const TYPE: &str = "~type";
-
 /// Reads the inner object of a block or a tool, and notes the fields beside its key.
 pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'a>> {
     let mut inner = Fields::of(inner)?;
     if beside.left() > 0 {
-        inner.note(BESIDE, beside.json());
+        inner.note("~beside", beside.json());
     }
     Some(inner)
 }

@@ -1,6 +1,6 @@
 //! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
 
-use super::forms::{self, NAME};
+use super::forms::NAME;
 use crate::kit::*;
 
 /// The provider's names of formats, with the media types that they stand for.
@@ -79,7 +79,7 @@ fn read_known(
     }
     let known = match (text, data, format) {
         (Some(text), None, None) => {
-            block.note(forms::FORMAT, Json::default());
+            block.note("~format", Json::default());
             return Some(MediaSource::Text { media_type: PLAIN.into(), text });
         }
         (Some(text), None, Some(format)) => {
@@ -128,7 +128,7 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
     let of_format = |format: Option<&'static str>, key: &'static str, value: Tree| {
         let mut object = Object::default();
         object.set_some("format", format);
-        object.with("source", Object::default().with(key, value))
+        object.with("source", Object::of(key, value))
     };
     let format = |media_type: &Text| {
         [Medium::Image, Medium::Document].into_iter().find_map(|medium| medium.format(media_type))
@@ -138,17 +138,17 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
             of_format(format(media_type), "bytes", data.clone().into())
         }
         MediaSource::Text { media_type, text } => {
-            let had_none = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
+            let had_none = extra.get(NAME, "~format").is_some() && *media_type == PLAIN;
             let format = Medium::Document.format(media_type).unwrap_or("txt");
             of_format((!had_none).then_some(format), "text", text.clone().into())
         }
         MediaSource::Url { url } => {
             let mediums = [Medium::Image, Medium::Document].into_iter();
             let format = mediums.filter_map(|medium| medium.stored_format(url)).next();
-            of_format(format, "s3Location", Object::default().with("uri", url.clone()).into())
+            of_format(format, "s3Location", Object::of("uri", url.clone()).into())
         }
         MediaSource::File { id } => of_format(None, "file", id.clone().into()),
-        MediaSource::Opaque { value, .. } => Object::default().with("source", value.clone()),
+        MediaSource::Opaque { value, .. } => Object::of("source", value.clone()),
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
                 assert_eq!(fit(&source, medium), Ok(None));
                 let mut written = write(&source, &extra);
                 add_rest(&mut written, extra.of(NAME));
-                let written = Tree::from(written).into_json().to_value().unwrap();
+                let written = written.into_json().to_value().unwrap();
                 let expected: serde_json::Value = serde_json::from_str(text).unwrap();
                 assert_eq!(written, expected, "{medium:?}");
             }
@@ -213,7 +213,7 @@ mod tests {
             let source = MediaSource::Url { url: url.into() };
             let fitted = fit(&source, Medium::Image)?.unwrap_or(source);
             let written = super::write(&fitted, &Extra::default());
-            Ok::<_, &str>(Tree::from(written).into_json().to_string())
+            Ok::<_, &str>(written.into_json().to_string())
         };
         assert_eq!(
             write("s3://a/b.png").unwrap(),

@@ -1,7 +1,7 @@
 //! What of a thread this provider takes, and in which form.
 
 use super::{
-    forms::{self, CACHE_POINT, NAME, key_of},
+    forms::{CACHE_POINT, NAME, key_of},
     media::{self, WRAPS},
     target::Target,
 };
@@ -100,7 +100,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
         }
         let mut point = Object::default();
         add_rest(&mut point, tool.extra.of(NAME));
-        let point = Tree::from(point).into_json();
+        let point = point.into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
             Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),
@@ -156,18 +156,18 @@ impl Rules for Target {
     /// Puts a text into a result that lost all its content, and removes its status if the model
     /// accepts none.
     fn result(&self, result: &mut ToolResult, notes: &mut Notes) -> bool {
-        let came_empty = result.extra.get(NAME, forms::CONTENT).is_some();
+        let came_empty = result.extra.get(NAME, "~content").is_some();
         let is_empty = result.content.is_empty() && !came_empty;
         if is_empty {
             notes.note(Change::TextInserted);
             result.content.push(ContentBlock::text(NOTHING));
         }
-        let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
+        let has_status = result.is_error || result.extra.get(NAME, "~status").is_some();
         let loses_status = has_status && !self.family.accepts_status;
         if loses_status {
             drop_field("status", notes);
             result.is_error = false;
-            result.extra = without(NAME, &result.extra, forms::STATUS);
+            result.extra = without(NAME, &result.extra, "~status");
         }
         is_empty || loses_status
     }
@@ -205,17 +205,15 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
         }
         let mut moved = Vec::new();
         for (at, message) in turn.iter_mut() {
-            if message.content.iter().all(may_stay) {
-                continue;
-            }
             notes.turn_to(*at);
-            let (stay, gone): (Vec<_>, Vec<_>) =
-                message.content.iter().cloned().partition(may_stay);
-            for block in gone {
+            fit_blocks(message, |block| {
+                if may_stay(block) {
+                    return Ok(None);
+                }
                 notes.moved(block.kind(), "this model takes nothing of the kind beside results");
-                moved.push(block);
-            }
-            *message = message.with_content(stay);
+                moved.push(block.clone());
+                Err(LeftOut)
+            });
         }
         let is_result = |it: &&mut ContentBlock| matches!(it, ContentBlock::ToolResult(_));
         let last = turn.iter_mut().rev().find(|(_, it)| it.tool_results().next().is_some());
@@ -294,7 +292,7 @@ fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
 /// break its rule.
 fn title(block: &ContentBlock) -> Option<&Text> {
     let ContentBlock::Document(document) = block else { return None };
-    let came = document.extra.get(NAME, forms::DOCUMENT);
+    let came = document.extra.get(NAME, "~name");
     document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
 }
 

@@ -1,26 +1,25 @@
 //! Request parameters that have a type of their own, both ways, and what they decide.
 
-use super::forms::{self, NAME};
+use super::forms::NAME;
 use crate::kit::*;
 
 const MAX_OUTPUT: Param<u64> = Param {
-    key: "maxTokens",
     kept_as: "~maxTokens",
     read: number,
     write: |limit| Some(Tree::from(*limit)).filter(|_| *limit > 0),
 };
 
 const TEMPERATURE: Param<f64> =
-    Param { key: "temperature", kept_as: forms::TEMPERATURE, read: number, write: write_to_one };
+    Param { kept_as: "~temperature", read: number, write: write_to_one };
 
 const TOOL_CHOICE: Param<ToolChoice> =
-    Param { key: "toolChoice", kept_as: forms::TOOL_CHOICE, read: choice, write: choice_form };
+    Param { kept_as: "~toolChoice", read: choice, write: choice_form };
 
 /// Takes the parameters of inference out of a body.
 pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) -> Result<(), WireError> {
     let Some(raw) = fields.take("inferenceConfig") else { return Ok(()) };
     if matches!(raw.get(), "null" | "{}") {
-        fields.note(forms::INFERENCE, raw.json());
+        fields.note("~inferenceConfig", raw.json());
         return Ok(());
     }
     let mut config = Fields::read(raw, Path::Field(&Path::Body, "inferenceConfig"))?;
@@ -45,42 +44,36 @@ pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     if config.len() > 0 {
         body.set("inferenceConfig", config);
     } else {
-        body.set_some("inferenceConfig", extra.get(NAME, forms::INFERENCE).cloned());
+        body.set_some("inferenceConfig", extra.get(NAME, "~inferenceConfig").cloned());
     }
 }
 
-/// Sets the tools of a body and the choice among them.
+/// Sets the tools of a body and the choice among them, which may force a call or not.
 pub(super) fn write_tools(
     body: &mut Object,
     request: &Request,
     tools: Vec<Tree>,
-    forced: Forced,
+    may_force: bool,
     notes: &mut Notes,
 ) {
     let extra = &request.extra;
     let choice = request.tool_choice.as_ref();
-    let met = choice.filter(|it| !tools.is_empty() && (forced == Forced::May || !is_forced(it)));
+    let forces = |it: &ToolChoice| matches!(it, ToolChoice::Required | ToolChoice::Tool(_));
+    let met = choice.filter(|it| !tools.is_empty() && (may_force || !forces(it)));
     if choice.is_some() && met.is_none() {
-        notes.drop_parameter(TOOL_CHOICE.key);
+        notes.drop_parameter(TOOL_CHOICE.key());
     }
     if tools.is_empty() {
         if extra.get(NAME, "toolConfig").is_some() {
             notes.drop_parameter("toolConfig");
         }
-        body.set_some("toolConfig", extra.get(NAME, forms::TOOLS).cloned());
+        body.set_some("toolConfig", extra.get(NAME, "~toolConfig").cloned());
         return;
     }
-    let mut config = Object::default().with("tools", tools);
+    let mut config = Object::of("tools", tools);
     TOOL_CHOICE.set(&mut config, extra, met, notes);
     config.extend_unset(reopen(extra.get(NAME, "toolConfig")));
     body.set("toolConfig", config);
-}
-
-/// Whether the model may be made to call a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Forced {
-    May,
-    MayNot,
 }
 
 /// The key of the fields that the provider passes on to the model.
@@ -101,10 +94,10 @@ fn choice_form(choice: &ToolChoice) -> Option<Tree> {
     let (key, object) = match choice {
         ToolChoice::Auto => ("auto", Object::default()),
         ToolChoice::Required => ("any", Object::default()),
-        ToolChoice::Tool(name) => ("tool", Object::default().with("name", name.clone())),
+        ToolChoice::Tool(name) => ("tool", Object::of("name", name.clone())),
         ToolChoice::None => return None,
     };
-    Some(Object::default().with(key, object).into())
+    Some(Object::of(key, object).into())
 }
 
 fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
@@ -117,13 +110,6 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
         "any" => Some(ToolChoice::Required),
         "tool" => inner.take_text("name").map(ToolChoice::Tool),
         _ => None,
-    }
-}
-
-fn is_forced(choice: &ToolChoice) -> bool {
-    match choice {
-        ToolChoice::Required | ToolChoice::Tool(_) => true,
-        ToolChoice::Auto | ToolChoice::None => false,
     }
 }
 
@@ -141,7 +127,7 @@ mod tests {
         let (_, mut notes) = notes::prepare(&[], NAME);
         let mut object = Object::default();
         write(&mut object, &request, &mut notes);
-        Tree::from(object).into_json().to_string()
+        object.into_json().to_string()
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! than the dialect has, is kept whole as an opaque block and goes back as it came.
 
 use super::{
-    forms::{self, CACHE_POINT, NAME, RESULT, key_of, within},
+    forms::{CACHE_POINT, NAME, RESULT, key_of, within},
     media, normal, params,
 };
 use crate::kit::*;
@@ -40,7 +40,7 @@ fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<Vec<Tool
     let path = Path::Field(&config_path, "tools");
     let Some(raw) = fields.take("toolConfig") else { return Ok(Vec::new()) };
     if raw.get() == "null" {
-        fields.note(forms::TOOLS, Json::default());
+        fields.note("~toolConfig", Json::default());
         return Ok(Vec::new());
     }
     let mut config = Fields::read(raw, config_path)?;
@@ -63,7 +63,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let schema = wrapped.take("json").filter(|_| wrapped.left() == 0)?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
     if !is_typed(schema) {
-        inner.note(forms::SCHEMA, input_schema.clone());
+        inner.note("~schema", input_schema.clone());
     }
     let description = inner.take_text("description").unwrap_or_default();
     let tool = ToolSpec::new(name, description, input_schema);
@@ -127,7 +127,7 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
             Some(TextBlock { text: raw.text()?, extra }.into())
         }
         "json" => {
-            fields.mark(forms::JSON, "");
+            fields.mark("~json", "");
             let text = raw.json().as_str().into();
             Some(TextBlock { text, extra: fields.keep(NAME) }.into())
         }
@@ -145,7 +145,7 @@ fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
             let source = media::read(&mut inner, Medium::Document)?;
             let title = inner.take_text("name")?;
             if !normal::DOCUMENTS.accept(&title) {
-                inner.mark(forms::DOCUMENT, &title);
+                inner.mark("~name", &title);
             }
             let title = Some(title);
             let context = inner.take_text("context");
@@ -175,7 +175,7 @@ fn read_tool_use(mut inner: Fields<'_>, role: Role) -> Option<ContentBlock> {
     let server = inner.get("type").filter(|raw| raw.is_text() && role == Role::Assistant);
     if let Some(kind) = server {
         inner.take("type");
-        inner.note(forms::TYPE, kind.json());
+        inner.note("~type", kind.json());
         return Some(ServerToolUse { id, name, input, extra: inner.keep(NAME) }.into());
     }
     let input = input.into();
@@ -186,13 +186,13 @@ fn read_tool_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
     let items = inner.take("content")?.items()?;
     if items.is_empty() {
-        inner.note(forms::CONTENT, Json::from_compact("[]"));
+        inner.note("~content", Json::from_compact("[]"));
     }
     let content = items.into_iter().map(|item| read_item(NAME, item, read_nested)).collect();
     let status = inner.take("status");
     let is_error = status.is_some_and(|status| status.get() == "\"error\"");
     if let Some(status) = status.filter(|_| !is_error) {
-        inner.note(forms::STATUS, status.json());
+        inner.note("~status", status.json());
     }
     let extra = inner.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
@@ -204,7 +204,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let content = inner.take_json("content")?;
     let kind = inner.take_text("type");
     if let Some(kind) = &kind {
-        inner.mark(forms::TYPE, kind);
+        inner.mark("~type", kind);
     }
     let kind = kind.unwrap_or_else(|| RESULT.into());
     let extra = inner.keep(NAME);
@@ -240,7 +240,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
 
 /// Notes what else the response says, which a request could not carry.
 fn answer<'e>(fields: &Fields<'_>, own: impl Iterator<Item = (&'e str, &'e Json)>) -> Extra {
-    let note = (Text::from(forms::ANSWER), fields.json());
+    let note = (Text::from("~answer"), fields.json());
     let own = own.map(|(key, json)| (Text::from(key), json.clone()));
     Extra::new(NAME, std::iter::once(note).chain(own))
 }
@@ -399,7 +399,7 @@ mod tests_of_response {
         assert_eq!(turn.stop_reason, StopReason::EndTurn);
         assert_eq!(turn.message.content, [ContentBlock::text("yes")]);
         assert_eq!(turn.message.origin, Some(Origin::new(NAME, None)));
-        let rest = turn.message.extra.get(NAME, forms::ANSWER).map(Json::as_str).unwrap();
+        let rest = turn.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
         assert!(rest.ends_with(r#","metrics":{"latencyMs":5}}"#), "{rest}");
     }
 

@@ -38,11 +38,11 @@ impl Assembly for Response {
         let parts = std::mem::take(&mut self.parts);
         let content: Vec<Tree> = parts.into_values().map(Part::into_tree).collect();
         let role = self.role.take().map_or(Tree::Word("assistant"), Tree::Raw);
-        let message = Object::default().with("role", role).with("content", content);
-        let mut body = Object::default().with("output", Object::default().with("message", message));
+        let message = Object::of("role", role).with("content", content);
+        let mut body = Object::of("output", Object::of("message", message));
         body.extend_unset(end);
         body.extend_unset(self.metadata.clone().unwrap_or_default());
-        Some(Tree::from(body).into_json())
+        Some(body.into_json())
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -112,12 +112,12 @@ fn beside(mut fields: Fields<'_>) -> Object {
 
 /// Returns the error of an exception within the stream. Its name is its code.
 fn exception_error(name: &str, data: &str) -> ModelError {
-    let mut body = Object::default().with("type", name.to_owned());
+    let mut body = Object::of("type", name.to_owned());
     match Fields::parse(data) {
         Some(fields) => body.extend_unset(fields.tree()),
         None => body.set("message", data.to_owned()),
     }
-    let mut error = provider_error(Tree::from(body).into_json().as_str());
+    let mut error = provider_error(body.into_json().as_str());
     // The provider asks to try again, in its documentation and not in the event.
     if name == "modelStreamErrorException" && error.kind == ModelErrorKind::Other {
         error.kind = ModelErrorKind::Retryable { after: None };
@@ -177,7 +177,7 @@ impl Part {
             ("toolResult", Some(inner)) => (Kind::ToolResult, inner),
             ("image", Some(inner)) => (Kind::Image, inner),
             _ => {
-                let start = Object::default().with(key.to_owned(), raw.json());
+                let start = Object::of(key.to_owned(), raw.json());
                 return Ok(Self { kind: Kind::Other, start, ..Self::default() });
             }
         };
@@ -275,21 +275,20 @@ impl Part {
     /// Returns the block as it stands in a whole answer.
     fn into_tree(self) -> Tree {
         let Self { kind, mut start, text, signature, items, rest, .. } = self;
-        let of = |key: &'static str, inner: Object| Object::default().with(key, inner).into();
-        let field = |key: &'static str, text: Option<String>| {
-            Object::default().with(key, text.unwrap_or_default())
-        };
+        let of = |key: &'static str, inner: Object| Object::of(key, inner).into();
+        let field =
+            |key: &'static str, text: Option<String>| Object::of(key, text.unwrap_or_default());
         match kind {
             Kind::Text if items.is_empty() => field("text", text).into(),
             Kind::Text => {
                 let content = Tree::from_iter([field("text", text)]);
-                let cited = Object::default().with("content", content).with("citations", items);
+                let cited = Object::of("content", content).with("citations", items);
                 of("citationsContent", cited)
             }
             Kind::Reasoning => {
                 let mut parts = field("text", text);
                 parts.set_some("signature", signature);
-                of("reasoningContent", Object::default().with("reasoningText", parts))
+                of("reasoningContent", Object::of("reasoningText", parts))
             }
             Kind::Redacted => of("reasoningContent", field("redactedContent", text)),
             Kind::ToolUse => of("toolUse", start.with("input", read_input(text))),

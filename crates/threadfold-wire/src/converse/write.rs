@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    forms::{self, BESIDE, NAME, RESULT},
+    forms::{NAME, RESULT},
     media::{self, WRAPS},
     normal::{
         IDS, KINDS, MARK, cache_rules, mark_points, mark_tools, note_dropped, only_results,
         rewrite_titles, text_beside_documents,
     },
-    params::{self, Forced, MODEL_FIELDS, THINKING, thinking_type},
+    params::{self, MODEL_FIELDS, THINKING, thinking_type},
     target::{MODEL, Target, own_model},
 };
 use crate::kit::*;
@@ -66,7 +66,7 @@ fn declare_called(tools: &mut Vec<ToolSpec>, thread: &Thread, notes: &mut Notes)
     let called: BTreeSet<&Text> = calls.map(|call| &call.name).collect();
     for name in called {
         notes.note(Change::ToolDeclared { name: name.clone() });
-        let schema = Tree::from(Object::typed("object")).into_json();
+        let schema = Object::typed("object").into_json();
         tools.push(ToolSpec::new(name.clone(), "", schema));
     }
 }
@@ -89,50 +89,42 @@ fn assemble(
     } else if request.system.is_empty() {
         body.set_some("system", request.extra.get(NAME, SYSTEM).cloned());
     }
-    let model_fields = model_fields(request, thread, notes);
+    let (may_force, model_fields) = fit_thinking(request, thread, notes);
     let messages = thread.iter().map(|(_, it)| message(it));
     body.set("messages", Tree::Array(messages.collect()));
     params::write(&mut body, request, notes);
     let tools = tools.iter().flat_map(tool).collect();
-    params::write_tools(&mut body, request, tools, model_fields.forced, notes);
+    params::write_tools(&mut body, request, tools, may_force, notes);
     let is_written = |key: &str| {
         matches!(key, "inferenceConfig" | "toolConfig")
-            || (key == MODEL_FIELDS && model_fields.rewritten.is_some())
+            || (key == MODEL_FIELDS && model_fields.is_some())
     };
     let rest = notes.own_fields(&request.extra).filter(|(key, _)| !is_written(key));
     add_rest(&mut body, rest);
-    body.set_some(MODEL_FIELDS, model_fields.rewritten.filter(|fields| fields.len() > 0));
+    body.set_some(MODEL_FIELDS, model_fields.filter(|fields| fields.len() > 0));
     body.into()
 }
 
-/// What thinking with a fixed budget demands of the other parameters.
-struct ModelFields {
-    forced: Forced,
-    /// The fields for the model where one of them had to be left out.
-    rewritten: Option<Object>,
-}
-
-/// Thinking with a fixed budget cannot be combined with everything.
-fn model_fields(request: &Request, thread: &Thread, notes: &mut Notes) -> ModelFields {
-    let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str);
-    let fields = fields.and_then(Fields::parse);
-    let Some(mut fields) = fields.filter(|_| thinks_manually(thinking_type(&request.extra))) else {
-        return ModelFields { forced: Forced::May, rewritten: None };
-    };
+/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it where an
+/// open tool loop has no reasoning. Returns whether a tool may be forced, and the fields for the model
+/// where thinking had to be left out of them.
+fn fit_thinking(request: &Request, thread: &Thread, notes: &mut Notes) -> (bool, Option<Object>) {
+    let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str).and_then(Fields::parse);
+    let thinks = thinks_manually(thinking_type(&request.extra));
+    let Some(mut fields) = fields.filter(|_| thinks) else { return (true, None) };
     if !loop_has_no_reasoning(thread, KINDS) {
-        return ModelFields { forced: Forced::MayNot, rewritten: None };
+        return (false, None);
     }
     for key in THINKING {
         if fields.take(key).is_some() {
             notes.drop_parameter(key);
         }
     }
-    ModelFields { forced: Forced::May, rewritten: Some(fields.tree()) }
+    (true, Some(fields.tree()))
 }
 
 pub(super) fn message(message: &Message) -> Tree {
-    let mut object = Object::default()
-        .with("role", message.role.as_str())
+    let mut object = Object::of("role", message.role.as_str())
         .with("content", blocks(message.role, &message.content));
     add_rest(&mut object, message.extra.of(NAME));
     object.into()
@@ -166,11 +158,11 @@ fn specification(tool: &ToolSpec) -> Tree {
         add_rest(&mut object, tool.extra.of(NAME));
         return object.into();
     }
-    let mut spec = Object::default().with("name", tool.name.clone());
+    let mut spec = Object::of("name", tool.name.clone());
     let description = Some(&tool.description).filter(|text| !text.is_empty());
     spec.set_some("description", description.cloned());
-    let schema = typed_schema(tool, NAME, forms::SCHEMA);
-    spec.set("inputSchema", Object::default().with("json", schema));
+    let schema = typed_schema(tool, NAME, "~schema");
+    spec.set("inputSchema", Object::of("json", schema));
     finish("toolSpec", spec, &tool.extra)
 }
 
@@ -184,20 +176,20 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         }
         ContentBlock::Document(document) => {
             let name = document.title.clone().unwrap_or_else(|| "document".into());
-            let mut inner = Object::default().with("name", name);
+            let mut inner = Object::of("name", name);
             inner.extend_unset(media::write(&document.source, &document.extra));
             inner.set_some("context", document.context.clone());
             finish("document", inner, &document.extra)
         }
         ContentBlock::Thinking(thinking) => {
-            let mut parts = Object::default().with("text", thinking.text.clone());
+            let mut parts = Object::of("text", thinking.text.clone());
             parts.set_some("signature", thinking.signature.clone());
             parts.extend_unset(reopen(thinking.extra.get(NAME, "reasoningText")));
-            let inner = Object::default().with("reasoningText", parts);
+            let inner = Object::of("reasoningText", parts);
             finish("reasoningContent", inner, &thinking.extra)
         }
         ContentBlock::RedactedThinking(redacted) => {
-            let inner = Object::default().with("redactedContent", redacted.data.clone());
+            let inner = Object::of("redactedContent", redacted.data.clone());
             finish("reasoningContent", inner, &redacted.extra)
         }
         ContentBlock::ToolUse(call) => {
@@ -208,7 +200,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             finish("toolUse", call_of(&call.id, &call.name, input), &call.extra)
         }
         ContentBlock::ServerToolUse(call) => {
-            let kind = call.extra.get(NAME, forms::TYPE).cloned().map(Tree::Raw);
+            let kind = call.extra.get(NAME, "~type").cloned().map(Tree::Raw);
             let inner = call_of(&call.id, &call.name, call.input.clone().into());
             let inner = inner.with("type", kind.unwrap_or(Tree::Word("server_tool_use")));
             finish("toolUse", inner, &call.extra)
@@ -217,9 +209,9 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             finish("toolResult", tool_result(result), &result.extra)
         }
         ContentBlock::ServerToolResult(result) => {
-            let inner = Object::default().with("toolUseId", result.tool_use_id.clone());
+            let inner = Object::of("toolUseId", result.tool_use_id.clone());
             let mut inner = inner.with("content", result.content.clone());
-            let is_typed = result.kind != RESULT || result.extra.get(NAME, forms::TYPE).is_some();
+            let is_typed = result.kind != RESULT || result.extra.get(NAME, "~type").is_some();
             inner.set_some("type", is_typed.then(|| result.kind.clone()));
             finish("toolResult", inner, &result.extra)
         }
@@ -232,7 +224,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
 fn text_block(text: Text, extra: &Extra) -> Tree {
     let mut object = Object::default();
     let wrap = WRAPS.into_iter().find(|key| extra.get(NAME, key).is_some());
-    let came_as_json = extra.get(NAME, forms::JSON).is_some();
+    let came_as_json = extra.get(NAME, "~json").is_some();
     if wrap.is_none() {
         match Json::parse(&text).ok().filter(|_| came_as_json) {
             Some(json) => object.set("json", json),
@@ -244,15 +236,14 @@ fn text_block(text: Text, extra: &Extra) -> Tree {
 }
 
 fn call_of(id: &Text, name: &Text, input: Tree) -> Object {
-    let object = Object::default().with("toolUseId", id.clone());
+    let object = Object::of("toolUseId", id.clone());
     object.with("name", name.clone()).with("input", input)
 }
 
 fn tool_result(result: &ToolResult) -> Object {
-    let mut inner = Object::default()
-        .with("toolUseId", result.tool_use_id.clone())
+    let mut inner = Object::of("toolUseId", result.tool_use_id.clone())
         .with("content", blocks(Role::User, &result.content));
-    let spelled = result.extra.get(NAME, forms::STATUS).cloned().map(Tree::Raw);
+    let spelled = result.extra.get(NAME, "~status").cloned().map(Tree::Raw);
     let status = if result.is_error { Some(Tree::Word("error")) } else { spelled };
     inner.set_some("status", status);
     inner
@@ -261,7 +252,7 @@ fn tool_result(result: &ToolResult) -> Object {
 /// Returns the block of this key, with the unknown fields in it and beside it.
 fn finish(key: &'static str, mut inner: Object, extra: &Extra) -> Tree {
     add_rest(&mut inner, extra.of(NAME));
-    let mut outer = Object::default().with(key, inner);
-    outer.extend_unset(reopen(extra.get(NAME, BESIDE)));
+    let mut outer = Object::of(key, inner);
+    outer.extend_unset(reopen(extra.get(NAME, "~beside")));
     outer.into()
 }

@@ -173,7 +173,7 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
 }
 
 fn write_choice(choice: &ToolChoice) -> Object {
-    let mode = |word: &'static str| Object::default().with("mode", word);
+    let mode = |word: &'static str| Object::of("mode", word);
     match choice {
         ToolChoice::Auto => mode("AUTO"),
         ToolChoice::Required => mode("ANY"),
@@ -195,7 +195,7 @@ mod tests {
         change(&mut request);
         let (_, mut notes) = notes::prepare(&[], CODEC);
         let body = write(&request, &EncodeOptions::default(), &["f".into()], &mut notes);
-        Tree::from(body).into_json().to_string()
+        body.into_json().to_string()
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Partial {
     /// The part that the whole call would have been.
     pub(super) fn into_tree(self) -> Tree {
         let call = self.call.object().with(ARGS, self.args.tree());
-        let mut part = Object::default().with(FUNCTION_CALL.camel, call);
+        let mut part = Object::of(FUNCTION_CALL.camel, call);
         part.extend_unset(self.beside.object());
         part.into()
     }
@@ -123,7 +123,7 @@ const MAX_STEPS: usize = 100;
 
 impl Step {
     /// Reads a path.
-    pub(super) fn path(text: &str) -> Result<Vec<Self>, &'static str> {
+    fn path(text: &str) -> Result<Vec<Self>, &'static str> {
         let mut rest = text.strip_prefix('$').ok_or("a path does not begin with $")?;
         let mut steps = Vec::new();
         while !rest.is_empty() {

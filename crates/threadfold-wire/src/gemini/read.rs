@@ -229,7 +229,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let stop_reason = stop_reason(reason, refused, &content);
     // What the body says beside the answer is kept with the message and never sent back.
     let beside = fields.tree().with("candidate", candidate.tree());
-    rest.note("~response", Tree::from(beside).into_json());
+    rest.note("~response", beside.into_json());
     let extra = rest.keep(CODEC);
     let origin = Some(Origin::new(CODEC, model));
     let parts = MessageParts::new(Role::Assistant, content);

@@ -57,7 +57,7 @@ impl Assembly for Response {
             let candidate = candidate.object().with("content", content);
             body.set("candidates", Tree::from_iter([candidate]));
         }
-        self.is_complete.then(|| Tree::from(body).into_json())
+        self.is_complete.then(|| body.into_json())
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -207,7 +207,7 @@ impl Piece {
     fn into_tree(self) -> Tree {
         match self {
             Self::Text { thought, text } => {
-                let mut object = Object::default().with("text", text);
+                let mut object = Object::of("text", text);
                 object.set_some("thought", thought.then_some(true));
                 object.into()
             }

@@ -61,10 +61,8 @@ pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
 #[derive(Default)]
 struct Groups {
     all: Vec<Group>,
-    /// Where the object of a number stands.
-    places: HashMap<Text, usize>,
-    /// The object for functions that came in none.
-    open: Option<usize>,
+    /// Where the object of a number stands. Functions that came in no object share one.
+    places: HashMap<Option<Text>, usize>,
 }
 
 struct Group {
@@ -74,22 +72,14 @@ struct Group {
 }
 
 impl Groups {
-    /// Returns where the object of a number stands; it is put in if it is new.
-    fn place(&mut self, number: Option<Text>) -> usize {
-        let end = self.all.len();
-        let place = match number {
-            Some(number) => *self.places.entry(number).or_insert(end),
-            None => *self.open.get_or_insert(end),
-        };
-        if place == end {
-            let rest = Object::default();
-            self.all.push(Group { key: DECLARATIONS.camel, declared: Vec::new(), rest });
-        }
-        place
-    }
-
+    /// Returns the object of a number; it is put in if it is new.
     fn of(&mut self, number: Option<Text>) -> Option<&mut Group> {
-        let place = self.place(number);
+        let end = self.all.len();
+        let place = *self.places.entry(number).or_insert(end);
+        if place == end {
+            let (declared, rest) = (Vec::new(), Object::default());
+            self.all.push(Group { key: DECLARATIONS.camel, declared, rest });
+        }
         self.all.get_mut(place)
     }
 }

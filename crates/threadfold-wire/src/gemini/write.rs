@@ -40,7 +40,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !tools.is_empty() {
         body.set("tools", tools);
     }
-    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+    Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// Writes the system messages as one prompt, with the fields of the first.
@@ -107,7 +107,7 @@ pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
     let (data, extra) = match block {
         texts!() => {
             let (text, extra) = wire_text(role, block)?;
-            (Object::default().with("text", text), extra)
+            (Object::of("text", text), extra)
         }
         ContentBlock::Image(image) => return Some(picture(image)),
         ContentBlock::Document(document) => return Some(self::document(document)),
@@ -133,7 +133,7 @@ fn picture(image: &Image) -> Tree {
     let mut rest = own_object(CODEC, &image.extra);
     let (name, data) = media::write(&mut rest, &image.source, &image.extra, "image/jpeg");
     let key = Spelling::of(&image.extra).key(name);
-    with_rest(Object::default().with(key, data), rest)
+    with_rest(Object::of(key, data), rest)
 }
 
 fn document(document: &Document) -> Tree {
@@ -142,11 +142,11 @@ fn document(document: &Document) -> Tree {
     let (name, mut data) =
         media::write(&mut rest, &document.source, &document.extra, "application/pdf");
     data.set_some(spelling.key(DISPLAY_NAME), document.title.clone());
-    with_rest(Object::default().with(spelling.key(name), data), rest)
+    with_rest(Object::of(spelling.key(name), data), rest)
 }
 
 fn thought(thinking: &Thinking) -> Object {
-    let mut object = Object::default().with("text", thinking.text.clone());
+    let mut object = Object::of("text", thinking.text.clone());
     if marked(&thinking.extra, "~as").is_none_or(|form| form != "text") {
         object.set("thought", true);
     }
@@ -156,7 +156,7 @@ fn thought(thinking: &Thinking) -> Object {
 
 fn server(extra: &Extra, value: &Json) -> Option<Object> {
     let key = Spelling::of(extra).key(server_data(extra)?);
-    Some(Object::default().with(key, value.clone()))
+    Some(Object::of(key, value.clone()))
 }
 
 fn call(call: &ToolUse) -> Tree {
@@ -174,7 +174,7 @@ fn call(call: &ToolUse) -> Tree {
         data.set("args", input);
     }
     let key = Spelling::of(&call.extra).key(FUNCTION_CALL);
-    with_rest(Object::default().with(key, data), rest)
+    with_rest(Object::of(key, data), rest)
 }
 
 /// Returns a result of this call. It gets an id where the call has one.
@@ -201,7 +201,7 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     let parts: Vec<Tree> = others.filter_map(|block| part(Role::User, block)).collect();
     data.set_some("parts", (!parts.is_empty()).then_some(parts));
     let key = Spelling::of(&result.extra).key(FUNCTION_RESPONSE);
-    with_rest(Object::default().with(key, data), rest)
+    with_rest(Object::of(key, data), rest)
 }
 
 /// The response of a result: the object that its text is, or its text under the key that says how
@@ -216,7 +216,7 @@ fn response(result: &ToolResult, texts: &[Text]) -> Tree {
     }
     let key = if result.is_error { "error" } else { "output" };
     let texts: Vec<&str> = texts.iter().map(Text::as_str).collect();
-    Object::default().with(key, texts.join("\n\n")).into()
+    Object::of(key, texts.join("\n\n")).into()
 }
 
 fn object(text: &Text) -> Option<Json> {

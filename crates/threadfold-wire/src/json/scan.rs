@@ -26,17 +26,17 @@ pub(crate) struct Node {
 /// body of a provider has: notes on those would take much more room than the text.
 pub(crate) fn scan(text: &str) -> Option<Vec<Node>> {
     let nodes = Vec::with_capacity(text.len() / 64 + 16);
-    Scan { most: text.len() / 3 + 64, levels: usize::MAX, nodes, ..Scan::new(text) }.run()
+    Scan::<false> { most: text.len() / 3 + 64, nodes, ..Scan::new(text) }.run()
 }
 
 /// Returns the nodes of a JSON text at its two outermost levels: the value, and what stands directly in
 /// it. `None` if it is not JSON, or huge.
 pub(crate) fn scan_outer(text: &str) -> Option<Vec<Node>> {
-    Scan { levels: 1, ..Scan::new(text) }.run()
+    Scan::<true>::new(text).run()
 }
 
-/// A scan under way.
-struct Scan<'a> {
+/// A scan under way, which notes all values, or those of the two outermost levels and passes the others.
+struct Scan<'a, const OUTER: bool> {
     bytes: &'a [u8],
     at: usize,
     /// How many stretches of white space were passed.
@@ -44,8 +44,6 @@ struct Scan<'a> {
     nodes: Vec<Node>,
     /// How many nodes are allowed.
     most: usize,
-    /// Values within so many others are noted, deeper ones only passed.
-    levels: usize,
     /// The arrays and objects that are not closed yet.
     open: Vec<Open>,
 }
@@ -58,10 +56,10 @@ struct Open {
     blanks: usize,
 }
 
-impl<'a> Scan<'a> {
+impl<'a, const OUTER: bool> Scan<'a, OUTER> {
     fn new(text: &'a str) -> Self {
         let (nodes, open) = (Vec::new(), Vec::new());
-        Self { bytes: text.as_bytes(), at: 0, blanks: 0, nodes, most: usize::MAX, levels: 0, open }
+        Self { bytes: text.as_bytes(), at: 0, blanks: 0, nodes, most: usize::MAX, open }
     }
 
     fn run(mut self) -> Option<Vec<Node>> {
@@ -132,7 +130,7 @@ impl<'a> Scan<'a> {
     /// Ends the innermost array or object, after its bracket.
     fn close(&mut self) -> Option<()> {
         let open = self.open.pop()?;
-        if self.open.len() > self.levels {
+        if OUTER && self.open.len() > 1 {
             return Some(());
         }
         let span = u32::try_from(self.nodes.len() - open.node).ok()?;
@@ -243,7 +241,7 @@ impl<'a> Scan<'a> {
 
     /// Notes the value that ends here.
     fn note(&mut self, start: usize, is_plain: bool) -> Option<()> {
-        if self.open.len() > self.levels {
+        if OUTER && self.open.len() > 1 {
             return Some(());
         }
         let (start, end) = (u32::try_from(start).ok()?, u32::try_from(self.at).ok()?);

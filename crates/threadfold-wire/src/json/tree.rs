@@ -27,6 +27,16 @@ impl Object {
         Self::default().with("type", Tree::Word(kind))
     }
 
+    /// Returns an object of one field.
+    pub(crate) fn of(key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) -> Self {
+        Self::default().with(key, value)
+    }
+
+    /// Returns the object as JSON.
+    pub(crate) fn into_json(self) -> Json {
+        Tree::from(self).into_json()
+    }
+
     /// Returns the object with one more field.
     pub(crate) fn with(
         mut self,

@@ -53,8 +53,8 @@ pub(super) fn opaque_string(raw: Raw<'_>) -> ContentBlock {
 
 /// Returns a field of a message that only this codec understands.
 pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
-    let object = Object::default().with("~field", name).with("value", raw.json());
-    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+    let object = Object::of("~field", name).with("value", raw.json());
+    Opaque::new(CODEC, object.into_json()).into()
 }
 
 /// The name and the value of an opaque block that stands for a field of a message, or for a whole

@@ -4,8 +4,8 @@
 use super::marks::*;
 use crate::kit::*;
 
-const LIMIT: Param<u64> = limit("max_completion_tokens", "~max_completion_tokens");
-const OLD_LIMIT: Param<u64> = limit("max_tokens", "~max_tokens");
+const LIMIT: Param<u64> = limit("~max_completion_tokens");
+const OLD_LIMIT: Param<u64> = limit("~max_tokens");
 
 const TOOLS: Tools = Tools {
     codec: CODEC,
@@ -17,12 +17,7 @@ const TOOLS: Tools = Tools {
     },
     is_native: |tool| !tool.extra.is_empty(),
     write: write_tool,
-    choice: Param {
-        key: "tool_choice",
-        kept_as: "~tool_choice",
-        read: choice,
-        write: write_choice,
-    },
+    choice: Param { kept_as: "~tool_choice", read: choice, write: write_choice },
 };
 
 /// Returns the request of these messages with the parameters of the body.
@@ -33,9 +28,9 @@ pub(super) fn read(
 ) -> Request {
     let mut max_output = LIMIT.take(&mut fields);
     if max_output.is_none() {
-        max_output = fields.get(OLD_LIMIT.key).and_then(OLD_LIMIT.read);
+        max_output = fields.get(OLD_LIMIT.key()).and_then(OLD_LIMIT.read);
         // Always noted: the note says under which name the limit goes back.
-        if let Some(json) = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key)) {
+        if let Some(json) = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key())) {
             fields.note(OLD_LIMIT.kept_as, json);
         }
     }
@@ -73,7 +68,7 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
 
 fn write_choice(choice: &ToolChoice) -> Option<Tree> {
     openai::write_choice(choice, |name| {
-        let function = Object::default().with("name", name);
+        let function = Object::of("name", name);
         Object::typed("function").with("function", function)
     })
 }

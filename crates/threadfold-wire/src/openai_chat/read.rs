@@ -48,8 +48,7 @@ pub(super) fn assistant(
         let call = id.and_then(|id| calls::read_deprecated(raw, id));
         blocks.push(call.map_or_else(|| opaque_field("function_call", raw), ContentBlock::from));
     }
-    let extra = fields.keep(CODEC);
-    Ok(MessageParts { extra, ..MessageParts::new(Role::Assistant, blocks) }.into())
+    Ok(message(Role::Assistant, blocks, fields))
 }
 
 /// What was read so far.
@@ -80,63 +79,55 @@ impl Reader<'_> {
         let asked = self.asked.take();
         let role = role(&mut fields, path)?;
         match role.as_ref() {
-            "system" | "developer" => self.system(role, fields, path),
-            "user" => self.user(fields, path),
-            "assistant" => self.assistant(fields, next, path),
-            "tool" => self.tool(fields, asked, path),
-            "function" => self.function(raw, fields, asked, path),
+            "system" | "developer" => {
+                if role == "developer" {
+                    fields.mark("~role", "developer");
+                }
+                let blocks = take_content(&mut fields, By::System, path)?;
+                let is_leading = self.thread.is_empty();
+                let before = if is_leading { &mut self.system } else { &mut self.thread };
+                before.push(message(Role::System, blocks, fields));
+            }
+            "user" => {
+                let mut blocks = take_content(&mut fields, By::User, path)?;
+                let last = blocks.len().checked_sub(1);
+                recognise(CODEC, &mut blocks, self.options.recognise, last);
+                self.thread.push(message(Role::User, blocks, fields));
+            }
+            "assistant" => {
+                let id = self.function_call_id(&fields, next);
+                let message = assistant(fields, id.clone(), path)?;
+                let is_paired = message.tool_uses().any(calls::is_deprecated);
+                self.asked = id.filter(|_| is_paired).map(Asked::Function);
+                self.thread.push(message);
+            }
+            "tool" => self.tool(fields, asked, path)?,
+            "function" => {
+                fields.mark("~as", "function");
+                // The deprecated result follows its call. Any other one is kept whole.
+                let block = match asked {
+                    Some(Asked::Function(id)) => result(id, fields, path)?,
+                    Some(Asked::MoreResults) | None => opaque_field("message", raw),
+                };
+                self.thread.push(Message::new(Role::User, vec![block]));
+            }
             _ => {
                 let found = format!("{:?}", role.chars().take(40).collect::<String>());
                 let path = Path::Field(&path, "role").to_string();
-                Err(WireError::Shape { path, expected: ROLES, found })
+                return Err(WireError::Shape { path, expected: ROLES, found });
             }
         }
-    }
-
-    fn system(
-        &mut self,
-        role: Cow<'_, str>,
-        mut fields: Fields<'_>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
-        if role == "developer" {
-            fields.mark("~role", "developer");
-        }
-        let blocks = take_content(&mut fields, By::System, path)?;
-        let extra = fields.keep(CODEC);
-        let message = MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into();
-        let leading = self.thread.is_empty();
-        if leading { &mut self.system } else { &mut self.thread }.push(message);
         Ok(())
     }
 
-    fn user(&mut self, mut fields: Fields<'_>, path: Path<'_>) -> Result<(), WireError> {
-        let mut blocks = take_content(&mut fields, By::User, path)?;
-        let last = blocks.len().checked_sub(1);
-        recognise(CODEC, &mut blocks, self.options.recognise, last);
-        let extra = fields.keep(CODEC);
-        self.thread.push(MessageParts { extra, ..MessageParts::new(Role::User, blocks) }.into());
-        Ok(())
-    }
-
-    fn assistant(
-        &mut self,
-        fields: Fields<'_>,
-        next: Option<Raw<'_>>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
-        // A call without an id can only be paired with a message directly after it. A `tool` message
-        // there answers nothing else: it is the result, or goes.
-        let calls = fields
-            .get("function_call")
-            .is_some_and(|raw| raw.get().starts_with('{') && !calls::is_empty_call(raw));
-        let is_paired = calls && next.is_none_or(is_result);
-        let id = is_paired.then(|| format!("function_call_{}", self.thread.len()).into());
-        let message = assistant(fields, id.clone(), path)?;
-        let paired = message.tool_uses().any(calls::is_deprecated);
-        self.asked = id.filter(|_| paired).map(Asked::Function);
-        self.thread.push(message);
-        Ok(())
+    /// The id for the deprecated call in a message of the assistant. The call has none, so it can only be
+    /// paired with the message directly after it; there is no id where that is no result. A `tool` message
+    /// there answers nothing else: it is the result, or goes.
+    fn function_call_id(&self, fields: &Fields<'_>, next: Option<Raw<'_>>) -> Option<Text> {
+        let call = fields.get("function_call");
+        let call = call.filter(|raw| raw.is_object() && !calls::is_empty_call(*raw));
+        let is_paired = call.is_some() && next.is_none_or(is_result);
+        is_paired.then(|| format!("function_call_{}", self.thread.len()).into())
     }
 
     /// Tool messages in a row become one user message of results.
@@ -162,23 +153,11 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
 
-    /// The deprecated `function` message: a result where it follows its call, else kept whole.
-    fn function(
-        &mut self,
-        raw: Raw<'_>,
-        mut fields: Fields<'_>,
-        asked: Option<Asked>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
-        fields.mark("~as", "function");
-        let block = match asked {
-            Some(Asked::Function(id)) => result(id, fields, path)?,
-            Some(Asked::MoreResults) | None => opaque_field("message", raw),
-        };
-        self.thread.push(Message::new(Role::User, vec![block]));
-        Ok(())
-    }
+/// Returns a message with the fields that were not taken.
+fn message(role: Role, blocks: Vec<ContentBlock>, fields: Fields<'_>) -> Message {
+    MessageParts { extra: fields.keep(CODEC), ..MessageParts::new(role, blocks) }.into()
 }
 
 const ROLES: &str = "system, developer, user, assistant, tool or function";
@@ -336,7 +315,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let reason = choice.text("finish_reason");
     // What the body says beside the answer is kept with the message and never sent back.
     let beside = fields.tree().with("choice", choice.tree());
-    message.note("~response", Tree::from(beside).into_json());
+    message.note("~response", beside.into_json());
     let mut message = assistant(message, Some(id.into()), path)?;
     message.make_mut().origin = Some(Origin::new(CODEC, model));
     let stop_reason = stop_reason(reason, &message.content);

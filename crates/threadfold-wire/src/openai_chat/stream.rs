@@ -65,7 +65,7 @@ impl Assembly for Response {
         }
         body.push("choices", Tree::Array(vec![choice.into()]));
         body.set_some("usage", self.usage.begun());
-        Some(Tree::from(body).into_json())
+        Some(body.into_json())
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -226,7 +226,7 @@ impl Message {
 
     /// The message as it stands in a whole response.
     pub(super) fn tree(&self) -> Tree {
-        let mut object = Object::default().with("role", "assistant");
+        let mut object = Object::of("role", "assistant");
         object.push("content", self.content_tree());
         self.rest.add_to(&mut object);
         let known = [

@@ -96,7 +96,7 @@ impl Call {
 
     /// Name and input, as they stand within a call.
     pub(super) fn body(&self) -> Object {
-        let mut object = Object::default().with("name", self.name.clone());
+        let mut object = Object::of("name", self.name.clone());
         object.push(self.input_key(), self.input.clone());
         self.body.add_to(&mut object);
         object

@@ -34,7 +34,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         thread.push((end, Message::user(CONTINUE)));
     }
     body.set("messages", self::messages(&system, &thread));
-    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+    Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// Returns the messages of a body.
@@ -137,7 +137,7 @@ fn answer(message: &Message) -> Tree {
 fn audio(value: &Json) -> Tree {
     let object = reopen(Some(value));
     match object.get("id").filter(|_| object.get("data").is_some()) {
-        Some(id) => Object::default().with("id", id.clone()).into(),
+        Some(id) => Object::of("id", id.clone()).into(),
         None => value.clone().into(),
     }
 }

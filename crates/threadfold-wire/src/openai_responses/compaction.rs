@@ -24,7 +24,7 @@ impl NativeCompaction for Native {
     // conversation and its prompt cache applies.
     fn request(&self, mut request: Request) -> Request {
         request.extra = without(CODEC, &request.extra, "context_management");
-        let trigger = Tree::from(Object::typed(kinds::TRIGGER)).into_json();
+        let trigger = Object::typed(kinds::TRIGGER).into_json();
         let trigger = opaque_item(Raw::of(&trigger), None);
         request.messages.make_mut().push(Message::new(Role::User, vec![trigger]));
         request
@@ -49,8 +49,7 @@ impl NativeCompaction for Native {
         let text = format!("{BY_GATEWAY}:{summary}");
         let item = Object::typed(kinds::COMPACTION).with("encrypted_content", text);
         let total = usage.input.saturating_add(usage.output);
-        let response =
-            Object::default().with("object", "response").with("model", Text::from(model));
+        let response = Object::of("object", "response").with("model", Text::from(model));
         let response = response.with("status", "completed").with("output", Tree::from_iter([item]));
         Tree::from(response.with("usage", counts(usage).with("total_tokens", total))).into_json()
     }
@@ -61,7 +60,7 @@ pub(super) fn of_endpoint(body: &Json) -> Json {
     let mut fields = Object::default();
     let rest = reopen(Some(body)).into_iter();
     fields.set_all(rest.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref())));
-    Tree::from(fields).into_json()
+    fields.into_json()
 }
 
 /// Reads a compaction that this crate wrote for a client; `None` for one of the provider.

@@ -85,15 +85,15 @@ pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
     if led.is_none() && !value.as_str().starts_with(WRAPPED) {
         return Opaque::new(CODEC, value).into();
     }
-    let mut object = Object::default().with("~item", value);
+    let mut object = Object::of("~item", value);
     object.set_some("~led", led.cloned());
-    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+    Opaque::new(CODEC, object.into_json()).into()
 }
 
 /// Returns a part of a content, or a whole content, that only this codec understands.
 pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
-    let object = Object::default().with("~part", raw.json());
-    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+    let object = Object::of("~part", raw.json());
+    Opaque::new(CODEC, object.into_json()).into()
 }
 
 /// Takes an opaque value of this codec apart.

@@ -85,7 +85,7 @@ pub(super) struct Ending {
 }
 
 /// Makes the items legal in their order.
-pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+pub(super) fn arrange(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     drop_repeated(items, notes);
     drop_unanswered(items, ending, notes);
     drop_lone_reasoning(items, ending, notes);

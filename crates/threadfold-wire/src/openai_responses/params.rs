@@ -4,7 +4,7 @@
 use super::marks::*;
 use crate::kit::*;
 
-const LIMIT: Param<u64> = limit("max_output_tokens", "~max_output_tokens");
+const LIMIT: Param<u64> = limit("~max_output_tokens");
 
 const TOOLS: Tools = Tools {
     codec: CODEC,
@@ -15,7 +15,6 @@ const TOOLS: Tools = Tools {
     is_native: |tool| is_own(tool) && marked(&tool.extra, "~strict").is_none(),
     write: write_tool,
     choice: Param {
-        key: "tool_choice",
         kept_as: "~tool_choice",
         read: choice,
         write: |choice| {

@@ -202,7 +202,7 @@ fn beside_answer(body: &Fields<'_>) -> Json {
     for (key, raw) in body.rest().filter(|(key, _)| !ECHOES.contains(key)) {
         object.push(key.to_owned(), raw.json());
     }
-    Tree::from(object).into_json()
+    object.into_json()
 }
 
 /// Why the model stopped. The dialect does not say that the model waits for results.

@@ -162,7 +162,7 @@ impl Response {
             let items = std::mem::take(&mut self.items).into_values().map(Tree::Raw);
             body.set("output", items.collect::<Vec<_>>());
         }
-        self.body = Some(Tree::from(body).into_json());
+        self.body = Some(body.into_json());
     }
 
     fn failed(&mut self, fields: &Fields<'_>, data: &str) -> ModelError {
@@ -171,7 +171,7 @@ impl Response {
         self.note_usage(&response);
         match response.get("error") {
             Some(Tree::Raw(error)) if error.is_object() => {
-                let body = Tree::from(Object::default().with("error", error.clone())).into_json();
+                let body = Tree::from(Object::of("error", error.clone())).into_json();
                 provider_error(body.as_str())
             }
             Some(_) | None => provider_error(data),

@@ -39,14 +39,14 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     writer.calls.begin();
     thread.iter().for_each(|(at, message)| writer.message(*at, message));
     let mut items = writer.items;
-    order::settle(&mut items, order::Ending { is_chained, at_rest }, &mut notes);
+    order::arrange(&mut items, order::Ending { is_chained, at_rest }, &mut notes);
     let of_thread = items.len().saturating_sub(of_system);
     if !is_chained && notes::is_emptied(&request.messages, of_thread, &mut notes) {
-        let object = Object::default().with("role", "user").with("content", CONTINUE);
+        let object = Object::of("role", "user").with("content", CONTINUE);
         items.push(Item::new(request.messages.len(), Kind::Said, object, None));
     }
     write_input(request, items, &mut body);
-    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+    Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// The text of a system message that is written as `instructions`: all but those that came as
@@ -85,19 +85,19 @@ fn as_string(request: &Request, items: &[Item]) -> Option<Tree> {
 /// The items of a thread in the making.
 #[derive(Debug)]
 struct Writer {
-    pub(super) items: Vec<Item>,
-    pub(super) calls: Calls,
+    items: Vec<Item>,
+    calls: Calls,
     /// The message at work: its index in the request.
     at: usize,
 }
 
 impl Writer {
-    pub(super) fn new(calls: Calls) -> Self {
+    fn new(calls: Calls) -> Self {
         Self { items: Vec::new(), calls, at: 0 }
     }
 
     /// Writes a message of the thread, the next one, which has this index in the request.
-    pub(super) fn message(&mut self, at: usize, message: &Message) {
+    fn message(&mut self, at: usize, message: &Message) {
         self.at = at;
         match message.role {
             Role::User | Role::System => self.said(message),
