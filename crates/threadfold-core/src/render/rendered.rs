@@ -97,11 +97,6 @@ impl Rendered {
         self.starts.clear();
     }
 
-    pub(super) fn reserve(&mut self, bytes: usize, messages: usize) {
-        self.text.reserve(bytes);
-        self.starts.reserve(messages);
-    }
-
     /// Starts a message. The text written next belongs to it.
     pub(super) fn next_message(&mut self) -> &mut String {
         self.starts.push(self.text.len());
@@ -167,10 +162,4 @@ mod tests {
         assert_eq!(rendered, Rendered::default());
     }
 
-    #[test]
-    fn what_is_reserved_is_there() {
-        let mut rendered = Rendered::default();
-        rendered.reserve(100, 10);
-        assert!(rendered.text.capacity() >= 100 && rendered.starts.capacity() >= 10);
-    }
 }
