@@ -161,5 +161,4 @@ mod tests {
         rendered.clear();
         assert_eq!(rendered, Rendered::default());
     }
-
 }
