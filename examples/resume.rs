@@ -53,10 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(JsonlStore::open(&folder.0)?);
     let loaded = block_on(store.load(&thread))?;
     let torn = loaded.torn.ok_or("the torn line was not found")?;
-    println!(
-        "{} bytes of a torn last line are left aside; the next write removes them.",
-        torn.bytes
-    );
+    println!("{torn} bytes of a torn last line are left aside; the next write removes them.");
     let model = ScriptedModel::new(["I am. I had begun to count the steps; shall I count again?"]);
     let mut session = session(&model, store, &thread)?;
     check(session.messages()[..] == killed.messages, "the thread came back as it was")?;

@@ -5,7 +5,7 @@ use futures::FutureExt;
 use crate::{
     message::{Message, ModelError, ModelErrorKind, Request, StopReason, Turn},
     model::Model,
-    testing::{Answer, ExtractiveModel, Misbehaviour},
+    testing::{extractive::ExtractiveModel, hostile::Misbehaviour, scripted::Answer},
 };
 
 /// One way to answer.

@@ -13,7 +13,10 @@ use super::{
 use crate::{
     message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Text},
     strategy::{Attempt, CompactionStrategy, Proposal, Rejection, Step, StrategyError},
-    testing::{Misbehaviour, generate::legal_thread, hostile},
+    testing::{
+        generate::legal_thread,
+        hostile::{HALF, Misbehaviour},
+    },
 };
 
 /// An attempt with more calls than this for a short thread is regarded as endless.
@@ -212,8 +215,7 @@ fn speaks_for_nobody(case: &Case, way: Way, proposal: &Proposal) -> Result<(), B
         if !ids(std::slice::from_ref(message)).is_subset(&calls) {
             return breach(Law::MakesNoCalls, message);
         }
-        if way == Way::Misbehaves(Misbehaviour::Truncated)
-            && format!("{message:?}").contains(hostile::HALF)
+        if way == Way::Misbehaves(Misbehaviour::Truncated) && format!("{message:?}").contains(HALF)
         {
             return breach(Law::TakesWholeAnswers, message);
         }

@@ -94,14 +94,16 @@ pub use searches::searches;
 mod searches {
     use std::{collections::BTreeSet, fmt, sync::Arc};
 
-    use super::{Breach, Law, named};
+    use super::super::{
+        law::{Breach, Law},
+        outcome::named,
+    };
     use crate::{
-        EventLog, Plan, ThreadStore,
-        compact::{Insert, Splice},
-        log::{CompactionRecord, Event, LogError, Taken},
+        compact::{Insert, Plan, Splice},
+        log::{CompactionRecord, Event, EventLog, LogError, Taken},
         message::{CompactionReason, ContentBlock, Message, Role, Timestamp, ToolResult, ToolUse},
         recall::{Recall, RecallError, RecallRequest},
-        store::Journal,
+        store::{Journal, ThreadStore},
     };
 
     const SEARCHED: &[&str] = &["lamp", "the Keeper 1874", "parse_error", "fs", "a b", "KEEPER's"];

@@ -54,7 +54,6 @@
 //! of lines does not.
 
 mod body;
-mod capacity;
 mod chunk;
 mod links;
 mod lookalikes;
@@ -89,7 +88,6 @@ use markdown::Markdown;
 #[must_use]
 pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
     let mut rendered = Rendered::default();
-    rendered.reserve(capacity::estimated_bytes(messages, options), messages.len());
     render_into(messages, options, &mut rendered);
     rendered
 }

@@ -97,11 +97,6 @@ impl Rendered {
         self.starts.clear();
     }
 
-    pub(super) fn reserve(&mut self, bytes: usize, messages: usize) {
-        self.text.reserve(bytes);
-        self.starts.reserve(messages);
-    }
-
     /// Starts a message. The text written next belongs to it.
     pub(super) fn next_message(&mut self) -> &mut String {
         self.starts.push(self.text.len());
@@ -165,12 +160,5 @@ mod tests {
         assert_eq!(format!("{rendered:?}"), r#"["one ", "", "three"]"#);
         rendered.clear();
         assert_eq!(rendered, Rendered::default());
-    }
-
-    #[test]
-    fn what_is_reserved_is_there() {
-        let mut rendered = Rendered::default();
-        rendered.reserve(100, 10);
-        assert!(rendered.text.capacity() >= 100 && rendered.starts.capacity() >= 10);
     }
 }
