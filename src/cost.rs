@@ -22,7 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    compact::{CompactionCost, Micros, Prices, PromptChange},
+    compact::{CompactionCost, Prices, PromptChange},
     message::{Timestamp, Usage},
 };
 
@@ -30,7 +30,7 @@ use crate::{
 const COLD_PART: u64 = 8;
 
 /// Requests must have paid the cost of a compaction and this part of it (a divisor) before one.
-const PATIENCE: Micros = 4;
+const PATIENCE: i64 = 4;
 
 /// The part of the target that a first compaction is assumed to leave.
 const FIRST_PART: u64 = 3;
@@ -90,7 +90,7 @@ pub(crate) struct Planner {
     /// The time of the last request, which used the cache.
     last: Option<Timestamp>,
     /// What the requests since the last compaction paid for tokens that it would remove.
-    paid: Micros,
+    paid: i64,
     /// The tokens of the thread that the last compaction left.
     left: Left,
 }

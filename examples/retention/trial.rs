@@ -13,7 +13,7 @@ use threadfold::{
     legality,
     log::{Event, EventLog, total_usage},
     message::{InvalidValue, Timestamp},
-    retention::{AuditOptions, FactClass, Facts, Recall, RetentionPolicy},
+    retention::{AuditOptions, FactClass, Facts, KeptShare, RetentionPolicy},
     store::Journal,
     strategy::Brief,
     tokens::{ByteEstimate, TokenCounter},
@@ -157,7 +157,7 @@ fn target(tokens: u64, messages: &[Message]) -> u64 {
 
 fn weights(facts: &Facts, messages: &[Message]) -> [(u64, u64); CLASSES.len()] {
     let retention = facts.audit(messages);
-    let recall = |class: Option<FactClass>| -> Recall {
+    let recall = |class: Option<FactClass>| -> KeptShare {
         class.map_or(retention.overall, |class| retention.of(class))
     };
     CLASSES.map(|class| (recall(class).weight, recall(class).kept_weight))

@@ -475,8 +475,7 @@ impl AutoCompactor {
             return None;
         }
         self.breaker.failed(now);
-        let open = self.breaker.check(now).err()?;
-        let (failures, until) = (open.failures, open.until);
+        let (failures, until) = (self.breaker.failures(), self.breaker.paused_until(now)?);
         Some(Output::Notify(Notice::Paused { failures, until }))
     }
 }

@@ -21,8 +21,7 @@
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
 //! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
 //! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
-//! name and builds them from settings ([`StrategyConfig`]). A [`Breaker`] pauses a host's attempts
-//! after repeated failures.
+//! name and builds them from settings ([`StrategyConfig`]).
 
 pub mod attempt;
 mod breaker;
@@ -57,7 +56,7 @@ mod tail;
 mod trim_tool_results;
 mod typed;
 
-pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
+pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunOptions, RunStep};
 pub use clear_results::{ClearInputs, ClearResults};

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, EventLog, Message, Plan, Replacement, Role,
     compact::CompactOptions,
-    log::{CompactionRecord, Event, Truncated},
+    log::{CompactionRecord, Event},
     message::{CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, RecallRequest, tool},
     session::SessionBuilder,
@@ -64,7 +64,7 @@ fn undo(log: &mut EventLog) {
 
 fn truncate(log: &mut EventLog, len: usize) {
     let from = log.replay().unwrap().len();
-    log.append(Timestamp(0), Event::Truncated(Truncated { from, len })).unwrap();
+    log.append(Timestamp(0), Event::Truncated { from, len }).unwrap();
 }
 
 fn call(log: &EventLog, input: &str) -> String {

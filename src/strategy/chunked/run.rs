@@ -89,8 +89,7 @@ impl CompactionRun {
     ) -> Result<Self, RunError> {
         instructions::check(options.prompt.as_ref(), &options.sections)?;
         let rendered = render(messages, &options.render);
-        let chunks: Vec<_> =
-            chunk_ranges(&rendered, options.chunks).into_iter().map(|chunk| chunk.bytes).collect();
+        let chunks = chunk_ranges(&rendered, options.chunks);
         let (found, limit) = (chunks.len(), options.max_chunks);
         if found == 0 {
             return Err(RunError::NothingToSummarise);

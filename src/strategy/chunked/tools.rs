@@ -76,8 +76,9 @@ fn run_call(
         return Err(("Refused: too much beside /summary.md. Nothing was changed.".into(), None));
     }
     // Providers refuse an empty result.
-    let text = if reply.text.trim().is_empty() { "(nothing to show)".into() } else { reply.text };
-    if reply.is_error { Err((text, None)) } else { Ok(text) }
+    let shown =
+        |text: String| if text.trim().is_empty() { "(nothing to show)".into() } else { text };
+    reply.map(shown).map_err(|text| (shown(text), None))
 }
 
 fn size(workspace: &Workspace) -> usize {
