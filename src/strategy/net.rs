@@ -112,9 +112,10 @@ impl NetAttempt {
         };
         let outcome = match outcome {
             Err(error) if self.last_resort => {
-                let failed = match &error {
-                    StrategyError::NoRung { rungs } => rungs.clone(),
-                    error => vec![attempt.rung(Some(error.clone()))],
+                let failed = if let StrategyError::NoRung { rungs } = &error {
+                    rungs.clone()
+                } else {
+                    vec![attempt.rung(Some(error.clone()))]
                 };
                 self.fall_back(&failed).ok_or(error)
             }

@@ -11,6 +11,7 @@
 
 mod condense;
 mod cover;
+mod data;
 mod fit;
 mod halve;
 pub(super) mod options;

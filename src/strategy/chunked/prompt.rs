@@ -5,16 +5,13 @@
 
 use super::{
     condense::{clipped, condense},
-    state::Data,
+    data::Data,
 };
 use crate::{
     edl::tool::EdlTool,
     message::{ContentBlock, Message, Request, ToolSpec},
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
-
-/// The file that the model edits. Its content at the end of the run is the summary.
-pub(super) const SUMMARY: &str = "/summary.md";
 
 /// Version of the prompts, part of [`RunStep::Call`](super::RunStep::Call)'s key: increase it with
 /// every change of a prompt, so that hosts do not reuse answers to older ones.

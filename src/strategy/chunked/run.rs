@@ -14,9 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{
     condense::clipped,
     cover,
+    data::{Data, State, Task},
     options::RunOptions,
     prompt,
-    state::{Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };

@@ -22,25 +22,17 @@
 
 use std::{ops::Range, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     condense::condense,
     cover,
+    data::{self, Data, FORMAT, State, Task, workspace_of},
     halve::halve,
     options::RunOptions,
-    prompt::{self, SUMMARY},
+    prompt,
     step::{ChunkOutcome, ChunkStep},
-    tools,
 };
+use crate::message::{Message, ModelErrorKind, Request, Text};
 use crate::strategy::run_error::RunError;
-use crate::{
-    edl::Workspace,
-    message::{Message, ModelErrorKind, Request, Text, Usage},
-};
-
-/// Version of the stored form. Version 1 can be read too: its missing fields have defaults.
-pub(super) const FORMAT: u32 = 2;
 
 /// Chunks of at most this many bytes are not halved.
 const MIN_CHUNK: usize = 2_000;
@@ -50,67 +42,6 @@ const MAX_UNFOLDED: usize = 3;
 
 /// Assumed bytes per token of a summary.
 const BYTES_PER_TOKEN: u64 = 3;
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Data {
-    pub(super) format: u32,
-    pub(super) options: RunOptions,
-    pub(super) focus: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) rules: Option<Text>,
-    pub(super) next_prompt: Option<Message>,
-    pub(super) rendered: Text,
-    /// The bytes of each chunk in the rendering.
-    pub(super) chunks: Vec<Range<usize>>,
-    /// Number of finished chunks, which is the index of the current one.
-    pub(super) done: usize,
-    pub(super) workspace: Workspace,
-    /// The workspace before the current chunk.
-    pub(super) before: Workspace,
-    /// The conversation about the current chunk.
-    pub(super) request: Request,
-    pub(super) rounds: usize,
-    pub(super) retries: usize,
-    /// Whether the model was reminded to edit the summary.
-    pub(super) nudged: bool,
-    /// Whether an edit of the current chunk was refused.
-    pub(super) refused: bool,
-    /// The summary after the last edit that did not fit, shortened without a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) too_large: Option<Text>,
-    /// Whether the summary was condensed for the current chunk.
-    #[serde(default)]
-    pub(super) condensed: bool,
-    pub(super) chunk_usage: Usage,
-    pub(super) state: State,
-    pub(super) steps: Vec<ChunkStep>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum State {
-    Asking {
-        after: Duration,
-        #[serde(default)]
-        task: Task,
-    },
-    #[default]
-    Done,
-    Failed {
-        error: RunError,
-    },
-}
-
-/// The task of the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Task {
-    /// Fold the current chunk into the summary.
-    #[default]
-    Fold,
-    /// Shorten the summary.
-    Condense,
-}
 
 impl Data {
     pub(super) fn new(
@@ -135,22 +66,6 @@ impl Data {
         data
     }
 
-    /// The summary so far.
-    pub(super) fn summary(&self) -> &str {
-        tools::summary(&self.workspace)
-    }
-
-    /// The text of the current chunk; empty once all are done.
-    pub(super) fn chunk(&self) -> &str {
-        let bytes = self.chunks.get(self.done);
-        bytes.and_then(|bytes| self.rendered.get(bytes.clone())).unwrap_or_default()
-    }
-
-    /// Whether the summary has any text.
-    pub(super) fn has_summary(&self) -> bool {
-        !self.summary().trim().is_empty()
-    }
-
     /// Begins with this summary, which the run brings up to date.
     pub(super) fn begin_with(&mut self, summary: &str) {
         self.workspace = workspace_of(&format!("{}\n", summary.trim_end()));
@@ -166,7 +81,7 @@ impl Data {
 
     /// Whether the current chunk changed the summary.
     pub(super) fn has_changed(&self) -> bool {
-        self.summary() != tools::summary(&self.before)
+        self.summary() != data::summary(&self.before)
     }
 
     /// Opens the conversation about the current chunk, or first one that condenses a nearly full
@@ -394,12 +309,4 @@ impl Data {
         }
         Ok(())
     }
-}
-
-/// A workspace that holds only the summary.
-fn workspace_of(summary: &str) -> Workspace {
-    let mut workspace = Workspace::new();
-    // The path is our own, so it names a file.
-    let _ = workspace.insert(SUMMARY, summary);
-    workspace
 }

@@ -208,10 +208,10 @@ impl ChunkedAttempt {
         if is_idle && tail::missed_target(&self.job.thread, &self.job.brief).is_some() {
             return self.job.digest(error);
         }
-        match error {
-            RunError::Model { kind: ModelErrorKind::NoModel, .. } => Err(StrategyError::NeedsModel),
-            error => Err(error.into()),
+        if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
+            return Err(StrategyError::NeedsModel);
         }
+        Err(error.into())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs the tool calls of the summarising model: each call of a round gets exactly one result.
 
-use super::{condense::condense, prompt::SUMMARY};
+use super::{condense::condense, data::summary};
 use crate::{
     edl::{Workspace, tool::EdlTool},
     message::{ContentBlock, Message, Role, ToolResult, ToolUse},
@@ -42,11 +42,6 @@ pub(super) fn run_calls(
 
 /// Why a call changed nothing, and the summary that did not fit, shortened.
 type Refused = (String, Option<String>);
-
-/// The summary; empty if the model deleted the file.
-pub(super) fn summary(workspace: &Workspace) -> &str {
-    workspace.text(SUMMARY).unwrap_or_default()
-}
 
 fn run_call(
     workspace: &mut Workspace,
@@ -99,9 +94,7 @@ mod tests {
     }
 
     fn workspace() -> Workspace {
-        let mut workspace = Workspace::new();
-        workspace.insert(SUMMARY, "").unwrap();
-        workspace
+        crate::strategy::chunked::data::workspace_of("")
     }
 
     fn run(workspace: &mut Workspace, calls: &[ToolUse]) -> Vec<(bool, String)> {

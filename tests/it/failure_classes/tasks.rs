@@ -150,7 +150,7 @@ fn whoever_sums_up_is_told_to_keep_every_rule_of_the_user() {
         ),
         (
             Arc::new(Chunked::default()),
-            "every rule, preference and correction that they stated, in their own words",
+            "Every preference, constraint and correction that the user has stated. Quote them.",
         ),
         (
             Arc::new(FoldBatches { keep_recent: 4, ..FoldBatches::default() }),
