@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 
 use super::{
-    thread_store::StoreError,
+    store_error::StoreError,
     visible::{Hit, Visible},
 };
 use crate::{

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     plain_file::{self, OpenError},
-    thread_store::{Loaded, StoreError},
+    store_error::StoreError,
+    thread_store::Loaded,
 };
 use crate::{
     log::{EventLog, LogError, LogId, LoggedEvent, write_event, write_named_header},

@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     rules_cache::RulesCache,
-    thread_store::{Loaded, StoreError, ThreadStore, check_log},
+    store_error::StoreError,
+    thread_store::{Loaded, ThreadStore, check_log},
 };
 use crate::{
     compact::Plan,

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     file::{LogFile, LogPrefix, failed},
     plain_file::{self, OpenError},
-    thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
+    store_error::StoreError,
+    thread_store::{Loaded, ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
     log::{EventLog, LogBase, LogId, LoggedEvent},

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 
 use super::{
     lease::Lease,
-    thread_store::{Loaded, StoreError, ThreadStore},
+    store_error::StoreError,
+    thread_store::{Loaded, ThreadStore},
     word_index::WordIndex,
 };
 use crate::{

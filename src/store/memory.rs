@@ -12,7 +12,8 @@ use super::{
     lease::{Lease, lease_end},
     lease_store::LeaseStore,
     run_store::RunStore,
-    thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
+    store_error::StoreError,
+    thread_store::{Loaded, ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
     log::{EventLog, LogBase, LogId, LoggedEvent},

@@ -1,6 +1,6 @@
 //! An archive in memory.
 
-use super::thread_store::StoreError;
+use super::store_error::StoreError;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{
     journal::Journal,
-    thread_store::{StoreError, ThreadStore},
+    store_error::StoreError,
+    thread_store::ThreadStore,
     word_index::{IndexedMessage, WordIndex},
 };
 use crate::{

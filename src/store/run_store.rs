@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::thread_store::StoreError;
+use super::store_error::StoreError;
 use crate::{message::ThreadId, strategy::CompactionRun};
 
 /// Stores the [`CompactionRun`] of a thread, so that another process can continue it. A thread has

@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::thread_store::StoreError;
+use super::store_error::StoreError;
 use crate::{
     log::{LogId, LoggedEvent},
     message::ThreadId,

@@ -10,6 +10,7 @@
 //! | [`Archive`](crate::store::Archive) | [`archive`] |
 //! | [`CompactionStrategy`](crate::strategy::CompactionStrategy) | [`strategy`](strategy()) |
 //! | [`RunStore`](crate::store::RunStore) | [`runs`] |
+//! | [`WordIndex`](crate::store::WordIndex) | [`store`], and `searches` with the feature `recall` |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, so does the suite, except that of strategies.
@@ -22,6 +23,8 @@ mod model;
 mod outcome;
 mod provider_thread;
 mod runs;
+#[cfg(feature = "recall")]
+mod searches;
 mod simulated;
 mod store;
 mod strategy;
@@ -36,9 +39,9 @@ pub use leases::leases;
 pub use model::model;
 pub use provider_thread::provider_thread;
 pub use runs::runs;
+#[cfg(feature = "recall")]
+pub use searches::searches;
 pub use store::{failing_store, store};
 pub use strategy::strategy;
 pub use wire_format::wire_format;
-#[cfg(feature = "recall")]
-pub use words::searches;
 pub use workers::{Worked, workers};

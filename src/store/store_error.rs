@@ -1,0 +1,150 @@
+//! `StoreError`: why an operation of a store failed.
+
+use std::sync::Arc;
+
+use super::lease::Lease;
+use crate::{
+    log::{LogError, LogId},
+    message::{BatchId, CompactionId, Text, ThreadId},
+};
+
+/// Why an operation of a store failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The stored log has another length than the caller expects; another writer may have appended.
+    #[error("the stored log has {found} events, not {expected}")]
+    Conflict {
+        /// The number of events that the caller expects.
+        expected: u64,
+        /// The number of stored events.
+        found: u64,
+    },
+    /// The stored log was deleted after events were stored in it. If the caller's log is whole,
+    /// [`Journal::kept_by`](super::Journal::kept_by) stores it again.
+    #[error("the stored log is gone: it was deleted when it had {events} events")]
+    Deleted {
+        /// The number of events that were stored.
+        events: u64,
+    },
+    /// The store holds another log of the same thread: the caller's log was deleted or never
+    /// stored, and another writer created the thread again.
+    #[error("the stored log of thread {thread} is not the one that is known, but another")]
+    OtherLog {
+        /// The thread.
+        thread: ThreadId,
+        /// The id of the caller's log.
+        expected: Option<LogId>,
+        /// The id of the stored log.
+        found: Option<LogId>,
+    },
+    /// The file is a symbolic link. Links are not followed, because they may lead out of the
+    /// folder.
+    #[error("{place} is a symbolic link, and none is followed")]
+    Link {
+        /// The path.
+        place: Text,
+    },
+    /// A worker has the lease of the thread.
+    #[error("worker {} has thread {} until {}", .lease.worker, .lease.thread, .lease.expires)]
+    Held {
+        /// Its lease.
+        lease: Lease,
+    },
+    /// The lease was taken over by another worker, was released, or ended when the thread was
+    /// deleted; or it is the lease of another thread.
+    #[error("lease {fence} of thread {thread} is not valid any more")]
+    LeaseLost {
+        /// The thread.
+        thread: ThreadId,
+        /// The fence of the lease.
+        fence: u64,
+    },
+    /// The `seq` of an event does not continue the log.
+    #[error("an event with place {found} comes where {expected} is next")]
+    Place {
+        /// The next `seq`.
+        expected: u64,
+        /// The `seq` of the event.
+        found: u64,
+    },
+    /// An event is longer than reading accepts.
+    #[error("event {seq} has {bytes} bytes, {limit} are the most that can be read again")]
+    TooLong {
+        /// The `seq` of the event.
+        seq: u64,
+        /// Its length as stored, in bytes.
+        bytes: u64,
+        /// The most bytes that it may have.
+        limit: u64,
+    },
+    /// The file holds the log of another thread, for example on a file system that ignores case.
+    #[error("{place} holds the log of thread {found}, not of {expected}")]
+    OtherThread {
+        /// The path.
+        place: Text,
+        /// The requested thread.
+        expected: ThreadId,
+        /// The thread in the header.
+        found: ThreadId,
+    },
+    /// The stored data are no log that this build can read.
+    #[error("{place}: {source}")]
+    Unreadable {
+        /// The path.
+        place: Text,
+        /// The error of reading.
+        source: LogError,
+    },
+    /// The id of an archive entry names another compaction than the one it is written for.
+    #[error("batch {batch} is written under compaction {compaction}")]
+    OtherCompaction {
+        /// The id of the entry.
+        batch: BatchId,
+        /// The compaction that the entries are written for.
+        compaction: CompactionId,
+    },
+    /// Two archive entries of one write have the same id.
+    #[error("two batches are named {batch}")]
+    Repeated {
+        /// The id.
+        batch: BatchId,
+    },
+    /// The storage medium failed.
+    #[error("{place}: {source}")]
+    Medium {
+        /// The file, table or host that failed.
+        place: Text,
+        /// Its error.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl StoreError {
+    /// Returns a [`Medium`](Self::Medium) error.
+    #[must_use]
+    pub fn medium(
+        place: impl Into<Text>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Medium { place: place.into(), source: Arc::new(source) }
+    }
+
+    /// Whether some of the events may be stored in spite of the error.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        match self {
+            Self::Unreadable { .. } | Self::Medium { .. } => true,
+            Self::Conflict { .. }
+            | Self::Deleted { .. }
+            | Self::OtherLog { .. }
+            | Self::Link { .. }
+            | Self::Held { .. }
+            | Self::LeaseLost { .. }
+            | Self::Place { .. }
+            | Self::TooLong { .. }
+            | Self::OtherThread { .. }
+            | Self::OtherCompaction { .. }
+            | Self::Repeated { .. } => false,
+        }
+    }
+}
