@@ -13,10 +13,6 @@ use crate::{
 /// The file that the model edits. Its content at the end of the run is the summary.
 pub(super) const SUMMARY: &str = "/summary.md";
 
-/// Version of the prompts, part of [`RunStep::Call`](super::RunStep::Call)'s key: increase it with
-/// every change of a prompt, so that hosts do not reuse answers to older ones.
-pub(super) const VERSION: u32 = 2;
-
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");
 const FIRST: &str = include_str!("../prompts/chunk_first.md");
