@@ -10,14 +10,13 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeStruct};
+use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
 use super::event::{
-    CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
-    LoggedEvent, RuleChange, SystemPrompt, Truncated, UnreadEvent,
+    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange,
 };
-use crate::message::{Json, Message, Timestamp, ToolResult};
+use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult};
 
 pub(super) const MESSAGE_APPENDED: &str = "message_appended";
 const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
@@ -56,16 +55,16 @@ impl Event {
     pub fn kind(&self) -> &str {
         match self {
             Self::MessageAppended(_) => MESSAGE_APPENDED,
-            Self::SystemPromptSet(_) => SYSTEM_PROMPT_SET,
-            Self::LocalNotice(_) => LOCAL_NOTICE,
-            Self::Truncated(_) => TRUNCATED,
+            Self::SystemPromptSet { .. } => SYSTEM_PROMPT_SET,
+            Self::LocalNotice { .. } => LOCAL_NOTICE,
+            Self::Truncated { .. } => TRUNCATED,
             Self::Compacted(_) => COMPACTED,
             Self::CompactionFailed(_) => COMPACTION_FAILED,
-            Self::CompactionUndone(_) => COMPACTION_UNDONE,
+            Self::CompactionUndone { .. } => COMPACTION_UNDONE,
             Self::RuleChanged(_) => RULE_CHANGED,
-            Self::Host(_) => HOST,
+            Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
-            Self::Unknown(unread) | Self::Malformed(unread) => &unread.kind,
+            Self::Unknown { kind, .. } | Self::Malformed { kind, .. } => kind,
         }
     }
 }
@@ -73,7 +72,7 @@ impl Event {
 /// Reads an event from its line.
 pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
     if let Ok(KnownLine { seq, at, event }) = serde_json::from_str(line) {
-        return Ok(LoggedEvent { seq, at, event: event.into() });
+        return Ok(LoggedEvent { seq, at, event });
     }
     let AnyLine { seq, at, event } = serde_json::from_str(line)?;
     Ok(LoggedEvent { seq, at, event: unread(Json::from_raw(event)) })
@@ -84,7 +83,8 @@ pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
 struct KnownLine {
     seq: u64,
     at: Timestamp,
-    event: KnownEvent,
+    #[serde(with = "KnownEvent")]
+    event: Event,
 }
 
 /// A line with an event of any shape.
@@ -98,35 +98,18 @@ struct AnyLine<'a> {
 
 /// The events that this build can read, named as in [`KINDS`].
 #[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(remote = "Event", rename_all = "snake_case")]
 enum KnownEvent {
     MessageAppended(Message),
-    SystemPromptSet(SystemPrompt),
-    LocalNotice(LocalNotice),
-    Truncated(Truncated),
+    SystemPromptSet { text: Text, by: PromptAuthor },
+    LocalNotice { text: Text },
+    Truncated { from: usize, len: usize },
     Compacted(Box<CompactionRecord>),
     CompactionFailed(Box<CompactionFailure>),
-    CompactionUndone(CompactionUndone),
+    CompactionUndone { id: CompactionId },
     RuleChanged(RuleChange),
-    Host(HostEvent),
+    Host { kind: Text, data: Json },
     ResultCut(Box<ToolResult>),
-}
-
-impl From<KnownEvent> for Event {
-    fn from(known: KnownEvent) -> Self {
-        match known {
-            KnownEvent::MessageAppended(message) => Self::MessageAppended(message),
-            KnownEvent::SystemPromptSet(prompt) => Self::SystemPromptSet(prompt),
-            KnownEvent::LocalNotice(notice) => Self::LocalNotice(notice),
-            KnownEvent::Truncated(truncated) => Self::Truncated(truncated),
-            KnownEvent::Compacted(record) => Self::Compacted(record),
-            KnownEvent::CompactionFailed(failure) => Self::CompactionFailed(failure),
-            KnownEvent::CompactionUndone(undone) => Self::CompactionUndone(undone),
-            KnownEvent::RuleChanged(change) => Self::RuleChanged(change),
-            KnownEvent::Host(event) => Self::Host(event),
-            KnownEvent::ResultCut(result) => Self::ResultCut(result),
-        }
-    }
 }
 
 /// Returns the event of JSON that is no [`KnownEvent`].
@@ -134,8 +117,8 @@ fn unread(data: Json) -> Event {
     // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
     let is_known = KINDS.contains(&kind.as_str());
-    let unread = UnreadEvent { kind: kind.into(), data };
-    if is_known { Event::Malformed(unread) } else { Event::Unknown(unread) }
+    let kind = kind.into();
+    if is_known { Event::Malformed { kind, data } } else { Event::Unknown { kind, data } }
 }
 
 /// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it
@@ -176,62 +159,11 @@ impl<'de> de::Visitor<'de> for KindVisitor {
     }
 }
 
-impl Serialize for LoggedEvent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut line = serializer.serialize_struct("LoggedEvent", 3)?;
-        line.serialize_field("seq", &self.seq)?;
-        line.serialize_field("at", &self.at)?;
-        line.serialize_field("event", &self.event)?;
-        line.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for LoggedEvent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Line {
-            seq: u64,
-            at: Timestamp,
-            event: Event,
-        }
-        let Line { seq, at, event } = Line::deserialize(deserializer)?;
-        Ok(Self { seq, at, event })
-    }
-}
-
-impl Serialize for Event {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let to = serializer;
-        match self {
-            Self::MessageAppended(message) => variant(to, 0, MESSAGE_APPENDED, message),
-            Self::SystemPromptSet(prompt) => variant(to, 1, SYSTEM_PROMPT_SET, prompt),
-            Self::LocalNotice(notice) => variant(to, 2, LOCAL_NOTICE, notice),
-            Self::Truncated(truncated) => variant(to, 3, TRUNCATED, truncated),
-            Self::Compacted(record) => variant(to, 4, COMPACTED, record),
-            Self::CompactionFailed(failure) => variant(to, 5, COMPACTION_FAILED, failure),
-            Self::CompactionUndone(undone) => variant(to, 6, COMPACTION_UNDONE, undone),
-            Self::Host(event) => variant(to, 7, HOST, event),
-            Self::RuleChanged(change) => variant(to, 8, RULE_CHANGED, change),
-            Self::ResultCut(result) => variant(to, 9, RESULT_CUT, result),
-            Self::Unknown(unread) | Self::Malformed(unread) => unread.data.serialize(to),
-        }
-    }
-}
-
-fn variant<S: Serializer>(
-    to: S,
-    index: u32,
-    kind: &'static str,
-    payload: &impl Serialize,
-) -> Result<S::Ok, S::Error> {
-    to.serialize_newtype_variant("Event", index, kind, payload)
-}
-
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let data = Json::deserialize(deserializer)?;
-        let event: Result<KnownEvent, _> = serde_json::from_str(data.as_str());
-        Ok(event.map_or_else(|_| unread(data), Self::from))
+        let known = KnownEvent::deserialize(&mut serde_json::Deserializer::from_str(data.as_str()));
+        Ok(known.unwrap_or_else(|_| unread(data)))
     }
 }
 
@@ -260,8 +192,8 @@ mod tests {
         for (event, kind, malformed) in rows {
             let read = read(&line(event)).unwrap();
             assert_eq!(read.event.kind(), kind);
-            assert_eq!(matches!(read.event, Event::Malformed(_)), malformed, "{event}");
-            assert_eq!(matches!(read.event, Event::Unknown(_)), !malformed, "{event}");
+            assert_eq!(matches!(read.event, Event::Malformed { .. }), malformed, "{event}");
+            assert_eq!(matches!(read.event, Event::Unknown { .. }), !malformed, "{event}");
             assert_eq!(serde_json::to_string(&read).unwrap(), line(event));
             assert_eq!(serde_json::from_str::<LoggedEvent>(&line(event)).unwrap(), read);
         }
@@ -271,8 +203,8 @@ mod tests {
     fn every_kind_has_one_name() {
         let names = KINDS.map(|kind| line(&format!("{{\"{kind}\":null}}")));
         for (line, kind) in names.iter().zip(KINDS) {
-            let Event::Malformed(unread) = read(line).unwrap().event else { panic!("{kind}") };
-            assert_eq!(unread.kind, kind);
+            let event = read(line).unwrap().event;
+            assert!(matches!(event, Event::Malformed { .. }) && event.kind() == kind, "{event:?}");
         }
     }
 

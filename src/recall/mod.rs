@@ -34,6 +34,7 @@
 //!   documents become placeholders; reasoning and reminders are left out.
 //! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
 //! - Nothing is cached between two calls. The time of a search is linear in the removed messages.
+//!   [`Recall::begin`] does it in steps; a session lets other tasks run between them.
 //!
 //! # How words match
 //!
@@ -53,6 +54,6 @@ pub mod tool;
 #[cfg(feature = "recall")]
 mod words;
 
-pub use answer::{MAX_BYTES, MIN_BYTES, Recall};
+pub use answer::{Answering, MAX_BYTES, MIN_BYTES, Recall};
 pub use passage::{Passage, Recalled};
 pub use request::{MAX_QUERY_BYTES, RecallError, RecallRequest};

@@ -1,8 +1,8 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::error::Error;
+use std::{error::Error, ops::ControlFlow, task::Poll};
 
-use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, future, stream::FuturesUnordered};
 
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     log::Event,
     message::{ToolResult, ToolUse},
     model::{ToolContext, ToolOutput},
-    recall::{MAX_BYTES, Recall, tool::RECALL},
+    recall::{MAX_BYTES, Recall, RecallRequest, tool::RECALL},
     strategy::clip_result,
 };
 
@@ -145,7 +145,15 @@ impl Session {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
-        Ok(recall.call(&input)?)
+        let mut answering = recall.begin(&RecallRequest::parse(&input)?)?;
+        loop {
+            match answering.step() {
+                ControlFlow::Break(recalled) => return Ok(recalled.to_string()),
+                ControlFlow::Continue(rest) => answering = rest,
+            }
+            // A search of a long conversation takes many steps, and other tasks share the thread.
+            yield_now().await;
+        }
     }
 
     /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.
@@ -153,6 +161,19 @@ impl Session {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
         usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
     }
+}
+
+/// Is pending once, and asks to be polled again at once.
+async fn yield_now() {
+    let mut is_first = true;
+    let poll = future::poll_fn(|context| {
+        if !std::mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    poll.await;
 }
 
 fn not_configured(own: SessionTool) -> ToolOutput {

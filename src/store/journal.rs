@@ -475,7 +475,7 @@ mod tests {
     use super::*;
     use crate::{
         compact::Splice,
-        log::{CompactionRecord, Truncated},
+        log::CompactionRecord,
         message::{CompactionReason, Message},
         store::MemoryStore,
     };
@@ -487,7 +487,7 @@ mod tests {
         let events = [
             user("Never touch src/lexer.rs."),
             user("Always run the tests."),
-            Event::Truncated(Truncated { from: 2, len: 1 }),
+            Event::Truncated { from: 2, len: 1 },
             user("You may touch src/lexer.rs now."),
             user("Always use tabs in src/parser.rs."),
         ];

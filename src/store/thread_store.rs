@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::lease::Lease;
 use crate::{
-    log::{EventLog, LogBase, LogError, LogId, LogReadOptions, LoggedEvent, TornTail},
+    log::{EventLog, LogBase, LogError, LogId, LoggedEvent},
     message::{BatchId, CompactionId, Text, ThreadId},
 };
 
@@ -156,8 +156,8 @@ pub struct Loaded {
     pub log: EventLog,
     /// The id of the log, if the store keeps ids and the writer gave one.
     pub id: Option<LogId>,
-    /// The incomplete last line of a writer that died. The next append removes it.
-    pub torn: Option<TornTail>,
+    /// The bytes of the incomplete last line of a writer that died. The next append removes it.
+    pub torn: Option<u64>,
 }
 
 impl Loaded {
@@ -354,7 +354,7 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
 /// has no JSON.
 pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
     check_places(expected_len, events)?;
-    let limit = LogReadOptions::default().max_line_bytes;
+    let limit = EventLog::MAX_LINE_BYTES;
     let line = |event: &LoggedEvent| {
         let line = serde_json::to_string(event);
         let line = line.map_err(|error| StoreError::medium("an event", error))?;

@@ -20,9 +20,9 @@ pub(crate) use pages::{escaped, page};
 
 pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
     let read = input::log(&options.log, "`threadfold import` makes a log")?;
-    if let Some(torn) = read.torn {
+    if let Some(bytes) = read.torn {
         let name = options.log.display();
-        eprintln!("threadfold: {name}: {} bytes of a torn last line are left aside", torn.bytes);
+        eprintln!("threadfold: {name}: {bytes} bytes of a torn last line are left aside");
     }
     write(&read.log, options.window, &options.output)
 }

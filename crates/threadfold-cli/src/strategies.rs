@@ -9,7 +9,7 @@ use threadfold::{
     compact::Size,
     drive::{DriveError, Models, propose},
     legality,
-    retention::{AuditOptions, FactClass, Recall, Retention, audit},
+    retention::{AuditOptions, FactClass, KeptShare, Retention, audit},
     strategy::{Brief, Rung, Snapshot},
     tokens::ByteEstimate,
 };
@@ -134,7 +134,7 @@ fn head(style: Style, name: &str, before: Size, target: u64) {
 impl Row<'_> {
     fn print(&self, style: Style, before: Size) {
         let saved = before.tokens.saturating_sub(self.after.tokens);
-        let kept = |recall: Recall| format!("{} of {}", recall.kept, recall.facts);
+        let kept = |recall: KeptShare| format!("{} of {}", recall.kept, recall.facts);
         let cells = cells([
             &self.after.messages.to_string(),
             &thousands(self.after.tokens),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ledger::Ledger,
-    log::{Event, EventLog, HostEvent, LocalNotice, LogBase, LogError, LogId, LoggedEvent},
+    log::{Event, EventLog, LogBase, LogError, LogId, LoggedEvent},
     message::{Json, Message, ThreadId, Timestamp},
     retention::Facts,
     store::{Loaded, StoreError, ThreadStore},
@@ -326,7 +326,7 @@ fn appended(seq: u64, event: Event) -> LoggedEvent {
 }
 
 fn notice(seq: u64, text: String) -> LoggedEvent {
-    appended(seq, Event::LocalNotice(LocalNotice { text: text.into() }))
+    appended(seq, Event::LocalNotice { text: text.into() })
 }
 
 /// `count` events from this number on, of several kinds in turn.
@@ -339,7 +339,7 @@ fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
         4 => parsed(seq, r#"{"truncated":{"from":"all"}}"#),
         _ => {
             let data = Json::parse(r#"{"z":1.50,"a":null}"#).unwrap_or_default();
-            appended(seq, Event::Host(HostEvent { kind: "approved".into(), data }))
+            appended(seq, Event::Host { kind: "approved".into(), data })
         }
     };
     (0..count).map(|index| event(from.saturating_add(index))).collect()

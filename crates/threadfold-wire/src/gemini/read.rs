@@ -1,23 +1,14 @@
-//! Reading request bodies: the contents, and what each part becomes.
+//! Reading request bodies and answers: the contents, and what each part becomes.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    marks::{self, CODEC, Spelling, flag, has_mark},
+    marks::*,
     params,
-    part::{self, Part},
-    read_results::{self, Calls},
+    part::{self, Calls, Part},
     tools,
 };
-use crate::{
-    contract::{DecodeOptions, WireError},
-    json::{Fields, Path, Raw, Scanned},
-    texts::recognise,
-};
-use threadfold_core::message::{
-    ContentBlock, Message, MessageParts, Origin, Request, Role, ServerToolResult, ServerToolUse,
-    Text,
-};
+use crate::kit::*;
 
 /// Reads a request body.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
@@ -42,15 +33,15 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 
 /// Reads the system prompt, if it is a content that says something.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
-    let mut content = Fields::of(marks::SYSTEM.get(fields)?)?;
+    let mut content = Fields::of(INSTRUCTION.get(fields)?)?;
     let read = |raw: Raw<'_>| {
-        let block = Part::read(raw).filter(|part| part.data == marks::TEXT).and_then(Part::block);
+        let block = Part::read(raw).filter(|part| part.data == TEXT).and_then(Part::block);
         let block = block.filter(|block| !block.is_reasoning());
         Some(block.unwrap_or_else(|| part::opaque(raw)))
     };
     let blocks = content.take_as("parts", |raw| raw.all(read))?;
     let mut spelling = Spelling::default();
-    spelling.take(fields, marks::SYSTEM);
+    spelling.take(fields, INSTRUCTION);
     let extra = spelling.keep(content);
     Some(MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into())
 }
@@ -65,14 +56,14 @@ pub(super) fn answer(
     let mut number = 0;
     let mut read = |raw: Raw<'_>| {
         let part = Part::read(raw)?;
-        if part.data == marks::FUNCTION_CALL {
+        if part.data == FUNCTION_CALL {
             let call = part.call(|| made_up(number))?;
             number += 1;
             let came = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
             calls.add(call.id.clone(), call.name.clone(), came);
             return Some(call.into());
         }
-        if marks::SERVER_DATA.contains(&part.data) {
+        if SERVER_DATA.contains(&part.data) {
             return servers.read(part);
         }
         part.block()
@@ -123,8 +114,8 @@ impl Reader<'_> {
     fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
         let mut read = |raw: Raw<'_>| {
             let part = Part::read(raw)?;
-            if part.data == marks::FUNCTION_RESPONSE {
-                return Some(read_results::result(part, &mut self.calls)?.into());
+            if part.data == FUNCTION_RESPONSE {
+                return Some(part::result(part, &mut self.calls)?.into());
             }
             // A user message holds no reasoning.
             part.block().filter(|block| !block.is_reasoning())
@@ -196,9 +187,9 @@ impl Servers {
         let value = Raw::json(part.value);
         part.rest.mark("~as", part.data.camel);
         let extra = part.spelling.keep(part.rest);
-        let is_code = [marks::EXECUTABLE_CODE, marks::CODE_RESULT].contains(&part.data);
+        let is_code = [EXECUTABLE_CODE, CODE_RESULT].contains(&part.data);
         let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
-        if [marks::EXECUTABLE_CODE, marks::TOOL_CALL].contains(&part.data) {
+        if [EXECUTABLE_CODE, TOOL_CALL].contains(&part.data) {
             self.count += 1;
             let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
             self.waiting.entry(tool).or_default().push_back(id.clone());
@@ -209,5 +200,122 @@ impl Servers {
         }
         let id = self.waiting.get_mut(&tool)?.pop_front()?;
         Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data.camel, value) }.into())
+    }
+}
+
+/// Reads a response body: its first candidate.
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
+    let refused = is_blocked(&fields);
+    let path = Path::Field(&Path::Body, "candidates");
+    let candidates = match fields.take("candidates") {
+        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of candidates", raw))?,
+        None => Vec::new(),
+    };
+    let path = Path::Item(&path, 0);
+    let first = candidates.iter().find(|raw| is_first(**raw)).or_else(|| candidates.first());
+    let mut candidate = match first {
+        Some(raw) => Fields::read(*raw, path)?,
+        None if refused => Fields::default(),
+        None => return Err(path.missing("a candidate")),
+    };
+    let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
+    let model = fields.text("modelVersion");
+    let reason = candidate.text("finishReason");
+    let id = fields.text("responseId").unwrap_or_default();
+    let (content, mut rest) = content(&mut candidate, &id, path)?;
+    rest.take("role");
+    let stop_reason = stop_reason(reason, refused, &content);
+    // What the body says beside the answer is kept with the message and never sent back.
+    let beside = fields.tree().with("candidate", candidate.tree());
+    rest.note("~response", Tree::from(beside).into_json());
+    let extra = rest.keep(CODEC);
+    let origin = Some(Origin::new(CODEC, model));
+    let parts = MessageParts::new(Role::Assistant, content);
+    let message = MessageParts { origin, extra, ..parts }.into();
+    Ok(Turn::new(message, stop_reason, usage))
+}
+
+/// The id of a call that came without one.
+pub(super) fn made_up_id(response: &str, number: usize) -> Text {
+    const MAX: usize = 30;
+    let kept = response.chars().filter(|char| char.is_ascii_alphanumeric() || "-_".contains(*char));
+    let kept: String = kept.take(MAX).collect();
+    if kept.is_empty() { format!("call_{number}") } else { format!("call_{number}_{kept}") }.into()
+}
+
+/// Whether a candidate is the one that is read: number 0, which may be left out.
+pub(super) fn is_first(candidate: Raw<'_>) -> bool {
+    let index = Fields::of(candidate).and_then(|fields| fields.get("index"));
+    index.is_none_or(|index| matches!(index.get(), "0" | "null"))
+}
+
+/// Whether the prompt was refused.
+pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
+    let feedback = fields.object("promptFeedback");
+    let reason = feedback.and_then(|feedback| feedback.text("blockReason"));
+    reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
+}
+
+/// What was spent. The provider counts thoughts apart from the answer, and what its own tools gave
+/// the model apart from the prompt.
+pub(super) const USAGE: Counts = Counts {
+    input: &["promptTokenCount", "toolUsePromptTokenCount"],
+    output: &["candidatesTokenCount", "thoughtsTokenCount"],
+    cache_read: "cachedContentTokenCount",
+    reasoning: "thoughtsTokenCount",
+    ..Counts::NONE
+};
+
+/// Reads the content of a candidate: its blocks, and its other fields. There may be none.
+fn content<'a>(
+    candidate: &mut Fields<'a>,
+    id: &str,
+    path: Path<'_>,
+) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
+    let path = Path::Field(&path, "content");
+    let Some(raw) = candidate.take("content").filter(|raw| raw.get() != "null") else {
+        return Ok((Vec::new(), Fields::default()));
+    };
+    let mut content = Fields::read(raw, path)?;
+    let path = Path::Field(&path, "parts");
+    let parts = match content.take("parts").filter(|raw| raw.get() != "null") {
+        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
+        None => Vec::new(),
+    };
+    let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
+    blocks.retain(says_something);
+    Ok((blocks, content))
+}
+
+/// Streams end with an empty text, which no request may hold.
+fn says_something(block: &ContentBlock) -> bool {
+    if let ContentBlock::Thinking(thinking) = block {
+        return !thinking.text.is_empty() || thinking.signature.is_some();
+    }
+    block.as_text().is_none_or(|text| !text.is_empty())
+}
+
+/// Why the model stopped. It says `STOP` where it calls, too.
+fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
+    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+    match finish.as_deref() {
+        None if refused => StopReason::Refusal,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None if calls => StopReason::ToolUse,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => StopReason::EndTurn,
+        Some("MAX_TOKENS") => StopReason::MaxTokens,
+        Some(
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "MODEL_ARMOR"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION",
+        ) => StopReason::Refusal,
+        Some(other) => StopReason::Other(other.into()),
     }
 }
