@@ -1,4 +1,4 @@
-//! `strategies`: one thread, every strategy side by side: what each leaves, keeps, costs and loses.
+//! `strategies`: one thread, every strategy side by side: what each leaves, costs and loses.
 
 use std::io;
 
@@ -68,7 +68,7 @@ async fn compare(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended
             }
             Err(failed) => {
                 let nothing = style.yellow(format!("{:>8}", "as it was"));
-                say!("{} {nothing} {:>54}", style.cyan(format!("{name:<18}")), failed.calls);
+                say!("{} {nothing} {:>43}", style.cyan(format!("{name:<18}")), failed.calls);
                 reasons.push((name, failed.to_string()));
             }
         }
@@ -81,7 +81,7 @@ async fn compare(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended
     for (name, reason) in &reasons {
         say!("  {} {}", style.dim(format!("{name:<18}")), first_line(reason, 76));
     }
-    let legend = "facts, paths, rules: how many of them are still stated word for word.";
+    let legend = "facts, paths, rules: how many of them are no longer stated word for word.";
     say!(
         "\n  {}\n  {}",
         style.dim(legend),
@@ -123,7 +123,7 @@ fn head(style: Style, name: &str, before: Size, target: u64) {
     say!("{}", style.heading("Every strategy on one thread"));
     say!("{name}: {} messages, about {tokens} tokens. The target is {target}.\n", before.messages);
     let head = cells(["messages", "tokens", "saved", "facts", "paths", "rules", "calls", "tokens"]);
-    let below = cells(["left", "left", "", "kept", "kept", "kept", "", "spent"]);
+    let below = cells(["left", "left", "", "lost", "lost", "lost", "", "spent"]);
     say!(
         "{}\n{}",
         style.bold(format!("{:<18}{head}", "strategy")),
@@ -134,14 +134,14 @@ fn head(style: Style, name: &str, before: Size, target: u64) {
 impl Row<'_> {
     fn print(&self, style: Style, before: Size) {
         let saved = before.tokens.saturating_sub(self.after.tokens);
-        let kept = |recall: KeptShare| format!("{} of {}", recall.kept, recall.facts);
+        let lost = |share: KeptShare| share.facts.saturating_sub(share.kept).to_string();
         let cells = cells([
             &self.after.messages.to_string(),
             &thousands(self.after.tokens),
             &format!("{} %", saved.saturating_mul(100) / before.tokens.max(1)),
-            &kept(self.retention.overall),
-            &kept(self.retention.of(FactClass::Path)),
-            &kept(self.retention.of(FactClass::Constraint)),
+            &lost(self.retention.overall),
+            &lost(self.retention.of(FactClass::Path)),
+            &lost(self.retention.of(FactClass::Constraint)),
             &self.calls.to_string(),
             &thousands(self.usage.context_tokens()),
         ]);
@@ -151,6 +151,6 @@ impl Row<'_> {
 
 fn cells([messages, tokens, saved, facts, paths, rules, calls, spent]: [&str; 8]) -> String {
     format!(
-        " {messages:>8} {tokens:>9} {saved:>6} {facts:>12} {paths:>10} {rules:>9} {calls:>6} {spent:>10}"
+        " {messages:>8} {tokens:>9} {saved:>6} {facts:>6} {paths:>6} {rules:>6} {calls:>6} {spent:>10}"
     )
 }

@@ -17,6 +17,7 @@ use threadfold::{
     Message, Model, Request, Role, Turn, legality,
     message::{ContentBlock, ModelError, ModelErrorKind, StopReason, ToolResult, ToolUse},
     testing::ExtractiveModel,
+    tokens::{ByteEstimate, TokenCounter},
 };
 use tokio::net::TcpListener;
 
@@ -27,6 +28,8 @@ use crate::remote::KEY;
 pub struct Service {
     /// The longest that an answer takes.
     delay: Duration,
+    /// The window of the model in tokens.
+    window: u64,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -77,7 +80,13 @@ impl Service {
     /// Returns a service whose answers take up to this long.
     #[must_use]
     pub fn new(delay: Duration) -> Self {
-        Self { delay, kept: Arc::default() }
+        Self { delay, window: u64::MAX, kept: Arc::default() }
+    }
+
+    /// Returns the service with a model that refuses longer requests than this, in tokens.
+    #[must_use]
+    pub fn with_window(self, window: u64) -> Self {
+        Self { window, ..self }
     }
 
     /// All calls so far, in the order of their arrival.
@@ -144,6 +153,12 @@ impl Service {
         let mut texts =
             typed.iter().flat_map(|message| &message.content).filter_map(ContentBlock::as_text);
         let asked = texts.find_map(|text| text.split(' ').find_map(|word| word.parse().ok()));
+        let found = ByteEstimate::TRIGGER.messages(messages);
+        if found > self.window {
+            let (limit, found) = (Some(self.window), Some(found));
+            let kind = ModelErrorKind::Overflow { limit, found, output: None };
+            return Err(ModelError::new(kind, "prompt is too long"));
+        }
         let refused = || ModelError::new(ModelErrorKind::Refused, "how many parts?");
         let asked: u64 = asked.ok_or_else(refused)?;
         let mut kept = self.kept();

@@ -16,9 +16,9 @@ mod support;
 
 use std::{collections::HashSet, env, time::Duration};
 
-use durable::service::{Answer, Call};
+use durable::service::{Answer, Call, Service};
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
-use support::{bench, until};
+use support::{DELAY, bench, bench_with, until};
 use threadfold::{EventLog, Message, Role, legality, log::Event, message::ToolResult};
 
 /// What a thread is made of, in order.
@@ -196,4 +196,17 @@ async fn a_cancelled_turn_leaves_no_call_open() {
     assert!(said(&log).iter().any(cancelled));
     assert_eq!(legality::violations(&log.replay().unwrap()), []);
     assert!(bench.service.calls().iter().all(|call| call.violations == 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_that_the_provider_finds_too_long_is_compacted_and_sent_again() {
+    // Less than the worker believes.
+    let Some(bench) = bench_with(Service::new(DELAY).with_window(4_000)).await else { return };
+    let answer = bench.say("long", "Read 20 parts.").await.unwrap();
+    assert!(answer.starts_with("Round 21 "), "{answer}");
+    let calls = bench.service.calls();
+    let refused = calls.iter().filter(|call| matches!(call.answer, Some(Answer::Turn(Err(_)))));
+    let log = bench.log("long").await;
+    assert!(refused.count() > 0 && log.standing().count() > 0);
+    assert_eq!(legality::violations(&log.replay().unwrap()), []);
 }

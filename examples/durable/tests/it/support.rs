@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use threadfold::EventLog;
 
 /// The longest that an answer of the model or a tool takes.
-const DELAY: Duration = Duration::from_millis(30);
+pub(crate) const DELAY: Duration = Duration::from_millis(30);
 
 /// What has not happened after this time does not happen any more.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,8 +32,11 @@ pub(crate) struct Bench {
 
 /// Starts all three; `None` if there can be no engine here.
 pub(crate) async fn bench() -> Option<Bench> {
+    bench_with(Service::new(DELAY)).await
+}
+
+pub(crate) async fn bench_with(service: Service) -> Option<Bench> {
     let engine = Engine::start()?;
-    let service = Service::new(DELAY);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let model = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(service.clone().serve(listener));
