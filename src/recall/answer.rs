@@ -9,13 +9,12 @@ use serde_json::Value;
 #[cfg(feature = "recall")]
 use super::search::{self, Reading, Terms};
 use super::{
-    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end},
+    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, shown},
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
     log::{Event, EventLog, Taken},
     message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text},
-    render::{self, RenderOptions},
 };
 
 /// The default for the most bytes of an answer, which are about 4,000 tokens.
@@ -137,13 +136,7 @@ impl<'a> Recall<'a> {
     /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too
     /// long or without the feature `recall`, or a log that cannot be read.
     pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
-        let mut answering = self.begin(request)?;
-        loop {
-            match answering.step() {
-                ControlFlow::Break(recalled) => return Ok(recalled),
-                ControlFlow::Continue(rest) => answering = rest,
-            }
-        }
+        Ok(self.begin(request)?.finish())
     }
 
     /// Begins an answer that is worked out step by step. Use it where a search of a long
@@ -266,19 +259,7 @@ impl<'a> Recall<'a> {
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
         let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
-        let message = redacted.as_ref().unwrap_or(&taken.message);
-        let options = RenderOptions {
-            checkpoints: true,
-            context_texts: true,
-            document_texts: true,
-            ..RenderOptions::default()
-        };
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = render::write_to(std::slice::from_ref(message), &options, &mut text);
-        let heading = text.find("\n\n").map_or(0, |end| end + 2);
-        text.drain(..heading);
-        if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
+        shown(redacted.as_ref().unwrap_or(&taken.message))
     }
 
     /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If
@@ -345,6 +326,16 @@ struct Search {
 }
 
 impl Answering<'_> {
+    /// Takes all steps at once.
+    pub(crate) fn finish(mut self) -> Recalled {
+        loop {
+            match self.step() {
+                ControlFlow::Break(recalled) => return recalled,
+                ControlFlow::Continue(rest) => self = rest,
+            }
+        }
+    }
+
     /// Returns the answer, or what is left to do after one more step. A step reads about a quarter
     /// of a megabyte; the last one of a search also ranks what was found.
     pub fn step(self) -> ControlFlow<Recalled, Self> {

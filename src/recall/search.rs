@@ -12,14 +12,14 @@ use std::{
 };
 
 use super::{
-    passage::{border, piece_end},
+    passage::{border, piece_end, shown},
     request::RecallError,
     tool::RECALL,
     words,
 };
 use crate::{
     log::Taken,
-    message::{ContentBlock, Text},
+    message::{ContentBlock, Message, Text},
 };
 
 /// The most matches in one answer.
@@ -91,6 +91,27 @@ impl Terms {
         });
         doc
     }
+}
+
+/// Returns the words of a query.
+pub(crate) fn query_words(query: &str) -> Result<Vec<String>, RecallError> {
+    Ok(Terms::of(query)?.0.into_keys().collect())
+}
+
+/// Returns the different words by which a message is found, read piece by piece as by [`Reading`].
+pub(crate) fn message_words(message: &Message) -> Vec<String> {
+    let text = shown(message);
+    let (mut found, mut start) = (HashSet::new(), 0);
+    while start < text.len() {
+        let end = piece_end(&text, start, PIECE);
+        words::each(text.get(start..end).unwrap_or_default(), |word, _| {
+            if word.chars().any(char::is_alphanumeric) && !found.contains(word) {
+                found.insert(word.to_owned());
+            }
+        });
+        start = end;
+    }
+    found.into_iter().collect()
 }
 
 /// Returns the numbers of messages that contain only calls of the recall tool or their results.

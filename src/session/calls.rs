@@ -10,7 +10,7 @@ use crate::{
     log::Event,
     message::{ToolResult, ToolUse},
     model::{ToolContext, ToolOutput},
-    recall::{MAX_BYTES, Recall, RecallRequest, tool::RECALL},
+    recall::{Answering, MAX_BYTES, Recall, RecallRequest, tool::RECALL},
     strategy::clip_result,
 };
 
@@ -138,6 +138,14 @@ impl Session {
 
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
         let input = call.input.json().and_then(|input| input.to_value())?;
+        let request = RecallRequest::parse(&input)?;
+        #[cfg(feature = "recall")]
+        if let RecallRequest::Search { query, .. } = &request
+            && let Some(taken) = self.journal.candidates(query).boxed().await?
+        {
+            let recall = Recall::of(self.journal.log()).within(self.recall_bytes());
+            return Ok(finished(recall.begin_from(taken, &request)?).await);
+        }
         // Boxed: inlined, this rare path would enlarge every turn's future.
         let log = self.journal.whole().boxed().await?;
         let recall = Recall::of(&log).within(self.recall_bytes());
@@ -145,21 +153,25 @@ impl Session {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
-        let mut answering = recall.begin(&RecallRequest::parse(&input)?)?;
-        loop {
-            match answering.step() {
-                ControlFlow::Break(recalled) => return Ok(recalled.to_string()),
-                ControlFlow::Continue(rest) => answering = rest,
-            }
-            // A search of a long conversation takes many steps, and other tasks share the thread.
-            yield_now().await;
-        }
+        Ok(finished(recall.begin(&request)?).await)
     }
 
     /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.
     fn recall_bytes(&self) -> usize {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
         usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
+    }
+}
+
+/// Works out an answer. A search of a long conversation takes many steps, and other tasks share the
+/// thread, so it yields between them.
+async fn finished(mut answering: Answering<'_>) -> String {
+    loop {
+        match answering.step() {
+            ControlFlow::Break(recalled) => return recalled.to_string(),
+            ControlFlow::Continue(rest) => answering = rest,
+        }
+        yield_now().await;
     }
 }
 

@@ -262,6 +262,16 @@ impl Journal {
         Self { redactor: Some(redactor), rules: RulesCache::default(), facts, ..self }
     }
 
+    #[cfg(feature = "recall")]
+    pub(super) fn store(&self) -> Option<&dyn ThreadStore> {
+        self.store.as_deref()
+    }
+
+    #[cfg(feature = "recall")]
+    pub(super) fn log_id(&self) -> Option<LogId> {
+        self.id
+    }
+
     pub(crate) fn redactor(&self) -> Option<&Arc<dyn Redactor>> {
         self.redactor.as_ref()
     }

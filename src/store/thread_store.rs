@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::lease::Lease;
+use super::{lease::Lease, word_index::WordIndex};
 use crate::{
     log::{EventLog, LogBase, LogError, LogId, LoggedEvent},
     message::{BatchId, CompactionId, Text, ThreadId},
@@ -126,6 +126,12 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
         let _ = thread;
         Ok(None)
+    }
+
+    /// Returns the index of words that the store keeps. The default keeps none, and a search of the
+    /// past reads the whole log. A store that wraps another one should forward this method.
+    fn word_index(&self) -> Option<&dyn WordIndex> {
+        None
     }
 
     /// Returns the ids of the threads with stored events, sorted.
@@ -452,6 +458,10 @@ macro_rules! forward {
 
             async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
                 (**self).load_base(thread).await
+            }
+
+            fn word_index(&self) -> Option<&dyn WordIndex> {
+                (**self).word_index()
             }
 
             async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

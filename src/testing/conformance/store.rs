@@ -5,6 +5,7 @@ use futures::future::join_all;
 use super::{
     law::{Breach, Law},
     outcome::{named, same},
+    words::words_are_found,
 };
 use crate::{
     ledger::Ledger,
@@ -16,8 +17,8 @@ use crate::{
 
 /// Tests a store: appended events are loaded unchanged; appends that expect another length or do not
 /// continue the log are refused and store nothing; threads are independent; of concurrent appends
-/// exactly one succeeds; a base is kept of the stored log only, if bases are kept; deleted threads
-/// are gone.
+/// exactly one succeeds; a base is kept of the stored log only, if bases are kept; so is an index
+/// of words, which finds each of them; deleted threads are gone.
 ///
 /// `make` is called once for each law and must return an empty store.
 ///
@@ -41,6 +42,7 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
     threads_are_apart(&*make()).await?;
     one_writer_wins(&*make()).await?;
     bases_belong(&*make()).await?;
+    words_are_found(&*make()).await?;
     deleted_is_gone(&*make()).await
 }
 
