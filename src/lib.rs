@@ -142,6 +142,7 @@ pub use wire::WireFormat;
 /// | [Tools and checkpoints](guide::tools_and_checkpoints) | give the agent tools, and let it compact itself |
 /// | [Persistence](guide::persistence) | store, resume, and run on many machines |
 /// | [In a server](guide::in_a_server) | serve many users, and survive clients that leave |
+/// | [On a durable engine](guide::durable) | repeat no answered call after a crash |
 /// | [Observing](guide::observing) | show and trace what happens |
 /// | [What was lost](guide::what_was_lost) | know what a compaction lost, and have it back |
 /// | [A loop of your own](guide::your_own_loop) | keep your loop and your messages |
@@ -192,6 +193,13 @@ pub mod guide {
     /// [`SessionHandle`](crate::session::SessionHandle), [`Queued`](crate::session::Queued),
     /// [`ThreadStore`](crate::ThreadStore), [`Sleeper`](crate::model::Sleeper).
     pub mod in_a_server {}
+
+    #[doc = include_str!("../docs/guide/durable.md")]
+    ///
+    /// In this chapter: [`TurnMachine`](crate::turn::TurnMachine),
+    /// [`AutoCompactor`](crate::auto::AutoCompactor), [`Attempt`](crate::strategy::Attempt),
+    /// [`Conversation`](crate::drive::Conversation), [`Request::key`](crate::Request::key).
+    pub mod durable {}
 
     #[doc = include_str!("../docs/guide/observing.md")]
     ///

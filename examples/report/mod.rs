@@ -8,6 +8,8 @@ mod escape;
 mod page;
 mod story;
 
+#[allow(unused_imports, reason = "the pages of the proxy use it")]
+pub(crate) use escape::escaped;
 #[allow(unused_imports, reason = "tests look at it")]
 pub(crate) use page::{MAX_BYTES, page};
 #[allow(unused_imports, reason = "tests look at it")]

@@ -37,8 +37,18 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// The pressure of a thread alone.
-    pub(crate) fn of(thread: &Thread) -> Self {
+    /// Returns the pressure of a thread alone. The host adds the window of its model, and what its
+    /// requests hold besides.
+    ///
+    /// ```
+    /// use threadfold::{Message, Thread, auto::Pressure};
+    ///
+    /// let thread: Thread = [Message::user("How long is it?")].into_iter().collect();
+    /// let pressure = Pressure { overhead: 100, ..Pressure::of(&thread) };
+    /// assert_eq!(pressure.tokens(), 100 + thread.size().tokens);
+    /// ```
+    #[must_use]
+    pub fn of(thread: &Thread) -> Self {
         let usage = thread.context_usage();
         let reported = match usage.counted {
             ContextCount::Reported(tokens) => Some(tokens),

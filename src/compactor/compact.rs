@@ -6,9 +6,8 @@ use super::value::Compactor;
 use crate::{
     compaction::COMPACT,
     drive::{self, CompactionError, Conversation, Done, Driven, Models},
-    log::{Event, EventLog, Thread},
+    log::{Event, EventLog},
     message::{InvalidValue, Message, Request, UnexpectedInput},
-    model::ProviderThread,
     store::Journal,
     strategy::{Brief, Known, Net},
 };
@@ -20,23 +19,6 @@ pub(super) enum Work<'m> {
     Ask(Models<'m>),
     /// It carries out a call of the tool `compact`.
     Apply(Box<Driven>),
-}
-
-/// The thread during a compaction.
-#[derive(Debug)]
-struct Held(Thread);
-
-impl ProviderThread for Held {
-    fn thread(&self) -> &Thread {
-        &self.0
-    }
-
-    fn thread_mut(&mut self) -> &mut Thread {
-        &mut self.0
-    }
-
-    // Nothing depends on the thread.
-    fn rewritten(&mut self) {}
 }
 
 impl Compactor {
@@ -125,13 +107,13 @@ impl Compactor {
         brief: &Brief,
         work: Work<'_>,
     ) -> Result<(Done, usize), CompactionError> {
-        let mut held = Held(self.live.thread.clone().unwrap_or_default());
+        let mut thread = self.live.thread.clone().unwrap_or_default();
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
         if let Some(redactor) = &self.options.redactor {
             journal = journal.with_redactor(Arc::clone(redactor));
         }
         let known = &self.live.known;
-        let mut conversation = Conversation::new(&mut held, &mut journal)
+        let mut conversation = Conversation::new(&mut thread, &mut journal)
             .with_context(self.options.system.clone(), self.options.tools.clone())
             .with_window(self.options.window);
         conversation.known = Some(Known {
@@ -151,7 +133,7 @@ impl Compactor {
         let plan = journal.log().compaction(done.id).map(|record| &record.plan);
         let new: Vec<Message> = plan.iter().flat_map(|plan| plan.new_messages()).cloned().collect();
         let before = self.messages().len().saturating_add(new.len());
-        self.compacted(held.0, &new);
+        self.compacted(thread, &new);
         Ok((done, before.saturating_sub(self.messages().len())))
     }
 

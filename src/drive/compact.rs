@@ -232,9 +232,25 @@ impl Conversation<'_> {
         Ok(Begun { snapshot, attempt, compaction, span })
     }
 
-    /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
-    /// the facts of the whole log.
-    pub(crate) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+    /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the standing
+    /// rules, and, if the brief sets a retention policy, with the facts of the whole log. For hosts
+    /// that drive the attempt themselves and then [`finish`](Self::finish) it.
+    ///
+    /// ```
+    /// use threadfold::drive::Conversation;
+    /// use threadfold::log::{Event, EventLog};
+    /// use threadfold::{Message, Thread, message::Timestamp, store::Journal, strategy::Brief};
+    ///
+    /// let message = Message::user("Never touch the lexer.");
+    /// let mut thread: Thread = [message.clone()].into_iter().collect();
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// journal.append(Timestamp(1), Event::MessageAppended(message))?;
+    /// let mut conversation = Conversation::new(&mut thread, &mut journal);
+    /// let snapshot = conversation.snapshot_for(&Brief::default());
+    /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
         if let Some(known) = &self.known {
             return known.told(self.snapshot());
         }

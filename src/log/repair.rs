@@ -13,8 +13,19 @@ use crate::{
 
 impl Thread {
     /// Returns the message as it may be appended to this thread, without blocks if nothing of it may
-    /// be. A message that is in order is the same handle.
-    pub(crate) fn repaired(&self, message: Message) -> Message {
+    /// be. A message that is in order is the same handle. A session does this before each append; a
+    /// host with a loop of its own does it with answers and results.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message, Role, Thread};
+    ///
+    /// let thread: Thread = [Message::user("hi")].into_iter().collect();
+    /// let answer = Message::new(Role::Assistant, vec![ContentBlock::text(" "), ContentBlock::text("Hello!")]);
+    /// // Providers refuse a blank text.
+    /// assert_eq!(thread.repaired(answer), Message::assistant("Hello!"));
+    /// ```
+    #[must_use]
+    pub fn repaired(&self, message: Message) -> Message {
         // Almost every message begins a turn and answers nothing, so nothing before it matters.
         let begins_turn = self.messages().last().is_none_or(|before| before.role != message.role);
         let answers = message.role != Role::Assistant && !self.open_calls().is_empty();

@@ -284,6 +284,31 @@ impl ModelAgent {
     }
 }
 
+/// The thread of a host without an agent, on which nothing depends.
+///
+/// ```
+/// use threadfold::{Message, Thread, drive::Conversation, log::{Event, EventLog}};
+/// use threadfold::{message::Timestamp, store::Journal};
+///
+/// let mut thread: Thread = [Message::user("hi")].into_iter().collect();
+/// let mut journal = Journal::new(EventLog::new("main".parse()?));
+/// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+/// let conversation = Conversation::new(&mut thread, &mut journal);
+/// assert_eq!(conversation.snapshot().messages()[..], [Message::user("hi")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl ProviderThread for Thread {
+    fn thread(&self) -> &Thread {
+        self
+    }
+
+    fn thread_mut(&mut self) -> &mut Thread {
+        self
+    }
+
+    fn rewritten(&mut self) {}
+}
+
 impl ProviderThread for ModelAgent {
     fn thread(&self) -> &Thread {
         &self.thread

@@ -128,7 +128,7 @@ pub(crate) struct ContextOptions {
     pub(crate) json: bool,
 }
 
-/// Compare every strategy on one thread: what each leaves, keeps, costs and loses
+/// Compare every strategy on one thread: what each leaves, costs and loses
 #[derive(Args, Debug)]
 pub(crate) struct StrategiesOptions {
     /// A thread, as `compact` takes it

@@ -1,6 +1,6 @@
 //! `audit`: what a compaction kept, lost and invented.
 
-use std::{fs::File, io, io::BufReader, path::Path};
+use std::{io, path::Path};
 
 use serde_json::json;
 use threadfold::{
@@ -17,7 +17,7 @@ use threadfold::{
 use crate::{
     args::AuditArguments,
     error::{Ended, Failure},
-    input::Body,
+    input::{self, Body},
     out::say,
     report,
     terminal::{Style, first_line},
@@ -103,12 +103,8 @@ fn messages(path: &Path) -> Result<Messages, Failure> {
 }
 
 fn read(path: &Path) -> Result<EventLog, Failure> {
-    let name = path.display();
-    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
-    let read = EventLog::read(BufReader::new(file)).map_err(|error| {
-        format!("{name}: {error} (one file is a log; two request bodies are before and after)")
-    })?;
-    Ok(read.log)
+    let hint = "one file is a log; two request bodies are before and after";
+    Ok(input::log(path, hint)?.log)
 }
 
 /// A log in which one compaction turns the first thread into the second.

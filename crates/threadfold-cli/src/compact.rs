@@ -1,9 +1,6 @@
 //! `compact`: makes the thread of a request body smaller, replaces ranges, changes the dialect.
 
-use std::{
-    fs,
-    io::{self, Write},
-};
+use std::io;
 
 use serde::Serialize;
 use threadfold::{
@@ -23,6 +20,7 @@ use crate::{
     error::{Ended, Failure},
     input::Body,
     models::block_on,
+    out,
     terminal::{Style, outline, thousands},
 };
 
@@ -52,20 +50,9 @@ async fn work(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Fail
     report.line("left", format_args!("{after}"));
     let encoded = encode(&body, messages, options);
     report.adjustments(&encoded.adjustments);
-    write(options, &encoded)?;
+    out::write(options.output.as_deref(), format!("{}\n", encoded.body).as_bytes())?;
     report.print(options.json)?;
     Ok(ended)
-}
-
-fn write(options: &CompactOptions, encoded: &Encoded) -> Result<(), Failure> {
-    let text = format!("{}\n", encoded.body);
-    if let Some(path) = &options.output {
-        return fs::write(path, text)
-            .map_err(|error| Failure::from(format!("{}: {error}", path.display())));
-    }
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| format!("standard output: {error}").into())
 }
 
 /// Repairs what no provider accepts, and stamps checkpoints if asked.

@@ -5,7 +5,7 @@
 //! none of them if any failed or if two names are of one file. Only files in the working folder are
 //! written: no path with `..`, no absolute one, and none over a link.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 
 use serde_json::json;
 use threadfold::edl::{Report, Script, Workspace};
@@ -14,6 +14,7 @@ use write::write_all;
 use crate::{
     args::EdlOptions,
     error::{Ended, Failure},
+    input,
     out::say,
 };
 
@@ -22,7 +23,7 @@ mod write;
 pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
     let script = match options.script.as_str() {
         "-" => io::read_to_string(io::stdin())?,
-        path => read(path)?,
+        path => input::text(Path::new(path))?,
     };
     let script = Script::parse(&script)?;
     let mut workspace = load(&options.files)?;
@@ -41,14 +42,10 @@ pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
     Ok(Ended::Done)
 }
 
-fn read(path: &str) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
-}
-
 fn load(names: &[String]) -> Result<Workspace, Failure> {
     let mut workspace = Workspace::new();
     for name in names {
-        if workspace.insert(name, read(name)?)?.is_some() {
+        if workspace.insert(name, input::text(Path::new(name))?)?.is_some() {
             return Err(format!("{name} is named twice").into());
         }
     }

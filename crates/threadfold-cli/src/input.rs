@@ -1,12 +1,12 @@
-//! Reading request bodies from files.
+//! Reading request bodies, logs and texts from files.
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs::{self, File},
+    io::{self, BufReader, Read},
     path::Path,
 };
 
-use threadfold::{Request, wire::DecodeOptions};
+use threadfold::{EventLog, Request, log::LogRead, wire::DecodeOptions};
 
 use crate::error::Failure;
 
@@ -14,6 +14,19 @@ use crate::error::Failure;
 mod found;
 
 pub(crate) use found::Dialect;
+
+/// Reads a text. The error names the file.
+pub(crate) fn text(file: &Path) -> Result<String, Failure> {
+    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()).into())
+}
+
+/// Reads a log. If the file is none, the error says what is meant by one.
+pub(crate) fn log(file: &Path, hint: &str) -> Result<LogRead, Failure> {
+    let name = file.display();
+    let opened = File::open(file).map_err(|error| format!("{name}: {error}"))?;
+    let read = EventLog::read(BufReader::new(opened));
+    read.map_err(|error| format!("{name}: {error} ({hint})").into())
+}
 
 /// A request body that was read from a file.
 #[derive(Debug)]

@@ -1,10 +1,23 @@
-//! Lines for standard output.
+//! What a command writes: to standard output, or to a file.
 
 use std::{
-    fmt,
+    fmt, fs,
     io::{self, ErrorKind, Write},
+    path::Path,
     process,
 };
+
+use crate::error::Failure;
+
+/// Writes the result of a command to this file, or without one to standard output.
+pub(crate) fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    let Some(file) = file else {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        return written.map_err(|error| format!("standard output: {error}").into());
+    };
+    fs::write(file, bytes).map_err(|error| format!("{}: {error}", file.display()).into())
+}
 
 /// Writes a line. A reader that has left, such as `head`, wants no more, and that is no error; a disk
 /// that is full is one.

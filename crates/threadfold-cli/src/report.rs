@@ -1,31 +1,27 @@
 //! `report`: a page about what compactions did to a thread.
 
-use std::{
-    fs::{self, File},
-    io::{self, BufReader},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use threadfold::{EventLog, retention::Retention};
 
 use crate::{
     args::ReportOptions,
     error::{Ended, Failure},
-    out::say,
+    input,
+    out::{self, say},
     terminal::{Style, thousands},
 };
 
 #[path = "../../../examples/report/mod.rs"]
 mod pages;
 
-pub(crate) use pages::page;
 use pages::{Outcome, Story};
+pub(crate) use pages::{escaped, page};
 
 pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
-    let name = options.log.display();
-    let file = File::open(&options.log).map_err(|error| format!("{name}: {error}"))?;
-    let read = EventLog::read(BufReader::new(file)).map_err(|error| format!("{name}: {error}"))?;
+    let read = input::log(&options.log, "`threadfold import` makes a log")?;
     if let Some(bytes) = read.torn {
+        let name = options.log.display();
         eprintln!("threadfold: {name}: {bytes} bytes of a torn last line are left aside");
     }
     write(&read.log, options.window, &options.output)
@@ -33,13 +29,13 @@ pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
 
 /// Writes the page about a log to a file.
 pub(crate) fn write(log: &EventLog, window: Option<u64>, file: &Path) -> Result<Ended, Failure> {
-    let (page, out) = (page(log, window), file.display());
-    fs::write(file, &page).map_err(|error| format!("{out}: {error}"))?;
+    let page = page(log, window);
+    out::write(Some(file), page.as_bytes())?;
     let style = Style::of(&io::stdout());
     say!(
         "{} {}: {} bytes about {} events",
         style.green("✓"),
-        style.bold(out),
+        style.bold(file.display()),
         thousands(page.len() as u64),
         thousands(log.len())
     );

@@ -13,9 +13,8 @@ use crate::{
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
-/// Version of the prompts, part of [`RunStep::Call`](super::RunStep::Call)'s key: increase it with
-/// every change of a prompt, so that hosts do not reuse answers to older ones.
-pub(super) const VERSION: u32 = 3;
+/// The file that the model edits. Its content at the end of the run is the summary.
+pub(super) const SUMMARY: &str = "/summary.md";
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");

@@ -154,15 +154,11 @@ impl CompactionRun {
     pub fn step(&self) -> RunStep<'_> {
         let data = &self.data;
         match &data.state {
-            State::Asking { after, task } => RunStep::Call {
+            State::Asking { after, .. } => RunStep::Call {
                 request: &data.request,
                 chunk: data.done,
                 total: data.chunks.len(),
                 after: *after,
-                key: match task {
-                    Task::Fold => key(data.chunk()),
-                    Task::Condense => !key(self.summary()),
-                },
             },
             State::Done => RunStep::Done { summary: self.summary() },
             State::Failed { error } => RunStep::Failed { error },
@@ -432,14 +428,6 @@ fn shortened(mut message: Message) -> Message {
         }
     }
     message
-}
-
-/// The FNV-1a hash of a chunk and the version of the prompts: the same in every process and build.
-fn key(chunk: &str) -> u64 {
-    let version = prompt::VERSION.to_le_bytes();
-    version.iter().chain(chunk.as_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 fn not_asked() -> UnexpectedInput {

@@ -35,7 +35,7 @@ use crate::strategy::run_error::RunError;
 pub enum RunStep<'a> {
     /// Call a model with this request and pass the outcome to the run.
     Call {
-        /// The request to send.
+        /// The request to send. A durable host can store answers under its [`Request::key`].
         request: &'a Request,
         /// Index of the chunk.
         chunk: usize,
@@ -43,9 +43,6 @@ pub enum RunStep<'a> {
         total: usize,
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
-        /// Key of the chunk and the prompts, the same in every process. A durable host can store
-        /// answers under it.
-        key: u64,
     },
     /// Every chunk was folded in or has an extract in the summary. [`CompactionRun::notes`] names
     /// those that no model folded in.

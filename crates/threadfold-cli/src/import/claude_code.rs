@@ -1,25 +1,19 @@
 //! Logs of Claude Code: a tree of lines, each with one block of an answer or a message of the user.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{Imported, Left, text};
+use super::{Imported, Left, branch, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
     let line_of = |line: &Value| {
         matches!(text(line, "type"), "user" | "assistant") && line.get("message").is_some()
     };
-    let by_id: HashMap<&str, &Value> =
-        lines.iter().map(|line| (text(line, "uuid"), line)).collect();
     let is_side = |line: &Value| line.get("isSidechain") == Some(&Value::Bool(true));
     let leaf = lines.iter().rfind(|line| line_of(line) && !is_side(line));
-    // A line may name its parent wrongly: each is visited once.
-    let (mut chain, mut next) = (HashSet::new(), leaf);
-    while let Some(line) = next.filter(|line| chain.insert(text(line, "uuid"))) {
-        next = by_id.get(text(line, "parentUuid")).copied();
-    }
+    let chain = branch(lines, leaf, ("uuid", "parentUuid"));
     let on_chain = |line: &&Value| chain.contains(text(line, "uuid"));
     // Calls of one answer have lines side by side in the tree, and so have their results.
     let answers: HashSet<&str> =

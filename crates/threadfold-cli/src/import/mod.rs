@@ -5,9 +5,8 @@
 //! not is counted.
 
 use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, Write},
+    collections::{BTreeMap, HashMap, HashSet},
+    io::Write,
 };
 
 use serde_json::Value;
@@ -22,7 +21,8 @@ use threadfold::{
 use crate::{
     args::{ImportOptions, StoredBy},
     error::{Ended, Failure},
-    input::Dialect,
+    input::{self, Dialect},
+    out,
     terminal::thousands,
 };
 
@@ -53,7 +53,7 @@ impl Left {
 
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
-    let text = fs::read_to_string(&options.log).map_err(|error| format!("{name}: {error}"))?;
+    let text = input::text(&options.log)?;
     let mut lines = Vec::new();
     let (mut count, mut left) = (0, Left::default());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
 /// Puts a system prompt in, which no log of an agent holds whole.
 fn set_system(imported: &mut Imported, options: &ImportOptions) -> Result<(), Failure> {
     let Some(path) = &options.system else { return Ok(()) };
-    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = input::text(path)?;
     let field = match imported.dialect {
         Dialect::OpenAiResponses => "instructions",
         Dialect::Anthropic | Dialect::BedrockConverse | Dialect::OpenAiChat | Dialect::Gemini => {
@@ -133,13 +133,7 @@ fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {
             log.write(&mut bytes)?;
         }
     }
-    match &options.output {
-        Some(path) => {
-            fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
-        None => io::stdout().write_all(&bytes)?,
-    }
-    Ok(())
+    out::write(options.output.as_deref(), &bytes)
 }
 
 /// Whose log a line is of.
@@ -155,6 +149,21 @@ fn stored_by(line: &Value) -> Option<StoredBy> {
         "user" | "assistant" if has("message") && has("uuid") => Some(StoredBy::ClaudeCode),
         _ => None,
     }
+}
+
+/// The ids of the entries from this one up to its root, by the names of the fields with an entry's id
+/// and with its parent's. An entry may name its parent wrongly: each is visited once.
+fn branch<'v>(
+    lines: &'v [Value],
+    leaf: Option<&'v Value>,
+    (id, parent): (&str, &str),
+) -> HashSet<&'v str> {
+    let by_id: HashMap<&str, &Value> = lines.iter().map(|line| (text(line, id), line)).collect();
+    let (mut branch, mut next) = (HashSet::new(), leaf);
+    while let Some(line) = next.filter(|line| branch.insert(text(line, id))) {
+        next = by_id.get(text(line, parent)).copied();
+    }
+    branch
 }
 
 /// The text of a field; empty if there is none.

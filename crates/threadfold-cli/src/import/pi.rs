@@ -1,19 +1,13 @@
 //! Logs of pi: a tree of entries, of which the branch of the last one is the thread.
 
-use std::collections::{HashMap, HashSet};
-
 use serde_json::{Value, json};
 
-use super::{Imported, Left, text};
+use super::{Imported, Left, branch, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
-    let by_id: HashMap<&str, &Value> = lines.iter().map(|line| (text(line, "id"), line)).collect();
-    let (mut chain, mut next) =
-        (HashSet::new(), lines.iter().rfind(|line| text(line, "type") != "session"));
-    while let Some(line) = next.filter(|line| chain.insert(text(line, "id"))) {
-        next = by_id.get(text(line, "parentId")).copied();
-    }
+    let leaf = lines.iter().rfind(|line| text(line, "type") != "session");
+    let chain = branch(lines, leaf, ("id", "parentId"));
     // Entries of the first version have no ids, and are one line of descent.
     let is_flat = chain.iter().all(|id| id.is_empty());
     let on_branch = |line: &Value| is_flat || chain.contains(text(line, "id"));

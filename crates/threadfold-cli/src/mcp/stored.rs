@@ -1,8 +1,7 @@
 //! Where the threads are stored, and how one is found.
 
 use std::{
-    fs::{self, File},
-    io::BufReader,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,7 +13,7 @@ use threadfold::{
 };
 use threadfold_sqlite::SqliteStore;
 
-use crate::{error::Failure, proxy::latest_threads};
+use crate::{error::Failure, input, proxy::latest_threads};
 
 /// So many ids are in a message about a thread that is missing.
 const NAMED: usize = 5;
@@ -101,11 +100,5 @@ fn source(path: &Path) -> Result<Source, Failure> {
 
 /// Reads a log anew each time: its agent may be at work.
 fn read(path: &Path) -> Result<EventLog, Failure> {
-    let name = path.display();
-    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
-    let read = EventLog::read(BufReader::new(file));
-    let read = read.map_err(|error| {
-        format!("{name}: {error} (a log of threadfold; `threadfold import` makes one)")
-    })?;
-    Ok(read.log)
+    Ok(input::log(path, "a log of threadfold; `threadfold import` makes one")?.log)
 }

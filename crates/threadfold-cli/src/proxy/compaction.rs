@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use threadfold::{
-    CompactionStrategy, EventLog, Model, ProviderThread, Request, Thread,
+    CompactionStrategy, EventLog, Model, Request, Thread,
     drive::{self, CompactionError, Conversation, Models},
     log::Event,
     message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
@@ -42,23 +42,6 @@ pub(super) struct Compacted {
     pub(super) unstored: Option<StoreError>,
 }
 
-/// The thread during a compaction.
-#[derive(Debug)]
-struct Held(Thread);
-
-impl ProviderThread for Held {
-    fn thread(&self) -> &Thread {
-        &self.0
-    }
-
-    fn thread_mut(&mut self) -> &mut Thread {
-        &mut self.0
-    }
-
-    // Nothing depends on the thread.
-    fn rewritten(&mut self) {}
-}
-
 impl Work<'_> {
     /// Compacts the thread, and stores its log.
     pub(super) async fn run(self) -> Result<Compacted, CompactionError> {
@@ -66,8 +49,7 @@ impl Work<'_> {
         let mut journal = self.journal(now).await?;
         let mut thread = Thread::new(Arc::new(ByteEstimate::TRIGGER));
         thread.extend(journal.log().replay()?);
-        let mut held = Held(thread);
-        let done = self.compact(&mut held, &mut journal, now).await;
+        let done = self.compact(&mut thread, &mut journal, now).await;
         let (report, unstored) = match done {
             Ok(report) => (Some(report), None),
             Err(CompactionError::Store(error)) => (None, Some(error)),
@@ -76,7 +58,7 @@ impl Work<'_> {
         let standing = journal.log().standing().next_back().map(|record| record.report.clone());
         let report = report.or(standing).unwrap_or_default();
         Ok(Compacted {
-            view: View::between(&self.request.messages, held.messages()),
+            view: View::between(&self.request.messages, thread.messages()),
             thread: journal.log().thread_id().clone(),
             events: journal.log().len(),
             at: now,
@@ -89,7 +71,7 @@ impl Work<'_> {
     /// Tries the strategy, and a digest if it fails: a thread that does not fit must get smaller.
     async fn compact(
         &self,
-        held: &mut Held,
+        thread: &mut Thread,
         journal: &mut Journal,
         now: Timestamp,
     ) -> Result<threadfold::CompactReport, CompactionError> {
@@ -107,7 +89,7 @@ impl Work<'_> {
         let mut first = None;
         for (strategy, brief) in tries {
             let models = Models { conversation: self.model, ..Models::default() };
-            let mut conversation = Conversation::new(held, journal)
+            let mut conversation = Conversation::new(thread, journal)
                 .with_context(self.request.system.clone(), self.request.tools.clone())
                 .with_window(self.window);
             match drive::compact(&mut conversation, strategy, brief, models, &mut |_| {}).await {

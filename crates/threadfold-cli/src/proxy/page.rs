@@ -7,11 +7,14 @@ use hyper::{
 use threadfold::message::ThreadId;
 
 use super::{
-    forward::{Body, full},
+    forward::{Body, full, response},
     server::Proxy,
     views::About,
 };
-use crate::{report, terminal::thousands};
+use crate::{
+    report::{self, escaped},
+    terminal::thousands,
+};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
     padding:0 1rem;color:#1c1c1c;background:#fff}table{border-collapse:collapse;width:100%}\
@@ -23,24 +26,24 @@ pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Respon
     if method != Method::GET {
         return html(StatusCode::METHOD_NOT_ALLOWED, "<p>This page is only read.</p>");
     }
-    match path.strip_prefix("/threadfold/threads/").map(str::parse::<ThreadId>) {
+    let found = match path.strip_prefix("/threadfold/threads/").map(str::parse::<ThreadId>) {
         Some(Ok(thread)) => match proxy.store.load(&thread).await {
-            Ok(loaded) if !loaded.log.is_empty() => {
-                html(StatusCode::OK, &report::page(&loaded.log, proxy.options.window))
-            }
-            Ok(_) => html(StatusCode::NOT_FOUND, "<p>There is no such thread.</p>"),
-            Err(error) => {
-                html(StatusCode::INTERNAL_SERVER_ERROR, &format!("<p>{}</p>", escaped(&error)))
-            }
+            Ok(loaded) if loaded.log.is_empty() => Ok(None),
+            Ok(loaded) => Ok(Some(report::page(&loaded.log, proxy.options.window))),
+            Err(error) => Err(error.to_string()),
         },
-        Some(Err(_)) => html(StatusCode::NOT_FOUND, "<p>There is no such thread.</p>"),
-        None if path.trim_end_matches('/') == "/threadfold" => match proxy.views.list() {
-            Ok(views) => html(StatusCode::OK, &index(&views)),
-            Err(error) => {
-                html(StatusCode::INTERNAL_SERVER_ERROR, &format!("<p>{}</p>", escaped(&error)))
-            }
-        },
-        None => html(StatusCode::NOT_FOUND, "<p>There is no such page.</p>"),
+        None if path.trim_end_matches('/') == "/threadfold" => {
+            let views = proxy.views.list().map_err(|error| error.to_string());
+            views.map(|views| Some(index(&views)))
+        }
+        Some(Err(_)) | None => Ok(None),
+    };
+    match found {
+        Ok(Some(page)) => html(StatusCode::OK, &page),
+        Ok(None) => html(StatusCode::NOT_FOUND, "<p>There is no such page.</p>"),
+        Err(error) => {
+            html(StatusCode::INTERNAL_SERVER_ERROR, &format!("<p>{}</p>", escaped(&error)))
+        }
     }
 }
 
@@ -69,17 +72,11 @@ fn row(view: &About) -> String {
     )
 }
 
-fn escaped(text: &impl std::fmt::Display) -> String {
-    let text = text.to_string();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 fn html(status: StatusCode, page: &str) -> Response<Body> {
-    let mut response = Response::new(full(page.to_owned()));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    response
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
+    ];
+    response(status, headers.into_iter().collect(), full(page.to_owned()))
 }

@@ -25,7 +25,7 @@ use super::{
     ProxyOptions,
     answer::Answer,
     endpoint::{Endpoint, Head},
-    forward::{Body, Outgoing, Upstream, full, passed_on},
+    forward::{Body, Outgoing, Upstream, full, passed_on, response},
     page,
     prepare::Journey,
     threads::Threads,
@@ -282,17 +282,8 @@ impl Proxy {
             drop(permit);
             done
         });
-        match done.await {
-            Ok(Ok(done)) => Some(done),
-            Ok(Err(failure)) => {
-                self.note(&format!("passed through: {}", failure.line()));
-                None
-            }
-            Err(panicked) => {
-                self.note(&format!("passed through: {panicked}"));
-                None
-            }
-        }
+        let done = done.await.map_err(Failure::from).flatten();
+        done.inspect_err(|failure| self.note(&format!("passed through: {}", failure.line()))).ok()
     }
 
     /// A line for the person who watches. It holds no header and no text of a thread.
@@ -332,10 +323,8 @@ fn unreachable(failure: Failure) -> (StatusCode, Failure) {
 /// An error of the proxy itself, in the form that all clients read.
 fn refusal(status: StatusCode, words: &str) -> Response<Body> {
     let error = json!({"type": "error", "error": {"type": "threadfold_proxy", "message": words}});
-    let mut response = Response::new(full(error.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response(status, [kind].into_iter().collect(), full(error.to_string()))
 }
 
 fn names_loopback(headers: &HeaderMap) -> bool {

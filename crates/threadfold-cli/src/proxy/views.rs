@@ -132,11 +132,7 @@ impl Views {
                  ORDER BY at DESC LIMIT 500",
             )?;
             let rows = statement.query_map([], |row| about(row, 0))?;
-            Ok(rows
-                .collect::<rusqlite::Result<Vec<Option<About>>>>()?
-                .into_iter()
-                .flatten()
-                .collect())
+            rows.filter_map(Result::transpose).collect()
         };
         listed().map_err(|error| ViewsError(error.to_string()))
     }

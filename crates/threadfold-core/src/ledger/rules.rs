@@ -61,18 +61,18 @@ impl Ledger {
     /// ```
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
-            let mut heading: Option<String> = None;
+            let mut list = List::None;
             for Paragraph { text, is_item } in marked_paragraphs(&text) {
-                match heading.as_deref().filter(|_| is_item) {
-                    Some(heading) if heads_rules(heading) => {
-                        self.read_item(position, heading, &text);
-                    }
+                match &list {
+                    List::Rules(heading) if is_item => self.read_item(position, heading, &text),
                     // `Use the red pan` is a step below `The plan:`, not a rule.
-                    Some(_) if is_choice(&text) => {}
-                    Some(_) | None => self.read_paragraph(position, &text),
+                    List::Other if is_item && is_choice(&text) => {}
+                    List::Rules(_) | List::Other | List::None => {
+                        self.read_paragraph(position, &text);
+                    }
                 }
                 if !is_item {
-                    heading = text.strip_suffix([':', '\u{ff1a}']).map(str::to_owned);
+                    list = List::below(&text);
                 }
             }
         }
@@ -366,6 +366,29 @@ impl Ledger {
             entry.rule.status = RuleStatus::Revoked;
         }
         self.drop_inactive();
+    }
+}
+
+/// What the items are that follow a paragraph.
+enum List {
+    /// Rules, below this heading.
+    Rules(String),
+    /// Items below a heading that announces no rules.
+    Other,
+    None,
+}
+
+impl List {
+    fn below(paragraph: &str) -> Self {
+        // Every rule repeats its heading, so a long one would make much of a little.
+        const LONGEST: usize = 120;
+        match paragraph.strip_suffix([':', '\u{ff1a}']) {
+            Some(heading) if heading.len() <= LONGEST && heads_rules(heading) => {
+                Self::Rules(heading.to_owned())
+            }
+            Some(_) => Self::Other,
+            None => Self::None,
+        }
     }
 }
 

@@ -9,8 +9,21 @@ use super::{text::Text, usage::Usage};
 /// Why a model call failed: the kind of failure, the provider's message, and the tokens spent on
 /// it.
 ///
-/// `wire::classify_error` makes one from the error body of a provider.
-#[derive(Clone, Debug)]
+/// `wire::classify_error` makes one from the error body of a provider. The stored form leaves the
+/// source out.
+///
+/// ```
+/// use threadfold::{Turn, message::{ModelError, ModelErrorKind}};
+///
+/// // A durable host stores what came of a call.
+/// let outcome: Result<Turn, ModelError> = Err(ModelError::new(ModelErrorKind::Refused, "no"));
+/// let stored = serde_json::to_string(&outcome)?;
+/// assert_eq!(stored, r#"{"Err":{"kind":"refused","message":"no"}}"#);
+/// let again: Result<Turn, ModelError> = serde_json::from_str(&stored)?;
+/// assert!(again.is_err_and(|error| error.kind == ModelErrorKind::Refused));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelError {
     /// The kind of failure, on which callers decide.
@@ -18,7 +31,9 @@ pub struct ModelError {
     /// The message of the provider or the transport.
     pub message: Text,
     /// The tokens that were spent before the failure.
+    #[serde(default, skip_serializing_if = "is_none")]
     pub usage: Usage,
+    #[serde(skip)]
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -156,6 +171,10 @@ impl ModelError {
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind, ModelErrorKind::Retryable { .. })
     }
+}
+
+fn is_none(usage: &Usage) -> bool {
+    *usage == Usage::default()
 }
 
 impl fmt::Display for ModelError {

@@ -1,6 +1,6 @@
 //! A request to a model, and its answer.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +149,42 @@ impl Request {
     pub fn with_system(mut self, text: impl Into<Text>) -> Self {
         self.system.make_mut().push(Message::system(text));
         self
+    }
+
+    /// Returns a key of the request: a hash of its whole content, the same in every process. Requests
+    /// with equal content have equal keys, so a host that repeats a call after a crash finds the
+    /// answer that it stored under the key, or sends it as the idempotency key.
+    ///
+    /// Put the id of the thread before it: two threads may begin with the same request.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request};
+    ///
+    /// let request = Request::new(vec![Message::user("hi")]);
+    /// assert_eq!(request.key(), 0x355f_66ad_f20f_26a4);
+    /// assert_ne!(request.key(), request.with_system("Be brief.").key());
+    /// ```
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        let mut hash = Fnv1a(0xcbf2_9ce4_8422_2325);
+        let written = serde_json::to_writer(&mut hash, self);
+        debug_assert!(written.is_ok(), "a request has a JSON form always");
+        hash.0
+    }
+}
+
+/// The FNV-1a hash of the bytes that are written into it.
+struct Fnv1a(u64);
+
+impl io::Write for Fnv1a {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        self.0 = bytes.iter().fold(self.0, step);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

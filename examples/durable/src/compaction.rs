@@ -1,0 +1,72 @@
+//! The compaction of a thread in the middle of a turn: the machine of the strategy, step by step.
+
+use std::sync::{Arc, LazyLock};
+
+use restate_sdk::prelude::*;
+use threadfold::{
+    Usage,
+    drive::{CompactionError, DriveError, Driven},
+    message::CompactionReason,
+    render::ChunkBudget,
+    strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, RunOptions, Step},
+};
+
+use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
+
+/// The model folds the thread into a summary, chunk by chunk. If it cannot, a digest needs no model.
+static STRATEGY: LazyLock<Ladder> = LazyLock::new(|| {
+    let chunks = ChunkBudget { target: 4_000, tolerance: 1_000 };
+    let chunked = Chunked { run: RunOptions { chunks, ..RunOptions::default() } };
+    Ladder::new([Arc::new(chunked) as _, Arc::new(Digest::default()) as _])
+});
+
+impl OpenTurn<'_, '_> {
+    /// Compacts the thread and returns whether it is smaller now. A compaction that failed is in the
+    /// log, and the thread is as it was.
+    pub(crate) async fn compact(
+        &mut self,
+        reason: CompactionReason,
+        target: Option<u64>,
+    ) -> HandlerResult<bool> {
+        let Self { live, steps, .. } = self;
+        let mut conversation = live
+            .conversation()
+            .with_context(system().into(), tools().into())
+            .with_window(Some(WINDOW));
+        let compaction = Some(conversation.next_compaction());
+        let brief = Brief { compaction, reason, target, now: steps.now(), ..Brief::default() };
+        let snapshot = conversation.snapshot_for(&brief);
+
+        let mut attempt = STRATEGY.begin(&snapshot, &brief);
+        let (mut usage, mut calls) = (Usage::default(), 0);
+        while let Step::Call { request, after, .. } = attempt.step() {
+            let request = request.clone();
+            steps.wait(after).await?;
+            let answer = steps.ask("compaction", request).await?;
+            usage += match &answer {
+                Ok(turn) => turn.usage.unwrap_or_default(),
+                Err(error) => error.usage,
+            };
+            calls += 1;
+            attempt.handle(answer);
+        }
+
+        let mut driven = match attempt.step() {
+            Step::Proposed(proposal) => Ok(Driven::new(proposal.clone())),
+            // It is no compaction, and the log does not mention it.
+            Step::Failed(error) if calls == 0 && error.is_nothing_to_compact() => return Ok(false),
+            Step::Failed(error) => Err(DriveError::new(error.clone())),
+            step @ (Step::Call { .. } | _) => return Err(unknown(step)),
+        };
+        match &mut driven {
+            Ok(Driven { usage: all, calls: asked, .. })
+            | Err(DriveError { usage: all, calls: asked, .. }) => (*all, *asked) = (usage, calls),
+        }
+        let accepted = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
+        match conversation.finish(STRATEGY.name(), &brief, accepted).await {
+            Ok(_) => Ok(true),
+            Err(CompactionError::Strategy(_)) => Ok(false),
+            Err(error) => Err(TerminalError::new(error.to_string()).into()),
+        }
+    }
+}

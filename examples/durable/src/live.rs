@@ -1,0 +1,82 @@
+//! The thread and its log.
+//!
+//! Between two turns the log lies in the engine, as the text of a log file under one key of the
+//! object's state. During a turn the engine's journal stands for it: what is appended follows from
+//! the journaled steps, so nothing has to be stored before the turn ends.
+
+use std::{io, string::FromUtf8Error, sync::Arc};
+
+use threadfold::{
+    EventLog, Message, Thread,
+    drive::Conversation,
+    log::{Event, LogError},
+    message::{ThreadId, Timestamp},
+    store::Journal,
+    tokens::ByteEstimate,
+};
+
+/// A thread and its log, which hold the same messages.
+#[derive(Debug)]
+pub struct Live {
+    thread: Thread,
+    journal: Journal,
+}
+
+impl Live {
+    /// Returns the thread of a stored log; without one an empty thread.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError`] if the text is no log.
+    pub fn read(id: ThreadId, stored: Option<&str>) -> Result<Self, LogError> {
+        let log = match stored {
+            Some(text) => EventLog::read(text.as_bytes())?.log,
+            None => EventLog::new(id),
+        };
+        let mut thread = Thread::new(Arc::new(ByteEstimate::TRIGGER));
+        thread.extend(log.replay()?);
+        Ok(Self { thread, journal: Journal::new(log) })
+    }
+
+    /// Returns the log as text.
+    ///
+    /// # Errors
+    ///
+    /// None that a log of this program could have.
+    pub fn text(&self) -> io::Result<String> {
+        let mut text = Vec::new();
+        self.journal.log().write(&mut text)?;
+        String::from_utf8(text).map_err(|error: FromUtf8Error| io::Error::other(error))
+    }
+
+    /// The thread.
+    #[must_use]
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// The number of events so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.journal.log().len()
+    }
+
+    /// Appends a message to thread and log, as far as providers would accept it.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError`] for a message that no log takes.
+    pub fn append(&mut self, now: Timestamp, message: Message) -> Result<(), LogError> {
+        let message = self.thread.repaired(message);
+        if !message.content.is_empty() {
+            self.journal.append(now, Event::MessageAppended(message.clone()))?;
+            self.thread.push(message);
+        }
+        Ok(())
+    }
+
+    /// Thread and log, for a compaction, which changes both or neither.
+    pub fn conversation(&mut self) -> Conversation<'_> {
+        Conversation::new(&mut self.thread, &mut self.journal)
+    }
+}
