@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// An event of a thread, with its index in the log and its time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedEvent {
     /// The index in the log, from 0 and without gaps.
     pub seq: u64,

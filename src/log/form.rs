@@ -10,7 +10,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
 use super::event::{
@@ -73,7 +73,7 @@ impl Event {
 /// Reads an event from its line.
 pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
     if let Ok(KnownLine { seq, at, event }) = serde_json::from_str(line) {
-        return Ok(LoggedEvent { seq, at, event: event.into() });
+        return Ok(LoggedEvent { seq, at, event });
     }
     let AnyLine { seq, at, event } = serde_json::from_str(line)?;
     Ok(LoggedEvent { seq, at, event: unread(Json::from_raw(event)) })
@@ -84,10 +84,10 @@ pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
 struct KnownLine {
     seq: u64,
     at: Timestamp,
-    event: KnownEvent,
+    #[serde(with = "Known")]
+    event: Event,
 }
 
-/// A line with an event of any shape.
 #[derive(Deserialize)]
 struct AnyLine<'a> {
     seq: u64,
@@ -96,10 +96,10 @@ struct AnyLine<'a> {
     event: &'a RawValue,
 }
 
-/// The events that this build can read, named as in [`KINDS`].
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum KnownEvent {
+/// The form of the kinds that this build knows.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Event", rename_all = "snake_case")]
+enum Known {
     MessageAppended(Message),
     SystemPromptSet(SystemPrompt),
     LocalNotice(LocalNotice),
@@ -110,26 +110,13 @@ enum KnownEvent {
     RuleChanged(RuleChange),
     Host(HostEvent),
     ResultCut(Box<ToolResult>),
+    #[serde(skip)]
+    Unknown(UnreadEvent),
+    #[serde(skip)]
+    Malformed(UnreadEvent),
 }
 
-impl From<KnownEvent> for Event {
-    fn from(known: KnownEvent) -> Self {
-        match known {
-            KnownEvent::MessageAppended(message) => Self::MessageAppended(message),
-            KnownEvent::SystemPromptSet(prompt) => Self::SystemPromptSet(prompt),
-            KnownEvent::LocalNotice(notice) => Self::LocalNotice(notice),
-            KnownEvent::Truncated(truncated) => Self::Truncated(truncated),
-            KnownEvent::Compacted(record) => Self::Compacted(record),
-            KnownEvent::CompactionFailed(failure) => Self::CompactionFailed(failure),
-            KnownEvent::CompactionUndone(undone) => Self::CompactionUndone(undone),
-            KnownEvent::RuleChanged(change) => Self::RuleChanged(change),
-            KnownEvent::Host(event) => Self::Host(event),
-            KnownEvent::ResultCut(result) => Self::ResultCut(result),
-        }
-    }
-}
-
-/// Returns the event of JSON that is no [`KnownEvent`].
+/// Returns the event of JSON that is no [`Known`] event.
 fn unread(data: Json) -> Event {
     // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
@@ -176,62 +163,20 @@ impl<'de> de::Visitor<'de> for KindVisitor {
     }
 }
 
-impl Serialize for LoggedEvent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut line = serializer.serialize_struct("LoggedEvent", 3)?;
-        line.serialize_field("seq", &self.seq)?;
-        line.serialize_field("at", &self.at)?;
-        line.serialize_field("event", &self.event)?;
-        line.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for LoggedEvent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Line {
-            seq: u64,
-            at: Timestamp,
-            event: Event,
-        }
-        let Line { seq, at, event } = Line::deserialize(deserializer)?;
-        Ok(Self { seq, at, event })
-    }
-}
-
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let to = serializer;
-        match self {
-            Self::MessageAppended(message) => variant(to, 0, MESSAGE_APPENDED, message),
-            Self::SystemPromptSet(prompt) => variant(to, 1, SYSTEM_PROMPT_SET, prompt),
-            Self::LocalNotice(notice) => variant(to, 2, LOCAL_NOTICE, notice),
-            Self::Truncated(truncated) => variant(to, 3, TRUNCATED, truncated),
-            Self::Compacted(record) => variant(to, 4, COMPACTED, record),
-            Self::CompactionFailed(failure) => variant(to, 5, COMPACTION_FAILED, failure),
-            Self::CompactionUndone(undone) => variant(to, 6, COMPACTION_UNDONE, undone),
-            Self::Host(event) => variant(to, 7, HOST, event),
-            Self::RuleChanged(change) => variant(to, 8, RULE_CHANGED, change),
-            Self::ResultCut(result) => variant(to, 9, RESULT_CUT, result),
-            Self::Unknown(unread) | Self::Malformed(unread) => unread.data.serialize(to),
+        if let Self::Unknown(unread) | Self::Malformed(unread) = self {
+            return unread.data.serialize(serializer);
         }
+        Known::serialize(self, serializer)
     }
-}
-
-fn variant<S: Serializer>(
-    to: S,
-    index: u32,
-    kind: &'static str,
-    payload: &impl Serialize,
-) -> Result<S::Ok, S::Error> {
-    to.serialize_newtype_variant("Event", index, kind, payload)
 }
 
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let data = Json::deserialize(deserializer)?;
-        let event: Result<KnownEvent, _> = serde_json::from_str(data.as_str());
-        Ok(event.map_or_else(|_| unread(data), Self::from))
+        let event = Known::deserialize(&mut serde_json::Deserializer::from_str(data.as_str()));
+        Ok(event.unwrap_or_else(|_| unread(data)))
     }
 }
 

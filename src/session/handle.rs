@@ -103,7 +103,8 @@ impl SessionHandle {
     }
 
     /// The last events, oldest first, so that a user interface that connects late catches up. Pieces
-    /// of one answer are joined. At most 256 events are kept, and older tool results only up to 16 KiB.
+    /// of one answer are joined. While a turn runs at most 256 events are kept, with older tool results
+    /// only up to 16 KiB; between turns those that take 16 KiB of memory.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -182,7 +183,10 @@ impl SessionHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn abort(&self) {
-        self.shared.abort();
+        let mut state = self.shared.lock();
+        state.is_aborted = state.is_busy;
+        drop(state);
+        self.shared.waker.wake();
     }
 }
 
@@ -266,6 +270,7 @@ impl Shared {
     pub(super) fn end(&self) {
         let mut state = self.lock();
         (state.is_busy, state.takes_queued) = (false, false);
+        state.recent.shrink();
     }
 
     pub(super) fn queue(&self, text: Text) -> Queued {
@@ -293,13 +298,6 @@ impl Shared {
         let next = state.queue.pop_front().map(|(_, text)| text);
         state.takes_queued = next.is_some();
         next
-    }
-
-    pub(super) fn abort(&self) {
-        let mut state = self.lock();
-        state.is_aborted = state.is_busy;
-        drop(state);
-        self.waker.wake();
     }
 
     /// Whether the turn is to be aborted. Registers the task to be woken by a later abort.

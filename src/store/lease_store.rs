@@ -199,6 +199,15 @@ impl ThreadStore for Leased {
         self.store.load_base(thread).await
     }
 
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        self.store.load_facts(thread, log, seq).await
+    }
+
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
         self.store.list().await
     }

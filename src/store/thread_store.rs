@@ -1,11 +1,12 @@
 //! `ThreadStore`: storage for the logs of threads.
 
-use std::{fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use super::lease::Lease;
 use crate::{
+    compaction::{CompactionError, CompactionErrorKind},
     log::{EventLog, LogBase, LogError, LogId, LogReadOptions, LoggedEvent, TornTail},
     message::{BatchId, CompactionId, Text, ThreadId},
 };
@@ -27,7 +28,7 @@ use crate::{
 ///
 /// let late = block_on(store.append(log.thread_id(), 0, log.events()));
 /// assert!(matches!(late, Err(StoreError::Conflict { expected: 0, found: 1 })));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), Box<dyn Error>>(())
 /// ```
 #[async_trait]
 pub trait ThreadStore: fmt::Debug + Send + Sync {
@@ -100,12 +101,13 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Keeps the base of the stored log in place of an earlier one, so that the thread opens fast
-    /// however long its log is. It keeps the JSON of the base as text. A base of a log with another
-    /// id, or of more events than are stored, is ignored; so is one that is not later than that
-    /// which is kept.
+    /// however long its log is. It keeps the JSON of the base as text, and beside it the text of its
+    /// [facts](LogBase::facts), so that [`load_base`](Self::load_base) need not read them. A base of
+    /// a log with another id, or of more events than are stored, is ignored; so is one that is not
+    /// later than that which is kept.
     ///
-    /// The default keeps none. A store that wraps another one must forward this method and
-    /// [`load_base`](Self::load_base). The future may be dropped at any point.
+    /// The default keeps none. A store that wraps another one must forward this method, `load_base`
+    /// and [`load_facts`](Self::load_facts). The future may be dropped at any point.
     ///
     /// # Errors
     ///
@@ -125,6 +127,25 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// As [`load`](Self::load).
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
         let _ = thread;
+        Ok(None)
+    }
+
+    /// Returns the text of the facts that was kept with the base of the log with this id that
+    /// stands for `seq` events; `None` if another base is kept by now, or none.
+    ///
+    /// The default keeps none; a compaction then reads the whole log. The future may be dropped at
+    /// any point.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        let _ = (thread, log, seq);
         Ok(None)
     }
 
@@ -276,17 +297,14 @@ pub enum StoreError {
         /// The file, table or host that failed.
         place: Text,
         /// Its error.
-        source: Arc<dyn std::error::Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
 
 impl StoreError {
     /// Returns a [`Medium`](Self::Medium) error.
     #[must_use]
-    pub fn medium(
-        place: impl Into<Text>,
-        source: impl std::error::Error + Send + Sync + 'static,
-    ) -> Self {
+    pub fn medium(place: impl Into<Text>, source: impl Error + Send + Sync + 'static) -> Self {
         Self::Medium { place: place.into(), source: Arc::new(source) }
     }
 
@@ -306,6 +324,20 @@ impl StoreError {
             | Self::OtherCompaction { .. }
             | Self::Repeated { .. } => false,
         }
+    }
+}
+
+impl CompactionError {
+    /// The error of the store of the log, if it is one.
+    pub(crate) fn of_log_store(&self) -> Option<&StoreError> {
+        let is_log = matches!(self.kind, CompactionErrorKind::Facts | CompactionErrorKind::Store);
+        self.source().filter(|_| is_log)?.downcast_ref()
+    }
+}
+
+impl From<StoreError> for CompactionError {
+    fn from(error: StoreError) -> Self {
+        Self::of_store(CompactionErrorKind::Store, error)
     }
 }
 
@@ -452,6 +484,15 @@ macro_rules! forward {
 
             async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
                 (**self).load_base(thread).await
+            }
+
+            async fn load_facts(
+                &self,
+                thread: &ThreadId,
+                log: LogId,
+                seq: u64,
+            ) -> Result<Option<String>, StoreError> {
+                (**self).load_facts(thread, log, seq).await
             }
 
             async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Request, StrategyRegistry,
     compact::Size,
-    drive::{DriveError, Driven, Models, propose},
+    drive::{CompactionError, Driven, Models, propose},
     legality,
     render::{RenderOptions, render},
     strategy::{Brief, Snapshot},
@@ -75,7 +75,7 @@ async fn tried(
     thread: &Snapshot,
     brief: &Brief,
     model: &dyn Model,
-) -> Result<(Driven, Vec<Message>), DriveError> {
+) -> Result<(Driven, Vec<Message>), CompactionError> {
     let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
     let mut after = thread.messages().to_vec();
     // It was accepted for this thread, so it fits.
