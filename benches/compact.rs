@@ -17,17 +17,12 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Thread, compact,
     compact::CompactOptions,
 };
-use yardstick::{Row, Tables, is_test, memcpy, rounds, row, thread};
+use yardstick::{Row, memcpy, rounds, row, thread};
 
 mod yardstick;
 
 fn main() {
-    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
-    let mut tables = Tables::default();
-    for count in sizes {
-        let messages = thread::thread(*count);
-        tables.print("messages", *count, thread::size(&messages), measure(&messages));
-    }
+    yardstick::threads(measure);
 }
 
 fn measure(messages: &[Message]) -> Vec<Row> {
@@ -87,7 +82,7 @@ fn measure(messages: &[Message]) -> Vec<Row> {
     })
 }
 
-/// What the plan takes out of a thread that nobody shares.
+/// Returns what the plan removes from a thread without other handles.
 fn removed(plan: &Plan, count: usize) -> impl Sized {
     plan.apply(&mut thread::thread(count)).expect("the same thread")
 }

@@ -17,14 +17,14 @@ mod yardstick;
 
 const EDITS: usize = 100;
 
-/// How a script names what it edits.
+/// How a script selects the text to edit.
 #[derive(Clone, Copy)]
 enum Way {
     /// By the number of the line, in scattered order.
     LineNumber,
     /// By the text of the line, which must be the only one in the file.
     WholeLine,
-    /// By what comes next after the last edit.
+    /// By the next match after the last edit.
     Next,
     /// All at once.
     Multiple,

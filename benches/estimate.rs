@@ -18,17 +18,12 @@ use threadfold::{
     compact::Size,
     tokens::{ByteEstimate, estimate_conversation_tokens},
 };
-use yardstick::{Row, Tables, is_test, memcpy, rounds, row, thread};
+use yardstick::{Row, memcpy, rounds, row};
 
 mod yardstick;
 
 fn main() {
-    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
-    let mut tables = Tables::default();
-    for count in sizes {
-        let messages = thread::thread(*count);
-        tables.print("messages", *count, thread::size(&messages), measure(&messages));
-    }
+    yardstick::threads(measure);
 }
 
 fn measure(messages: &[Message]) -> Vec<Row> {

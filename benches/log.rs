@@ -77,7 +77,7 @@ fn measure(tables: &mut Tables, messages: Vec<Message>) {
             "append one, behind all",
             repetitions,
             || {
-                // A vector that was cloned has no room, so the first append behind all copies it.
+                // A cloned vector has no spare capacity, so the first append copies it.
                 let mut log = log.clone();
                 log.append(Timestamp(0), message.clone()).expect("it fits");
                 (log, message.clone())

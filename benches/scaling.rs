@@ -43,10 +43,10 @@ use yardstick::{
 
 mod yardstick;
 
-/// Above this an exponent is no linear growth on any machine.
+/// An exponent above this is not linear growth on any machine.
 const QUADRATIC: f64 = 1.5;
 
-/// How far above that of copying an exponent may be.
+/// The most that an exponent may exceed that of copying.
 const ROOM: f64 = 0.1;
 
 fn main() -> ExitCode {
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         (false, true) => (&[200, 800, 3_200], 3, 1),
         (false, false) => (&[1_000, 3_200, 10_000, 32_000, 100_000], 5, 3),
     };
-    // Size after size and then again, so that a change of the machine's pace meets all of them.
+    // All sizes in each round, so that a change of the machine's speed affects all of them.
     let all: Vec<Vec<Vec<Row>>> = (0..rounds)
         .map(|_| sizes.iter().map(|count| measure(*count, repetitions)).collect())
         .collect();
@@ -91,7 +91,7 @@ impl Growth {
         Self {
             squares: least_squares(&of(&|row| row.spread.middle.as_secs_f64())),
             robust: middle_slope(&of(&|row| row.spread.least.as_secs_f64())),
-            // What allocates next to nothing has no growth to speak of.
+            // An operation that hardly allocates has no growth to measure.
             bytes: least_squares(&of(&|row| row.cost.bytes.max(10_000) as f64)),
             rows: rows.to_vec(),
         }
@@ -105,7 +105,7 @@ impl Growth {
         !self.is_yardstick() && (time || self.bytes > QUADRATIC)
     }
 
-    /// Whether it is not ours.
+    /// Whether the row measures something other than this crate.
     fn is_yardstick(&self) -> bool {
         self.rows.iter().any(|row| row.yardstick.is_some())
     }
@@ -173,7 +173,7 @@ fn print(sizes: &[usize], grown: &[Growth]) -> usize {
     quadratic
 }
 
-/// Says where copying itself is no longer linear.
+/// Prints the sizes at which copying itself is no longer linear.
 fn caches(sizes: &[usize], copy: &Growth) -> String {
     let steps = sizes.windows(2).zip(copy.rows.windows(2)).map(|(sizes, rows)| {
         let step = |index: usize| (sizes[index], rows[index].spread);
@@ -245,7 +245,7 @@ fn logs(messages: &[Message], repetitions: usize) -> Vec<Row> {
     let mut written = Vec::with_capacity(stored.len());
     vec![
         values(&stored, repetitions),
-        // As a host appends: what was made a moment ago.
+        // As a host appends: a message that was just made.
         row("append to a log", repetitions, nothing, |()| {
             append(&mut (0..messages.len()).map(|_| Message::user("And now?")))
         }),
@@ -265,7 +265,7 @@ fn logs(messages: &[Message], repetitions: usize) -> Vec<Row> {
     ]
 }
 
-/// A copy of a log with room for what comes next, as one has that is written to.
+/// Returns a copy of a log with spare capacity, as a log that is appended to has.
 fn written_to(log: &EventLog) -> EventLog {
     let mut log = log.clone();
     let failure = CompactionFailure::new(
@@ -347,7 +347,7 @@ fn edits(count: usize, repetitions: usize) -> Row {
     })
 }
 
-/// A session whose model answers at once, in a window that nothing fills.
+/// A session whose model answers at once, with a window that never fills.
 fn session() -> Session {
     let usage = Some(Usage::new(1_000, 10));
     let turn = Turn::new(Message::assistant("It is done."), StopReason::EndTurn, usage);

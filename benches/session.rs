@@ -31,7 +31,7 @@ use yardstick::{Cost, Spread, is_test, thread, time};
 
 mod yardstick;
 
-/// A model that answers at once: with one call to what the user says if it is to, else with text.
+/// A model that answers at once: with one tool call to a user's text if `calls` is set, else with text.
 #[derive(Debug)]
 struct Prompt {
     calls: bool,
@@ -102,7 +102,7 @@ fn print(count: usize, rows: &[Row], before: Option<&(usize, Vec<Row>)>) {
 }
 
 impl Row {
-    /// The microseconds that the session takes beside the model.
+    /// The microseconds of a turn without the model's.
     fn own(&self) -> f64 {
         (self.session.middle.as_secs_f64() - self.direct.middle.as_secs_f64()).max(1e-9) * 1e6
     }

@@ -90,7 +90,7 @@ fn measure(folder: &Path, count: usize, [batches, ones, loads]: [&mut Tables; 3]
     loads.print("events", count, stored.len(), rows);
 }
 
-/// Appends one event after another behind a log that is stored already.
+/// Appends events one by one to a stored log.
 fn one(folder: &Path, log: &EventLog, tables: &mut Tables, count: usize) {
     let (mut log, text) = (log.clone(), thread::fill(thread::PROSE, 0, 1_000));
     let mut rows = Vec::new();

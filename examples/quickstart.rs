@@ -5,7 +5,7 @@
 //! The thread is a request body as an Anthropic client would send it. It becomes the thread of a
 //! session, and the user says one thing more. Before that is sent the session compacts, because the
 //! window is nearly full. No network: the summary is an extract of telling sentences, where a model
-//! of yours would write a better one, and whoever answers can only quote what it was sent.
+//! of yours would write a better one, and the model that answers only quotes what it was sent.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -23,7 +23,7 @@ use threadfold::{
     auto::{AutoPolicy, UnknownUsage},
     legality,
     message::{StopReason, ToolSpec, ToolUse},
-    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{ModelError, ModelErrorKind, Tool, ToolContext, ToolFailure, ToolOutput},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
     testing::ExtractiveModel,
@@ -186,8 +186,8 @@ fn show_received(style: Style, request: &Request) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Whoever answers: it sums up by an extract, quotes what it finds in any other request, and keeps
-/// that to be looked at.
+/// A model that summarizes by an extract, answers every other request with quotes from it, and
+/// keeps the request, so that the example can show it.
 #[derive(Debug, Default)]
 struct Quoting(Mutex<Request>);
 
@@ -209,14 +209,21 @@ impl Model for Quoting {
             ContentBlock::Summary(summary) => summary.text.lines().collect(),
             _ => Vec::new(),
         });
-        let found: Vec<&str> = lines.filter(|line| line.contains("of 200 failed")).collect();
+        let found: Vec<&str> = lines.filter(|line| line.contains("of 200")).collect();
+        // The user asks for these counts. A summary without them is a defect, so the example fails.
+        if found.is_empty() {
+            return Err(ModelError::new(
+                ModelErrorKind::Other,
+                "the summary does not say how many runs failed",
+            ));
+        }
         let answer = format!("In the summary that I was sent I find:\n{}", found.join("\n"));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = request;
         Ok(Turn::new(Message::assistant(answer), StopReason::EndTurn, None))
     }
 }
 
-/// A tool of the thread, to be told to the model. Nobody calls it here.
+/// A tool that the thread declares. This example never calls it.
 #[derive(Debug)]
 struct Declared(ToolSpec);
 

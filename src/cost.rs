@@ -22,15 +22,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    compact::{CompactionCost, Micros, Prices, PromptChange},
+    compact::{CompactionCost, Prices, PromptChange},
     message::{Timestamp, Usage},
 };
 
 /// With a cold cache, at least this part of the prompt must be saved before the threshold.
 const COLD_PART: u64 = 8;
 
-/// So much of its cost, as a divisor, requests must have paid beyond it before a compaction.
-const PATIENCE: Micros = 4;
+/// Requests must have paid the cost of a compaction and this part of it (a divisor) before one.
+const PATIENCE: i64 = 4;
 
 /// The part of the target that a first compaction is assumed to leave.
 const FIRST_PART: u64 = 3;
@@ -90,7 +90,7 @@ pub(crate) struct Planner {
     /// The time of the last request, which used the cache.
     last: Option<Timestamp>,
     /// What the requests since the last compaction paid for tokens that it would remove.
-    paid: Micros,
+    paid: i64,
     /// The tokens of the thread that the last compaction left.
     left: Left,
 }
@@ -121,7 +121,7 @@ impl Planner {
         pays && (is_over || has_paid)
     }
 
-    /// Notes that a request is sent.
+    /// Records that a request is sent at this time.
     pub(crate) fn sent(&mut self, now: Timestamp, outlook: Option<Outlook>) {
         self.last = Some(now);
         let Some(outlook) = outlook else { return };
@@ -133,7 +133,7 @@ impl Planner {
         self.paid = self.paid.saturating_add(excess);
     }
 
-    /// Notes that the thread was compacted.
+    /// Records that the thread was compacted.
     pub(crate) fn compacted(&mut self) {
         (self.paid, self.left) = (0, Left::Pending);
     }

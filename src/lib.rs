@@ -59,11 +59,18 @@
 //!
 //! # For those who build their own
 //!
-//! The machines that a session is made of have neither async nor a clock. [`compaction`] is the life
-//! of one compaction, [`auto`] decides when to compact, [`turn`] runs model and tools, an
-//! [`Attempt`](strategy::Attempt) asks a model for a summary; [`mod@drive`] awaits what they ask for:
-//! [`drive::compact`] changes a thread, a log, a store and an archive together. A host with a loop or an engine of its own drives them itself. `ARCHITECTURE.md` says how the
-//! modules stand on each other.
+//! A host with a loop or an engine of its own drives these machines itself. They have neither async
+//! nor a clock.
+//!
+//! | machine | decides |
+//! |---|---|
+//! | [`compaction`] | the next step of one compaction |
+//! | [`auto`] | when to compact |
+//! | [`turn`] | whether to call the model or tools |
+//! | [`strategy::Attempt`] | what to ask a model for a summary |
+//!
+//! [`mod@drive`] awaits what they ask for: [`drive::compact`] changes a thread, a log, a store and an
+//! archive together. `ARCHITECTURE.md` says how the modules stand on each other.
 //!
 //! # Features
 //!

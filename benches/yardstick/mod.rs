@@ -1,5 +1,5 @@
-//! What every bench measures by: the same clock, the same thread, the cost of moving its bytes and
-//! the count of what is allocated. `benches/README.md` says how to read what comes out.
+//! What all benches share: the clock, the thread, the cost of copying its bytes, and the counter of
+//! allocations. `benches/README.md` explains the output.
 
 #![allow(dead_code, unused_imports, reason = "each bench uses a part of it")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "it looks for the blocks with text")]
@@ -19,11 +19,11 @@ pub(crate) mod wire;
 pub(crate) use table::{ROUNDS, Row, Tables, merged, rounds, row};
 pub(crate) use thread::texts;
 
-/// How long the repetitions of one row may take together, what is made for them included. Three
-/// are always done.
+/// The longest time of all repetitions of one row, the making of their inputs included. Three
+/// repetitions are always made.
 const MAX: Duration = Duration::from_secs(1);
 
-/// The least, the middle and the most of some repetitions.
+/// The shortest, the median and the longest time of some repetitions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     pub(crate) least: Duration,
@@ -31,19 +31,19 @@ pub(crate) struct Spread {
     pub(crate) most: Duration,
 }
 
-/// What one run allocates.
+/// The allocations of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
-    /// How often.
+    /// The number of allocations.
     pub(crate) allocations: u64,
-    /// The bytes of all of them.
+    /// Their bytes together.
     pub(crate) bytes: u64,
-    /// The most bytes at one time, beside what was there before.
+    /// The most bytes allocated at one time, without those allocated before the run.
     pub(crate) peak: u64,
 }
 
 impl Cost {
-    /// Counts what the work allocates, in what it gives too.
+    /// Counts what the work allocates, its output included.
     pub(crate) fn of<I, O>(input: I, work: impl FnOnce(I) -> O) -> Self {
         let mut output = None;
         let counted = allocation_counter::measure(|| output = Some(work(input)));
@@ -56,14 +56,23 @@ impl Cost {
     }
 }
 
-/// Whether the bench is only to show that it runs: `cargo test` runs benches too.
+/// `true` if the bench only has to prove that it runs: `cargo test` runs benches too.
 pub(crate) fn is_test() -> bool {
     std::env::args().any(|argument| argument == "--test")
 }
 
-/// Times the work, with what it needs made anew each time and what it gives dropped outside the
-/// clock, and without what it waited for a processor. There are fewer repetitions where they take
-/// long.
+/// Prints what is measured of threads of 1,000, 10,000 and 100,000 messages; in a test, of 200.
+pub(crate) fn threads(measure: impl Fn(&[Message]) -> Vec<Row>) {
+    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
+    let mut tables = Tables::default();
+    for count in sizes {
+        let messages = thread::thread(*count);
+        tables.print("messages", *count, thread::size(&messages), measure(&messages));
+    }
+}
+
+/// Times the work. Making its input, dropping its output, and waiting for a processor do not count.
+/// Slow work is repeated less often.
 pub(crate) fn time<I, O>(
     repetitions: usize,
     mut make: impl FnMut() -> I,
@@ -75,7 +84,7 @@ pub(crate) fn time<I, O>(
         let (waited_before, start) = (waited(), Instant::now());
         let output = work(input);
         let elapsed = start.elapsed();
-        // What was waited between the looks, but outside of the clock, may come to more.
+        // The wait is read outside of the timed span, so it can be longer than that.
         let waited = waited().saturating_sub(waited_before);
         taken.push(elapsed.checked_sub(waited).unwrap_or(elapsed));
         drop(black_box(output));
@@ -84,8 +93,8 @@ pub(crate) fn time<I, O>(
     Spread { least: taken[0], middle: taken[taken.len() / 2], most: taken[taken.len() - 1] }
 }
 
-/// How long this thread has been ready to run and waited for a processor, where the system tells:
-/// what neighbours take is not the work's. Elsewhere nothing, and times are those of the clock.
+/// Returns how long this thread was ready and waited for a processor: the load of other programs is
+/// not the work's cost. Zero on systems that do not report it.
 fn waited() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = told.split(' ').nth(1).and_then(|waited| waited.parse().ok());
@@ -93,13 +102,13 @@ fn waited() -> Duration {
 }
 
 impl Spread {
-    /// How many times the other it takes, by the middle ones.
+    /// Returns the ratio of the two medians.
     pub(crate) fn over(self, other: Self) -> f64 {
         self.middle.as_secs_f64() / other.middle.as_secs_f64().max(1e-12)
     }
 }
 
-/// Milliseconds with three digits that count.
+/// Returns milliseconds with three significant digits.
 pub(crate) fn milliseconds(duration: Duration) -> String {
     let milliseconds = duration.as_secs_f64() * 1e3;
     match milliseconds {
@@ -110,14 +119,14 @@ pub(crate) fn milliseconds(duration: Duration) -> String {
     }
 }
 
-/// Copies the text of a thread into a buffer that is there already: what moving the bytes costs.
+/// Copies the text of a thread into an allocated buffer: the cost of moving the bytes.
 pub(crate) fn memcpy(messages: &[Message], repetitions: usize) -> Row {
     let all: String =
         messages.iter().flat_map(|message| &message.content).flat_map(texts).collect();
     memcpy_of(all.as_bytes(), repetitions)
 }
 
-/// Copies these bytes into a buffer that is there already.
+/// Copies these bytes into an allocated buffer.
 pub(crate) fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
     let mut buffer = vec![0_u8; bytes.len()];
     let copy = |()| {
@@ -127,8 +136,8 @@ pub(crate) fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
     row("copy the same bytes", repetitions, || (), copy).yardstick("memcpy")
 }
 
-/// Copies the texts of some blocks from where they lie, with nothing between them: what no work that
-/// looks at each of them can be faster than.
+/// Copies the texts of some blocks from their own allocations into one buffer. No work that reads
+/// every text can be faster.
 pub(crate) fn gather(
     messages: &[Message],
     keeps: impl Fn(&ContentBlock) -> bool,
@@ -145,7 +154,7 @@ pub(crate) fn gather(
     row("gather the texts where they lie", repetitions, || (), gather).yardstick("gather")
 }
 
-/// Parses lines of JSON to `Value`, a line at a time.
+/// Parses each line of JSON to a `Value`.
 pub(crate) fn values(lines: &[u8], repetitions: usize) -> Row {
     let parse = |()| {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -155,7 +164,7 @@ pub(crate) fn values(lines: &[u8], repetitions: usize) -> Row {
     row("parse the same text to Value", repetitions, || (), parse).yardstick("Value")
 }
 
-/// The exponent by which the time grows from one size to another.
+/// Returns the exponent of growth between two sizes: 1 is linear, 2 quadratic.
 pub(crate) fn exponent(small: (usize, Spread), large: (usize, Spread)) -> f64 {
     let time = large.1.middle.as_secs_f64() / small.1.middle.as_secs_f64().max(1e-12);
     let size = large.0 as f64 / small.0 as f64;

@@ -2,17 +2,17 @@
 
 use super::{Cost, Spread, exponent, is_test, milliseconds, time};
 
-/// What was measured of one operation.
+/// The measurements of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) spread: Spread,
     pub(crate) cost: Cost,
-    /// What the column is called in which the others are held against this one.
+    /// If the row is a yardstick: the name of the column with the ratios of the other rows to it.
     pub(crate) yardstick: Option<&'static str>,
 }
 
-/// Times the work, and counts what it allocates in one run more.
+/// Times the work, and counts its allocations in one more run.
 pub(crate) fn row<I, O>(
     name: &'static str,
     repetitions: usize,
@@ -24,23 +24,23 @@ pub(crate) fn row<I, O>(
 }
 
 impl Row {
-    /// The row as something that all rows are held against, in a column of this name.
+    /// Returns the row as a yardstick, whose ratios are in a column of this name.
     pub(crate) fn yardstick(self, column: &'static str) -> Self {
         Self { yardstick: Some(column), ..self }
     }
 }
 
-/// How often all rows are taken one after the other. A machine that changes its pace changes it for
-/// all of them then, and not for one beside its yardstick.
+/// The number of rounds over all rows. A machine that becomes slower then slows all rows alike, not
+/// one row but not its yardstick.
 pub(crate) const ROUNDS: usize = 3;
 
-/// Takes all rows in turns, with so many repetitions together.
+/// Measures all rows in rounds, with this many repetitions in total.
 pub(crate) fn rounds(repetitions: usize, mut rows: impl FnMut(usize) -> Vec<Row>) -> Vec<Row> {
     let count = if is_test() { 1 } else { ROUNDS };
     merged((0..count).map(|_| rows(repetitions.div_ceil(count))).collect())
 }
 
-/// The same rows of several rounds as one: the least, the middle of the middles, the most.
+/// Merges the rows of several rounds: the shortest time, the median of the medians, the longest.
 pub(crate) fn merged(rounds: Vec<Vec<Row>>) -> Vec<Row> {
     let first = rounds.first().cloned().unwrap_or_default();
     let spreads = |index: usize| rounds.iter().map(move |rows| rows[index].spread);
@@ -57,15 +57,15 @@ pub(crate) fn merged(rounds: Vec<Vec<Row>>) -> Vec<Row> {
     merged.collect()
 }
 
-/// The tables of growing sizes: each knows what the one before it said.
+/// The tables of growing sizes. Each one compares with the one before it.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     before: Vec<(usize, Spread)>,
 }
 
 impl Tables {
-    /// Prints the rows of one size. `count` is what sizes differ by, `bytes` the text that peaks of
-    /// memory are held against.
+    /// Prints the rows of one size: `count` units with `bytes` bytes of text, to which the peaks of
+    /// memory are compared.
     pub(crate) fn print(&mut self, unit: &str, count: usize, bytes: usize, rows: Vec<Row>) {
         println!("{count} {unit}, {bytes} bytes");
         let yardsticks: Vec<(&str, Spread)> =

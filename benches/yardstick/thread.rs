@@ -1,4 +1,4 @@
-//! The thread that every bench measures on, as large as real ones are and of what they are made of.
+//! The thread that all benches use. Its sizes and contents are those of recorded threads.
 //!
 //! Lengths follow the characters per message of some 32,000 real messages, of which one in ten has
 //! fewer than 57, half fewer than 265, one in ten more than 2,637 and one in a hundred more than
@@ -12,7 +12,8 @@ use threadfold::{
     message::{CheckpointIds, Json, SystemReminder, Thinking, ToolResult, ToolUse},
 };
 
-/// Parts in a thousand of the messages, and the length that so many do not reach.
+/// Quantiles of the length of a message: a share in thousandths, and the length below which that
+/// share of the messages is.
 const LENGTHS: [(usize, usize); 8] = [
     (0, 20),
     (100, 57),
@@ -24,7 +25,7 @@ const LENGTHS: [(usize, usize); 8] = [
     (1_000, 20_000),
 ];
 
-/// What is said between calls. `@` stands for a number.
+/// The text of messages without tool calls. `@` stands for a number.
 pub(crate) const PROSE: &str =
     "The parser reads a line at a time and keeps what it could not place, so the \
 tree is whole only at the end. I looked at the places where nodes are folded: the limit is checked \
@@ -55,7 +56,7 @@ pub(crate) const CODE: &str = "    let kept: Vec<_> = lines.map(|line| line.trim
         return [node for node in self.nodes if node.depth == len(line)]
 ";
 
-/// What programs print.
+/// Output of programs.
 pub(crate) const OUTPUT: &str =
     "src/parser/file_@.rs:12:    pub fn place(&mut self, index: usize) {
 src/parser/fold.rs:48:        self.waiting.push(index)
@@ -84,7 +85,7 @@ pub(crate) fn thread(messages: usize) -> Vec<Message> {
     stamp(messages.collect(), &mut CheckpointIds::new(7))
 }
 
-/// How many bytes of text there are.
+/// Returns the bytes of text in the messages.
 pub(crate) fn size(messages: &[Message]) -> usize {
     let blocks = messages.iter().flat_map(|message| &message.content);
     blocks.flat_map(texts).map(str::len).sum()
@@ -110,7 +111,8 @@ pub(crate) fn length(index: usize) -> usize {
     low + (high - low) * (part - from) / (to - from)
 }
 
-/// So many bytes of a text, with numbers that change from message to message and come again.
+/// Returns this many bytes of a text. Its numbers differ between messages and repeat, as in real
+/// threads.
 pub(crate) fn fill(text: &str, index: usize, bytes: usize) -> String {
     let text = text.replace('@', &(100 + index % 400).to_string());
     let mut filled = text.repeat(bytes / text.len() + 1);

@@ -14,7 +14,7 @@ use std::ops::AddAssign;
 pub(crate) use course::Course;
 pub(crate) use policy::{FIXED, OURS};
 pub(crate) use replay::{Kept, Outcome};
-use threadfold::compact::{Micros, Prices};
+use threadfold::compact::Prices;
 
 /// What a policy did to all courses together.
 pub(crate) struct Row {
@@ -26,7 +26,7 @@ pub(crate) struct Row {
 pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
     /// The least that the courses can cost with the target of the planner.
-    pub(crate) oracle: Micros,
+    pub(crate) oracle: i64,
 }
 
 /// The prices of the table: those of a model that writes its cache at 1.25 times and reads it at a

@@ -1,6 +1,6 @@
 //! The cheapest bill that any choice of moments and targets could have had.
 
-use threadfold::compact::{Micros, Prices};
+use threadfold::compact::Prices;
 
 use super::{course::Course, provider::is_warm};
 
@@ -27,16 +27,16 @@ struct Known<'a> {
 /// over the moments of compactions and the sizes that they leave. Its compactions cost only the
 /// prompt that they rewrite, may come as often as they pay, and reach larger sizes than the least to
 /// the token. So no policy is cheaper that compacts with this strategy.
-pub(crate) fn least_bill(course: &Course, prices: &Prices, sizes: &[u64], kept: u64) -> Micros {
+pub(crate) fn least_bill(course: &Course, prices: &Prices, sizes: &[u64], kept: u64) -> i64 {
     let known = Known::of(course, prices);
     let most = course.window.saturating_sub(course.overhead());
     // The least cost of all requests from this one on if the thread is compacted before it.
-    let mut from: Vec<Micros> = vec![0; sizes.len() + 1];
+    let mut from: Vec<i64> = vec![0; sizes.len() + 1];
     for (request, least) in sizes.iter().enumerate().rev() {
         let room = most.saturating_sub(*least);
         let targets = (0..TARGETS).map(|target| *least + room * target / TARGETS);
         let costs = targets.map(|target| known.cost(request, target, Some(kept), &from));
-        let best = costs.min().unwrap_or(Micros::MAX);
+        let best = costs.min().unwrap_or(i64::MAX);
         if let Some(cost) = from.get_mut(request) {
             *cost = best;
         }
@@ -65,11 +65,11 @@ impl<'a> Known<'a> {
     /// The least cost from a request on whose thread has `size` tokens, of which a compaction right
     /// before it kept so many unchanged: the best moment of the next compaction, if any. `from` has
     /// the costs after one.
-    fn cost(&self, first: usize, size: u64, kept: Option<u64>, from: &[Micros]) -> Micros {
+    fn cost(&self, first: usize, size: u64, kept: Option<u64>, from: &[i64]) -> i64 {
         let base = self.arrived.get(first).copied().unwrap_or_default();
         let requests =
             self.arrived.iter().zip(&self.output).zip(&self.warm).zip(from.iter().skip(1));
-        let (mut sum, mut best, mut last): (Micros, _, _) = (0, Micros::MAX, 0);
+        let (mut sum, mut best, mut last): (i64, _, _) = (0, i64::MAX, 0);
         for (index, (((arrived, output), warm), later)) in requests.enumerate().skip(first) {
             let prompt = self.overhead.saturating_add(size).saturating_add(arrived - base);
             // A request that no compaction makes fit is sent as it is.

@@ -2,7 +2,7 @@
 
 use threadfold::{
     Message, Usage,
-    compact::{Micros, Prices},
+    compact::Prices,
     message::Timestamp,
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -15,7 +15,7 @@ pub(crate) struct Provider {
     cached: Vec<Message>,
     used: Option<Timestamp>,
     pub(crate) billed: Usage,
-    pub(crate) money: Micros,
+    pub(crate) money: i64,
 }
 
 impl Provider {

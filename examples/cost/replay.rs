@@ -6,11 +6,11 @@ use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, ModelAgent, ProviderThread, TokenCounter,
     auto::{AutoCompactor, Input, Output, Pressure, Target},
-    compact::{Micros, Prices},
+    compact::Prices,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
     message::{CompactionReason, InvalidValue, Timestamp},
-    retention::{FactClass, Recall, Retention, RetentionPolicy},
+    retention::{FactClass, KeptShare, Retention, RetentionPolicy},
     store::Journal,
     strategy::Brief,
     testing::ScriptedModel,
@@ -27,7 +27,7 @@ use super::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) billed: threadfold::Usage,
-    pub(crate) money: Micros,
+    pub(crate) money: i64,
     pub(crate) compactions: u64,
     /// The weights of all facts and of those that stand, summed over the moments of measurement.
     pub(crate) facts: Kept,
@@ -208,7 +208,7 @@ impl Outcome {
 }
 
 impl Kept {
-    fn add(&mut self, recall: Recall) {
+    fn add(&mut self, recall: KeptShare) {
         self.weight += recall.weight;
         self.kept += recall.kept_weight;
     }

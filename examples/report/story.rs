@@ -193,8 +193,8 @@ impl<'a> Teller<'a> {
             Event::MessageAppended(message) => self.said(message),
             Event::Compacted(record) => self.compacted(logged.at, record),
             Event::CompactionFailed(failure) => self.failed(logged.at, failure),
-            Event::CompactionUndone(undone) => self.undone(undone.id),
-            Event::Truncated(_) => self.rewritten(),
+            Event::CompactionUndone { id } => self.undone(*id),
+            Event::Truncated { .. } => self.rewritten(),
             _ => {}
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Teller<'a> {
                     report: &record.report,
                     before,
                     after: Mix::of(&self.messages),
-                    gone: removed.messages,
+                    gone: removed,
                     summaries: summaries(record),
                     retention: told.or_else(|| self.worked_out()),
                     worked_out,

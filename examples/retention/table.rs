@@ -55,7 +55,8 @@ impl Table<'_> {
              Each comes in five parts and is compacted behind each, to half of what it is then, but for\n\
              what the user typed last, which stays.\n\
              The numbers: percent of the weight of all facts ever said that the thread still says,\n\
-             after one, three and five compactions. The addendum has up to {} tokens.",
+             after one, three and five compactions. The addendum has up to {} tokens. The models of\n\
+             all compactions read and wrote so many tokens.",
             self.threads.len(),
             thousands(messages as u64),
             thousands(said),
@@ -71,13 +72,16 @@ impl Table<'_> {
         println!(
             "\n{}",
             self.style.bold(format!(
-                "{:<19} {:>8} {:>6} {:>6}{classes}",
-                "strategy", "addendum", "target", "tokens"
+                "{:<19} {:>8} {:>6} {:>6} {:>11} {:>9}{classes}",
+                "strategy", "addendum", "target", "tokens", "models", "models"
             ))
         );
         println!(
             "{}",
-            self.style.dim(format!("{:<19} {:>8} {:>6} {:>6}{rounds}", "", "", "met", "saved"))
+            self.style.dim(format!(
+                "{:<19} {:>8} {:>6} {:>6} {:>11} {:>9}{rounds}",
+                "", "", "met", "saved", "read", "wrote"
+            ))
         );
     }
 
@@ -90,9 +94,11 @@ impl Table<'_> {
         let name = if row.addendum { String::new() } else { row.strategy.clone() };
         let addendum = if row.addendum { "with" } else { "without" };
         print!(
-            "{} {addendum:>8} {met} {:>5}%",
+            "{} {addendum:>8} {met} {:>5}% {:>11} {:>9}",
             self.style.cyan(format!("{name:<19}")),
-            last.saved()
+            last.saved(),
+            thousands(last.billed.input),
+            thousands(last.billed.output)
         );
         for (at, asked) in ASKED.iter().enumerate() {
             print!(" ");

@@ -8,12 +8,12 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, Message, Model, ModelAgent, ProviderThread,
+    CompactionStrategy, Message, Model, ModelAgent, ProviderThread, Usage,
     drive::{self, Conversation, Models},
     legality,
-    log::{Event, EventLog},
+    log::{Event, EventLog, total_usage},
     message::{InvalidValue, Timestamp},
-    retention::{AuditOptions, FactClass, Facts, Recall, RetentionPolicy},
+    retention::{AuditOptions, FactClass, Facts, KeptShare, RetentionPolicy},
     store::Journal,
     strategy::Brief,
     tokens::{ByteEstimate, TokenCounter},
@@ -57,6 +57,8 @@ pub(crate) struct Round {
     /// Tokens of everything that was said so far, and of what is sent.
     pub(crate) said: u64,
     pub(crate) left: u64,
+    /// Tokens that the models of all compactions read and wrote, those of failed ones included.
+    pub(crate) billed: Usage,
     /// What the facts weigh and what those weigh that stand, for each of [`CLASSES`].
     pub(crate) weights: [(u64, u64); CLASSES.len()],
     /// How many plans each strategy made, those of rungs under their own names.
@@ -95,6 +97,7 @@ impl Course {
                 Err(reason) => round.failures.push(reason),
             }
             round.left = agent.thread().size().tokens;
+            round.billed = total_usage(journal.log().events()).compaction;
             round.met.0 += usize::from(round.left <= target);
             round.met.1 += 1;
             round.weights = weights(facts, agent.messages());
@@ -154,7 +157,7 @@ fn target(tokens: u64, messages: &[Message]) -> u64 {
 
 fn weights(facts: &Facts, messages: &[Message]) -> [(u64, u64); CLASSES.len()] {
     let retention = facts.audit(messages);
-    let recall = |class: Option<FactClass>| -> Recall {
+    let recall = |class: Option<FactClass>| -> KeptShare {
         class.map_or(retention.overall, |class| retention.of(class))
     };
     CLASSES.map(|class| (recall(class).weight, recall(class).kept_weight))
@@ -186,6 +189,7 @@ impl AddAssign<Round> for Round {
         self.met = (self.met.0 + other.met.0, self.met.1 + other.met.1);
         self.said += other.said;
         self.left += other.left;
+        self.billed += other.billed;
         for (sum, weights) in self.weights.iter_mut().zip(other.weights) {
             *sum = (sum.0 + weights.0, sum.1 + weights.1);
         }

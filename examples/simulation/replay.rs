@@ -34,21 +34,23 @@ impl Replay {
     pub(super) fn take(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::MessageAppended(message) => self.messages.push(message.clone()),
-            Event::Truncated(cut) => self.messages.truncate(cut.len),
+            Event::Truncated { len, .. } => self.messages.truncate(*len),
             Event::Compacted(record) => {
                 let messages = carried_out(&record.plan, &self.messages)?;
                 let after = messages.len();
                 let messages = std::mem::replace(&mut self.messages, messages);
                 self.before.push(Before { id: record.id, messages, after });
             }
-            Event::CompactionUndone(undone) => self.undo(undone.id)?,
-            Event::SystemPromptSet(_)
-            | Event::LocalNotice(_)
+            Event::CompactionUndone { id } => self.undo(*id)?,
+            Event::SystemPromptSet { .. }
+            | Event::LocalNotice { .. }
             | Event::CompactionFailed(_)
             | Event::RuleChanged(_)
-            | Event::Host(_)
+            | Event::Host { .. }
             | Event::ResultCut(_) => {}
-            Event::Unknown(_) | Event::Malformed(_) | _ => return Err(format!("{event:?}")),
+            Event::Unknown { .. } | Event::Malformed { .. } | _ => {
+                return Err(format!("{event:?}"));
+            }
         }
         Ok(())
     }

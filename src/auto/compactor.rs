@@ -70,9 +70,9 @@ pub enum Input {
     Overflowed {
         /// How full the context is.
         pressure: Pressure,
-        /// The window in tokens, where the provider said.
+        /// The window in tokens, if the refusal states it.
         limit: Option<u64>,
-        /// The tokens that the provider reserved for the answer, where it said.
+        /// The tokens that the provider reserves for the answer, if the refusal states them.
         output: Option<u64>,
     },
     /// A person or the agent asked for a compaction.
@@ -211,7 +211,7 @@ impl AutoCompactor {
         Ok(())
     }
 
-    /// Forgets what refusals said about the window, because another model answers from now on.
+    /// Drops the limits learnt from refusals: they hold for the model that refused.
     pub fn model_changed(&mut self) {
         (self.learned, self.announced) = (Learned::default(), false);
     }
@@ -239,8 +239,8 @@ impl AutoCompactor {
         self.learned.window(thought)
     }
 
-    /// Takes what happened and says what to do, if anything. [`Output::Compact`] is answered with
-    /// [`Input::Compacted`] or [`Input::Failed`], the latter also where it was cancelled.
+    /// Takes an event and returns what the driver does next, if anything. The driver answers
+    /// [`Output::Compact`] with [`Input::Compacted`] or [`Input::Failed`]; a cancelled compaction failed.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -424,7 +424,7 @@ impl AutoCompactor {
         Output::Compact { reason, target: Some(target), limit }
     }
 
-    /// Has the soft trigger read the pressure, and says what it says.
+    /// Passes the pressure to the soft trigger and returns the output for its signal.
     fn soft(
         &mut self,
         now: Timestamp,
@@ -443,7 +443,7 @@ impl AutoCompactor {
                     self.policy.goal(pressure, self.policy.room(pressure)?);
                 Some(Output::Compact { reason, target: Some(target), limit: Some(limit) })
             }
-            // A trigger that is switched off rests in any case.
+            // A disabled trigger never fires, so its pause is no news for the user.
             Signal::Rest => self.policy.enabled.then(|| {
                 let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
                 Output::Notify(Notice::Suspended { tokens: pressure.tokens(), threshold })
@@ -475,13 +475,13 @@ impl AutoCompactor {
             return None;
         }
         self.breaker.failed(now);
-        let open = self.breaker.check(now).err()?;
-        let (failures, until) = (open.failures, open.until);
+        let (failures, until) = (self.breaker.failures(), self.breaker.paused_until(now)?);
         Some(Output::Notify(Notice::Paused { failures, until }))
     }
 }
 
-/// Whether only refusals say that the smallest request is over this limit.
+/// Whether the smallest request exceeds this limit, but not the window that the host stated: then
+/// only refusals support the limit.
 fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
     pressure.floor() > limit && pressure.floor() <= believed
 }

@@ -1,12 +1,13 @@
 //! When to compact without being asked.
 //!
-//! [`AutoCompactor`] is a machine: before every request it takes how full the context is, after every
-//! compaction what came of it, and says what to do. It has no clock; the time is an argument.
+//! [`AutoCompactor`] is a machine. Its inputs are the pressure before every request and the result of
+//! every compaction; its output is what the driver does next. It has no clock: the time is an
+//! argument.
 //!
-//! Two checks stand apart. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
-//! before a prompt and inside a tool loop alike, and is quiet after a success until the context grew
-//! by a share of the window or a time passed. The **hard check** stands before every request, whatever
-//! the policy says: what the window cannot hold is compacted now, or refused with numbers.
+//! There are two checks. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
+//! before a prompt and inside a tool loop alike. After a success it pauses until the context grew by a
+//! share of the window or a time passed. The **hard check** runs before every request, whatever the
+//! policy is: a thread that exceeds the window is compacted now, or refused with the sizes.
 //!
 //! ```
 //! use threadfold::{ContextWindow, message::Timestamp};

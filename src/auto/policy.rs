@@ -8,7 +8,7 @@ use crate::{
     message::{ContextWindow, InvalidValue},
 };
 
-/// When the thread is compacted ahead of need, and how far.
+/// When a thread is compacted before it exceeds the window, and to which size.
 ///
 /// ```
 /// use threadfold::auto::{AutoPolicy, Target, Threshold};
@@ -55,23 +55,23 @@ pub struct AutoPolicy {
     pub cost: Option<CostPolicy>,
 }
 
-/// From which size on the soft trigger fires.
+/// The size at which the soft trigger fires.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Threshold {
-    /// From this share of the window on: 0 to 1. Source: the common practice of agents, at 0.8.
+    /// At this share of the window, 0 to 1. Most coding agents use about 0.8.
     Fraction(f64),
-    /// From this many tokens on.
+    /// At this many tokens.
     Tokens(u64),
-    /// As soon as no more than this many tokens are left.
+    /// When at most this many tokens are left.
     Remaining(u64),
     /// When the messages alone have more than this share of the window, less system prompt, tools
     /// and output reserve. Only estimates count.
     MessagesOver(f64),
 }
 
-/// To which size a compaction is to bring the context.
+/// The size that a compaction should reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -82,14 +82,14 @@ pub enum Target {
     Tokens(u64),
 }
 
-/// What to do while no provider has said how full the context is.
+/// What the soft trigger does before the provider's first count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownUsage {
-    /// The soft trigger waits. The hard check estimates anyway.
+    /// It waits. The hard check estimates in any case.
     #[default]
     Skip,
-    /// The soft trigger goes by the estimate.
+    /// It uses the estimate.
     Estimate,
 }
 
@@ -113,7 +113,7 @@ impl Default for AutoPolicy {
 }
 
 impl AutoPolicy {
-    /// Checks that every share is one, since 80 is not 0.8, and that no price is negative.
+    /// Checks that every share is between 0 and 1 (80 is not 0.8) and that no price is negative.
     ///
     /// ```
     /// use threadfold::auto::{AutoPolicy, Threshold};
@@ -189,12 +189,12 @@ impl AutoPolicy {
         })
     }
 
-    /// How far a compaction should bring the thread where a request of `fits` tokens fits.
+    /// The size that a compaction should reach if a request of `fits` tokens fits.
     pub(super) fn goal(&self, pressure: &Pressure, fits: u64) -> Goal {
         let floor = pressure.floor();
         let room = self.room(pressure).unwrap_or(u64::MAX).min(fits);
-        // At or over the threshold the trigger would fire again at once. Where the floor is over
-        // the threshold already, what fits has to do.
+        // At the threshold the trigger would fire again at once. If the floor alone is over the
+        // threshold, fitting the window is all that a compaction can achieve.
         let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
         let most = if floor < silent { silent } else { fits };
         let wanted = match self.target {
@@ -233,12 +233,12 @@ impl AutoPolicy {
     }
 }
 
-/// How far a compaction should go, in tokens of the thread.
+/// The sizes for which a compaction aims, in tokens of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Goal {
-    /// The policy's target, or as near as can be reached.
+    /// The policy's target, or the nearest size that can be reached.
     pub(super) target: u64,
-    /// The most with which the trigger stays silent, or the request fits.
+    /// The largest size at which the trigger does not fire and the request fits.
     pub(super) limit: u64,
 }
 
@@ -250,7 +250,8 @@ fn up(tokens: u64, share: f64) -> u64 {
     exact(tokens, share).ceil() as u64
 }
 
-/// The share as it was written: 0.55 of 200,000 is 110,000, although the floats say a little more.
+/// The share of the tokens, rounded where only the float error is off: 0.55 of 200,000 is 110,000,
+/// and the product of the floats is slightly more.
 fn exact(tokens: u64, share: f64) -> f64 {
     let product = tokens as f64 * share;
     if (product - product.round()).abs() < 1e-6 { product.round() } else { product }

@@ -17,7 +17,7 @@ const MAX_OFF: u64 = 4;
 pub struct Pressure {
     /// The window of the model. `None` and zero mean that it is unknown: then nothing is too long.
     pub window: Option<ContextWindow>,
-    /// Prompt and answer of the last call, as the provider counted them; `None` if it said nothing
+    /// Prompt and answer of the last call, as the provider counted them; `None` if it reported nothing
     /// since the thread was last rewritten. A count of more than four times the estimate is taken
     /// for none unless the window holds it: the answer came, so its request was shorter.
     pub reported: Option<u64>,

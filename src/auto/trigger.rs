@@ -1,8 +1,9 @@
-//! The soft trigger: fires ahead of need, stops loops, and rests where compacting does not help.
+//! The soft trigger: fires before the window is full, and suspends itself if compactions do not help.
 
 use crate::message::Timestamp;
 
-/// After so many compactions in a row that left the context over the threshold the trigger rests.
+/// The trigger suspends itself after this many compactions in a row that left the context over the
+/// threshold.
 const MAX_MISSES: u32 = 2;
 
 /// The state of the soft trigger.
@@ -36,7 +37,7 @@ const MAX_MISSES: u32 = 2;
 pub(super) enum Trigger {
     /// Fires at the threshold.
     Armed { misses: u32 },
-    /// Asked for a compaction and waits for its end.
+    /// It requested a compaction that has not ended.
     Fired { misses: u32 },
     /// A compaction succeeded a short while ago.
     Quiet {
@@ -46,13 +47,13 @@ pub(super) enum Trigger {
         /// The first count after it, in tokens; `None` until there is one.
         from: Option<u64>,
     },
-    /// What no compaction can take out is over the threshold by itself.
+    /// What no compaction can remove exceeds the threshold.
     Overgrown { misses: u32 },
     /// Compactions did not help.
     Suspended,
 }
 
-/// How full the context is, as the trigger sees it.
+/// The input of the trigger before a request or after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) now: Timestamp,
@@ -73,17 +74,17 @@ pub(super) struct Reading {
 pub(super) enum Level {
     Under,
     Over,
-    /// Over, whatever a compaction takes out.
+    /// Over, even after a compaction that removes everything removable.
     Hopeless,
 }
 
-/// What the trigger says about a reading.
+/// The output of the trigger for a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     Nothing,
     /// Compact now.
     Fire,
-    /// From now on it rests; the host is told once.
+    /// It does not fire any more. The host is notified once.
     Rest,
 }
 
@@ -122,7 +123,7 @@ impl Trigger {
         }
     }
 
-    /// The first count after a compaction says whether it helped.
+    /// Judges the last compaction by the first count after it.
     fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
         let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
         if misses >= MAX_MISSES {
@@ -143,7 +144,7 @@ impl Trigger {
         }
     }
 
-    /// A compaction came to nothing.
+    /// Takes the failure of a compaction.
     pub(super) fn failed(self) -> Self {
         match self {
             Self::Fired { misses } => Self::Armed { misses },

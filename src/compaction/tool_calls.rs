@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::outcome::Done;
 use crate::{
-    compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Replacement, Size},
+    compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement, Size},
     message::{CompactionId, ContentBlock, Message, Text, ToolUse},
     tokens::TokenCounter,
 };
@@ -66,8 +66,7 @@ pub fn plan_call(
 pub(crate) fn ranges(call: &ToolUse) -> Result<Vec<Replacement>, Text> {
     let input = call.input.json().map_err(|error| not_read(&error))?;
     let input = input.to_value().map_err(|error| not_read(&error))?;
-    let input = CompactInput::parse(&input).map_err(|error| not_read(&error))?;
-    Ok(input.replacements)
+    Replacement::parse_all(&input).map_err(|error| not_read(&error))
 }
 
 /// Like [`plan_call`], for ranges that the caller has read.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{Instrument, Span, field::Empty};
 
 use crate::{
-    compact::{CompactReport, Micros, Size},
+    compact::{CompactReport, Size},
     compaction::telemetry,
     log::Thread,
     message::{ThreadId, Usage},
@@ -38,7 +38,7 @@ impl CompactionSpan {
     }
 
     /// Records what the compaction before has saved.
-    pub(crate) fn previous(self, gain: impl FnOnce() -> Option<Micros>) -> Self {
+    pub(crate) fn previous(self, gain: impl FnOnce() -> Option<i64>) -> Self {
         if cfg!(feature = "tracing")
             && let Some(gain) = gain()
         {

@@ -91,7 +91,7 @@ impl LogBase {
         };
         let mut log = EventLog::with_state(self.thread.clone(), state);
         for event in events {
-            if matches!(event.event, Event::Truncated(_)) {
+            if matches!(event.event, Event::Truncated { .. }) {
                 return None;
             }
             log.append_logged(event).ok()?;

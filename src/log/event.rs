@@ -1,6 +1,6 @@
 //! The events of a thread.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     compact::{CompactReport, Plan},
@@ -20,42 +20,67 @@ pub struct LoggedEvent {
 }
 
 /// An event of a thread. Only messages and the latest system prompts are sent to a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A message was appended.
     MessageAppended(Message),
     /// A system prompt was set. It replaces the earlier one of the same author.
-    SystemPromptSet(SystemPrompt),
+    SystemPromptSet {
+        /// The prompt.
+        text: Text,
+        /// Its author.
+        by: PromptAuthor,
+    },
     /// A line was shown to the user, such as the result of a compaction.
-    LocalNotice(LocalNotice),
+    LocalNotice {
+        /// The line.
+        text: Text,
+    },
     /// Messages were dropped from the end.
-    Truncated(Truncated),
+    Truncated {
+        /// The number of messages before.
+        from: usize,
+        /// The number of messages that stay.
+        len: usize,
+    },
     /// The thread was compacted.
     Compacted(Box<CompactionRecord>),
     /// A compaction failed, and the thread is unchanged.
     CompactionFailed(Box<CompactionFailure>),
     /// A compaction was undone.
-    CompactionUndone(CompactionUndone),
+    CompactionUndone {
+        /// The id of the compaction.
+        id: CompactionId,
+    },
     /// The host added a standing rule or revoked one.
     RuleChanged(RuleChange),
     /// An event of the host's own, such as the approval of a tool call.
-    Host(HostEvent),
+    Host {
+        /// The host's name for the event.
+        kind: Text,
+        /// The host's data.
+        data: Json,
+    },
     /// The whole of a tool result that was longer than the host allows: the thread holds it cut.
     ResultCut(Box<ToolResult>),
     /// An event of a kind that this build does not know, kept unchanged.
-    Unknown(UnreadEvent),
+    #[serde(untagged, serialize_with = "as_read")]
+    Unknown {
+        /// The kind; empty if the JSON has none.
+        kind: Text,
+        /// The whole event as stored, including its kind.
+        data: Json,
+    },
     /// An event of a known kind that cannot be read, kept unchanged.
-    Malformed(UnreadEvent),
-}
-
-/// A system prompt and its author.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SystemPrompt {
-    /// The prompt.
-    pub text: Text,
-    /// Who set it.
-    pub by: PromptAuthor,
+    #[serde(untagged, serialize_with = "as_read")]
+    Malformed {
+        /// The kind.
+        kind: Text,
+        /// The whole event as stored, including its kind.
+        data: Json,
+    },
 }
 
 /// The author of a system prompt. A request contains the host's prompt, followed by the user's.
@@ -66,22 +91,6 @@ pub enum PromptAuthor {
     Host,
     /// The user.
     User,
-}
-
-/// A line that is shown to the user and never sent to a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LocalNotice {
-    /// The line.
-    pub text: Text,
-}
-
-/// The removal of messages from the end of the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Truncated {
-    /// The number of messages before.
-    pub from: usize,
-    /// The number of messages after.
-    pub len: usize,
 }
 
 /// A successful compaction.
@@ -149,13 +158,6 @@ pub struct RungReport {
     pub calls: usize,
 }
 
-/// The undo of a compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompactionUndone {
-    /// The id of the compaction.
-    pub id: CompactionId,
-}
-
 /// A change of the standing rules by the host. The user's changes are read from the messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,24 +173,6 @@ pub enum RuleChange {
         /// The id of the rule.
         id: RuleId,
     },
-}
-
-/// An event of the host, which the log stores and ignores.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostEvent {
-    /// The host's name for the event.
-    pub kind: Text,
-    /// The host's data.
-    pub data: Json,
-}
-
-/// An event of which only the kind could be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnreadEvent {
-    /// The kind; empty if the JSON has none.
-    pub kind: Text,
-    /// The whole event as stored, including its kind. It is written back unchanged.
-    pub data: Json,
 }
 
 impl CompactionRecord {
@@ -243,4 +227,9 @@ impl RungReport {
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+/// Writes an event that was not read as it was stored.
+fn as_read<S: Serializer>(_: &Text, data: &Json, serializer: S) -> Result<S::Ok, S::Error> {
+    data.serialize(serializer)
 }

@@ -137,12 +137,12 @@ impl EventLog {
     /// event's.
     ///
     /// ```
-    /// use threadfold::{EventLog, Message, log::{Event, Truncated}, message::Timestamp};
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// let logged = log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
     /// assert_eq!(logged.seq, 0);
-    /// let cut = Event::Truncated(Truncated { from: 5, len: 2 });
+    /// let cut = Event::Truncated { from: 5, len: 2 };
     /// assert!(log.append(Timestamp(8), cut).is_err(), "the thread has one message");
     /// assert_eq!(log.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -163,10 +163,10 @@ impl EventLog {
     /// appends nothing.
     ///
     /// ```
-    /// use threadfold::{EventLog, log::{Event, Truncated}};
+    /// use threadfold::{EventLog, log::Event};
     ///
     /// let log = EventLog::new("main".parse()?);
-    /// assert!(log.check(&Event::Truncated(Truncated { from: 5, len: 2 })).is_err());
+    /// assert!(log.check(&Event::Truncated { from: 5, len: 2 }).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -298,11 +298,11 @@ impl EventLog {
     /// Returns the latest system prompt of this author.
     ///
     /// ```
-    /// use threadfold::{log::{Event, EventLog, PromptAuthor, SystemPrompt}, message::Timestamp};
+    /// use threadfold::{log::{Event, EventLog, PromptAuthor}, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
-    /// let prompt = SystemPrompt { text: "Be brief.".into(), by: PromptAuthor::User };
-    /// log.append(Timestamp(1), Event::SystemPromptSet(prompt))?;
+    /// let prompt = Event::SystemPromptSet { text: "Be brief.".into(), by: PromptAuthor::User };
+    /// log.append(Timestamp(1), prompt)?;
     /// assert_eq!(log.system_prompt(PromptAuthor::User).map(|text| text.as_str()), Some("Be brief."));
     /// assert_eq!(log.system_prompt(PromptAuthor::Host), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -10,14 +10,13 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
 use super::event::{
-    CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
-    LoggedEvent, RuleChange, SystemPrompt, Truncated, UnreadEvent,
+    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange,
 };
-use crate::message::{Json, Message, Timestamp, ToolResult};
+use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult};
 
 pub(super) const MESSAGE_APPENDED: &str = "message_appended";
 const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
@@ -56,16 +55,16 @@ impl Event {
     pub fn kind(&self) -> &str {
         match self {
             Self::MessageAppended(_) => MESSAGE_APPENDED,
-            Self::SystemPromptSet(_) => SYSTEM_PROMPT_SET,
-            Self::LocalNotice(_) => LOCAL_NOTICE,
-            Self::Truncated(_) => TRUNCATED,
+            Self::SystemPromptSet { .. } => SYSTEM_PROMPT_SET,
+            Self::LocalNotice { .. } => LOCAL_NOTICE,
+            Self::Truncated { .. } => TRUNCATED,
             Self::Compacted(_) => COMPACTED,
             Self::CompactionFailed(_) => COMPACTION_FAILED,
-            Self::CompactionUndone(_) => COMPACTION_UNDONE,
+            Self::CompactionUndone { .. } => COMPACTION_UNDONE,
             Self::RuleChanged(_) => RULE_CHANGED,
-            Self::Host(_) => HOST,
+            Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
-            Self::Unknown(unread) | Self::Malformed(unread) => &unread.kind,
+            Self::Unknown { kind, .. } | Self::Malformed { kind, .. } => kind,
         }
     }
 }
@@ -84,10 +83,11 @@ pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
 struct KnownLine {
     seq: u64,
     at: Timestamp,
-    #[serde(with = "Known")]
+    #[serde(with = "KnownEvent")]
     event: Event,
 }
 
+/// A line with an event of any shape.
 #[derive(Deserialize)]
 struct AnyLine<'a> {
     seq: u64,
@@ -96,33 +96,29 @@ struct AnyLine<'a> {
     event: &'a RawValue,
 }
 
-/// The form of the kinds that this build knows.
-#[derive(Serialize, Deserialize)]
+/// The events that this build can read, named as in [`KINDS`].
+#[derive(Deserialize)]
 #[serde(remote = "Event", rename_all = "snake_case")]
-enum Known {
+enum KnownEvent {
     MessageAppended(Message),
-    SystemPromptSet(SystemPrompt),
-    LocalNotice(LocalNotice),
-    Truncated(Truncated),
+    SystemPromptSet { text: Text, by: PromptAuthor },
+    LocalNotice { text: Text },
+    Truncated { from: usize, len: usize },
     Compacted(Box<CompactionRecord>),
     CompactionFailed(Box<CompactionFailure>),
-    CompactionUndone(CompactionUndone),
+    CompactionUndone { id: CompactionId },
     RuleChanged(RuleChange),
-    Host(HostEvent),
+    Host { kind: Text, data: Json },
     ResultCut(Box<ToolResult>),
-    #[serde(skip)]
-    Unknown(UnreadEvent),
-    #[serde(skip)]
-    Malformed(UnreadEvent),
 }
 
-/// Returns the event of JSON that is no [`Known`] event.
+/// Returns the event of JSON that is no [`KnownEvent`].
 fn unread(data: Json) -> Event {
     // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
     let is_known = KINDS.contains(&kind.as_str());
-    let unread = UnreadEvent { kind: kind.into(), data };
-    if is_known { Event::Malformed(unread) } else { Event::Unknown(unread) }
+    let kind = kind.into();
+    if is_known { Event::Malformed { kind, data } } else { Event::Unknown { kind, data } }
 }
 
 /// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it
@@ -163,20 +159,11 @@ impl<'de> de::Visitor<'de> for KindVisitor {
     }
 }
 
-impl Serialize for Event {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Self::Unknown(unread) | Self::Malformed(unread) = self {
-            return unread.data.serialize(serializer);
-        }
-        Known::serialize(self, serializer)
-    }
-}
-
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let data = Json::deserialize(deserializer)?;
-        let event = Known::deserialize(&mut serde_json::Deserializer::from_str(data.as_str()));
-        Ok(event.unwrap_or_else(|_| unread(data)))
+        let known = KnownEvent::deserialize(&mut serde_json::Deserializer::from_str(data.as_str()));
+        Ok(known.unwrap_or_else(|_| unread(data)))
     }
 }
 
@@ -205,8 +192,8 @@ mod tests {
         for (event, kind, malformed) in rows {
             let read = read(&line(event)).unwrap();
             assert_eq!(read.event.kind(), kind);
-            assert_eq!(matches!(read.event, Event::Malformed(_)), malformed, "{event}");
-            assert_eq!(matches!(read.event, Event::Unknown(_)), !malformed, "{event}");
+            assert_eq!(matches!(read.event, Event::Malformed { .. }), malformed, "{event}");
+            assert_eq!(matches!(read.event, Event::Unknown { .. }), !malformed, "{event}");
             assert_eq!(serde_json::to_string(&read).unwrap(), line(event));
             assert_eq!(serde_json::from_str::<LoggedEvent>(&line(event)).unwrap(), read);
         }
@@ -216,8 +203,8 @@ mod tests {
     fn every_kind_has_one_name() {
         let names = KINDS.map(|kind| line(&format!("{{\"{kind}\":null}}")));
         for (line, kind) in names.iter().zip(KINDS) {
-            let Event::Malformed(unread) = read(line).unwrap().event else { panic!("{kind}") };
-            assert_eq!(unread.kind, kind);
+            let event = read(line).unwrap().event;
+            assert!(matches!(event, Event::Malformed { .. }) && event.kind() == kind, "{event:?}");
         }
     }
 

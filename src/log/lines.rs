@@ -27,21 +27,6 @@ const FORMAT: &str = "threadfold";
 /// The beginning of every header, to distinguish a truncated header from another file.
 const HEADER_START: &[u8] = br#"{"log":"threadfold","#;
 
-/// Limits for reading a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LogReadOptions {
-    /// The most bytes that a line may have. A longer one is an error.
-    pub max_line_bytes: u64,
-}
-
-impl Default for LogReadOptions {
-    /// Returns a limit of 512 MiB for each line.
-    fn default() -> Self {
-        Self { max_line_bytes: 512 << 20 }
-    }
-}
-
 /// The result of reading a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,18 +38,8 @@ pub struct LogRead {
     /// The end of the last complete line, in bytes from the start of the input. A store continues
     /// to write here.
     pub end: u64,
-    /// The incomplete line after `end`, if any.
-    pub torn: Option<TornTail>,
-}
-
-/// An incomplete last line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TornTail {
-    /// Its start, in bytes from the start of the input.
-    pub offset: u64,
-    /// Its length in bytes.
-    pub bytes: u64,
+    /// The bytes of the incomplete line after `end`, if there is one.
+    pub torn: Option<u64>,
 }
 
 /// Writes the first line of a log.
@@ -166,7 +141,7 @@ impl EventLog {
     /// let stored = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n{\"seq\":0,\"at";
     /// let read = EventLog::read(stored.as_bytes())?;
     /// assert_eq!(read.log.len(), 0);
-    /// assert_eq!((read.end, read.torn.map(|torn| torn.bytes)), (47, Some(12)));
+    /// assert_eq!((read.end, read.torn), (47, Some(12)));
     /// assert!(matches!(EventLog::read(&b""[..]), Err(LogError::NoHeader { bytes: 0 })));
     /// # Ok::<(), LogError>(())
     /// ```
@@ -176,25 +151,27 @@ impl EventLog {
     /// [`LogError`] for an input without a complete header, of another format or version, with a
     /// broken line before the last, or with a line that is no event, too long or out of order.
     pub fn read(input: impl BufRead) -> Result<LogRead, LogError> {
-        Self::read_with(input, &LogReadOptions::default())
+        Self::read_within(input, Self::MAX_LINE_BYTES)
     }
 
-    /// As [`read`](Self::read), with these options.
+    /// The most bytes of a line that [`read`](Self::read) accepts: 512 MiB.
+    pub const MAX_LINE_BYTES: u64 = 512 << 20;
+
+    /// As [`read`](Self::read), with another limit on the bytes of a line.
     ///
     /// ```
-    /// use threadfold::log::{EventLog, LogError, LogReadOptions};
+    /// use threadfold::log::{EventLog, LogError};
     ///
-    /// let options = LogReadOptions { max_line_bytes: 1 << 20 };
     /// let endless = std::io::BufReader::new(std::io::repeat(b'{'));
-    /// let error = EventLog::read_with(endless, &options);
+    /// let error = EventLog::read_within(endless, 1 << 20);
     /// assert!(matches!(error, Err(LogError::LineTooLong { line: 1, .. })));
     /// ```
     ///
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    pub fn read_with(input: impl BufRead, options: &LogReadOptions) -> Result<LogRead, LogError> {
-        let mut lines = Lines { input, limit: options.max_line_bytes, line: 0, start: 0, end: 0 };
+    pub fn read_within(input: impl BufRead, max_line_bytes: u64) -> Result<LogRead, LogError> {
+        let mut lines = Lines { input, limit: max_line_bytes, line: 0, start: 0, end: 0 };
         let mut buffer = Vec::new();
         let complete = lines.next(&mut buffer)?;
         let Header { id, thread, .. } = header(&buffer, complete)?;
@@ -287,7 +264,7 @@ impl<R: BufRead> Lines<R> {
     /// Returns the log, and the last line read as the torn one.
     fn torn(self, log: EventLog, id: Option<LogId>) -> LogRead {
         let Self { start, end, .. } = self;
-        let torn = (start < end).then_some(TornTail { offset: start, bytes: end - start });
+        let torn = (start < end).then_some(end - start);
         LogRead { log, id, end: start, torn }
     }
 }

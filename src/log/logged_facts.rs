@@ -89,7 +89,7 @@ fn read_prefix(read: &[Range<usize>], originals: &[Range<usize>]) -> Option<usiz
 mod tests {
     use super::*;
     use crate::{
-        log::{Event, Truncated},
+        log::Event,
         message::{Message, Timestamp},
         retention::FactClass,
     };
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(paths(&log), ["src/one.rs", "src/two.rs"]);
         say(&mut log, user("See src/three.rs."));
         assert_eq!(paths(&log), ["src/one.rs", "src/three.rs", "src/two.rs"]);
-        say(&mut log, Event::Truncated(Truncated { from: 3, len: 1 }));
+        say(&mut log, Event::Truncated { from: 3, len: 1 });
         say(&mut log, user("See src/four.rs."));
         assert_eq!(paths(&log), ["src/four.rs", "src/one.rs"]);
     }

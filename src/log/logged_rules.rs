@@ -66,7 +66,7 @@ impl LoggedRules {
             *self = Self { ledger, next: dropped.seq, messages: dropped.messages };
         }
         let new = log.since(self.next);
-        let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
+        let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated { .. }));
         let mut originals = None;
         if self.next > log.len() || truncated {
             // Rules that truncated messages took back are active again, so read the log from the
@@ -108,16 +108,16 @@ impl LoggedRules {
             Event::RuleChanged(RuleChange::Revoked { id }) => {
                 let _ = self.ledger.revoke(*id);
             }
-            Event::SystemPromptSet(_)
-            | Event::LocalNotice(_)
-            | Event::Truncated(_)
+            Event::SystemPromptSet { .. }
+            | Event::LocalNotice { .. }
+            | Event::Truncated { .. }
             | Event::Compacted(_)
             | Event::CompactionFailed(_)
-            | Event::CompactionUndone(_)
-            | Event::Host(_)
+            | Event::CompactionUndone { .. }
+            | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::Unknown(_)
-            | Event::Malformed(_) => {}
+            | Event::Unknown { .. }
+            | Event::Malformed { .. } => {}
         }
     }
 }

@@ -105,19 +105,17 @@ pub use base::LogBase;
 pub use budget::{BudgetStatus, Recommendations, TokenBudget};
 pub use error::{LogError, Skipped};
 pub use event::{
-    CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
-    LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
+    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange, RungReport,
 };
 pub use event_log::EventLog;
 pub(crate) use lines::write_named_header;
-pub use lines::{LogRead, LogReadOptions, TornTail, write_event, write_header};
+pub use lines::{LogRead, write_event, write_header};
 pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
 pub use projection::{Projection, Source};
-pub(crate) use rewrite::Next;
-pub use rewrite::Rewrite;
+pub(crate) use rewrite::{Next, Rewrite};
 pub use taken::Taken;
 pub use thread::{Thread, stamp};
 pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};

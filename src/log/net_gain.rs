@@ -7,7 +7,7 @@ use super::{
     event_log::EventLog,
 };
 use crate::{
-    compact::{Micros, Prices},
+    compact::Prices,
     message::{CompactionId, Timestamp, Usage},
 };
 
@@ -24,7 +24,7 @@ pub struct NetGain {
     pub otherwise: Usage,
     /// The bill of `otherwise`, less that of `reported` and that of the compaction's own model
     /// calls. Negative while the compaction has not paid for itself.
-    pub gain: Micros,
+    pub gain: i64,
 }
 
 impl EventLog {
@@ -79,7 +79,7 @@ impl EventLog {
     }
 
     /// What the latest standing compaction has saved so far.
-    pub(crate) fn latest_gain(&self, prices: &Prices) -> Option<Micros> {
+    pub(crate) fn latest_gain(&self, prices: &Prices) -> Option<i64> {
         let latest = self.standing().last()?.id;
         self.net_gain(latest, prices).map(|gain| gain.gain)
     }

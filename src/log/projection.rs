@@ -83,12 +83,12 @@ impl EventLog {
     /// Returns the thread that results from the log. It copies handles of messages, no text.
     ///
     /// ```
-    /// use threadfold::{EventLog, Message, log::{Event, Truncated}, message::Timestamp};
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
     /// log.append(Timestamp(2), Event::MessageAppended(Message::assistant("hello")))?;
-    /// log.append(Timestamp(3), Event::Truncated(Truncated { from: 2, len: 1 }))?;
+    /// log.append(Timestamp(3), Event::Truncated { from: 2, len: 1 })?;
     /// assert_eq!(log.replay()?, [Message::user("hi")]);
     /// assert_eq!(log.len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,34 +1,19 @@
 //! A plan that was checked against its thread.
 
 use crate::{
-    compact::{CompactError, Plan, Removed},
+    compact::{CompactError, Plan},
     message::Message,
     tokens::TokenCounter,
 };
 
-/// A checked plan and the thread that it will rewrite, from [`Thread::rewrite`] or
-/// [`model::rewrite`].
+/// A checked plan and the thread that it will rewrite, from `Thread::rewrite` or
+/// `model::rewrite`.
 ///
 /// It borrows the thread, so the thread cannot change between the check and `apply`, which
 /// therefore cannot fail. Dropping it changes nothing.
-///
-/// [`Thread::rewrite`]: crate::Thread::rewrite
-/// [`model::rewrite`]: crate::model::rewrite
-///
-/// ```
-/// use threadfold::{Message, Plan, Thread, compact::Splice};
-///
-/// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
-/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new() }]);
-/// drop(thread.rewrite(&plan)?);
-/// assert_eq!(thread.size().messages, 2);
-/// let _ = thread.rewrite(&plan)?.apply();
-/// assert_eq!(thread.size().messages, 1);
-/// # Ok::<(), threadfold::compact::CompactError>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "the thread is unchanged until the rewrite is applied"]
-pub struct Rewrite<'t, T: ?Sized> {
+pub(crate) struct Rewrite<'t, T: ?Sized> {
     thread: &'t mut T,
     next: Next,
 }
@@ -37,7 +22,7 @@ pub struct Rewrite<'t, T: ?Sized> {
 #[derive(Debug)]
 pub(crate) struct Next {
     pub(super) messages: Vec<Message>,
-    pub(super) removed: Removed,
+    pub(super) removed: Vec<Message>,
     /// The index of the first message that changes; `None` if the plan changes nothing.
     pub(super) from: Option<usize>,
     /// The tokens of each message from `from` on, so that applying the plan calls no counter.
@@ -53,12 +38,6 @@ pub(super) fn count_each(messages: &[Message], counter: &dyn TokenCounter) -> Ve
 impl<'t, T: ?Sized> Rewrite<'t, T> {
     pub(crate) fn new(thread: &'t mut T, next: Next) -> Self {
         Self { thread, next }
-    }
-
-    /// Returns the messages as the plan will leave them.
-    #[must_use]
-    pub fn messages(&self) -> &[Message] {
-        &self.next.messages
     }
 
     /// Returns the thread, still unchanged, and what the plan makes of it.

@@ -14,10 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::{LogError, Skipped},
-    event::{
-        CompactionRecord, Event, HostEvent, LoggedEvent, PromptAuthor, RuleChange, Truncated,
-        UnreadEvent,
-    },
+    event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange},
     form,
     usage::{LastCount, TotalUsage},
 };
@@ -155,20 +152,20 @@ impl State {
     /// Checks whether an event may be appended.
     pub(super) fn check(&self, event: &Event) -> Result<(), LogError> {
         match event {
-            Event::LocalNotice(_)
+            Event::LocalNotice { .. }
             | Event::RuleChanged(_)
-            | Event::Host(_)
+            | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::SystemPromptSet(_) => Ok(()),
+            | Event::SystemPromptSet { .. } => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
             Event::MessageAppended(message) => {
                 self.check_readable()?;
                 Ok(check_nesting(&message.content)?)
             }
-            Event::Truncated(truncated) => {
+            &Event::Truncated { from, len } => {
                 self.check_readable()?;
                 self.check_whole()?;
-                let (Truncated { from, len }, found) = (*truncated, self.thread.len());
+                let found = self.thread.len();
                 if from != found || len > from {
                     return Err(LogError::Truncated { from, len, found });
                 }
@@ -180,12 +177,12 @@ impl State {
                 check_inserts(record)?;
                 Ok(self.check_plan(record)?)
             }
-            Event::CompactionUndone(undone) => {
-                self.check_undo(undone.id)?;
+            Event::CompactionUndone { id } => {
+                self.check_undo(*id)?;
                 Ok(())
             }
-            Event::Unknown(unread) | Event::Malformed(unread) => {
-                Err(LogError::Unread { kind: unread.kind.clone() })
+            Event::Unknown { kind, .. } | Event::Malformed { kind, .. } => {
+                Err(LogError::Unread { kind: kind.clone() })
             }
         }
     }
@@ -244,31 +241,31 @@ impl State {
         self.totals.billed.record(&next.event);
         match &next.event {
             Event::MessageAppended(message) => self.append(next, message),
-            Event::SystemPromptSet(prompt) => match prompt.by {
-                PromptAuthor::Host => self.totals.host_prompt = Some(prompt.text.clone()),
-                PromptAuthor::User => self.totals.user_prompt = Some(prompt.text.clone()),
+            Event::SystemPromptSet { text, by } => match by {
+                PromptAuthor::Host => self.totals.host_prompt = Some(text.clone()),
+                PromptAuthor::User => self.totals.user_prompt = Some(text.clone()),
             },
-            Event::Truncated(truncated) => self.truncate(*truncated),
+            Event::Truncated { from, len } => self.truncate(from.saturating_sub(*len)),
             Event::Compacted(record) => self.compact(next, record),
             Event::CompactionFailed(failure) => {
                 if self.check_new(failure.id).is_ok() {
                     self.register(failure.id, seq, Outcome::Failed);
                 }
             }
-            Event::CompactionUndone(undone) => match self.check_undo(undone.id) {
+            Event::CompactionUndone { id } => match self.check_undo(*id) {
                 Ok(_) => self.undo(),
                 Err(error) => self.skip(seq, error),
             },
-            Event::Malformed(unread) => self.apply_malformed(seq, unread),
+            Event::Malformed { kind, data } => self.apply_malformed(seq, kind, data),
             Event::RuleChanged(RuleChange::Added { text }) => {
                 // A text that was refused as a rule when it was logged is refused again.
                 let _ = self.totals.added.add(text);
             }
-            Event::LocalNotice(_)
+            Event::LocalNotice { .. }
             | Event::RuleChanged(RuleChange::Revoked { .. })
-            | Event::Host(_)
+            | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::Unknown(_) => {}
+            | Event::Unknown { .. } => {}
         }
     }
 
@@ -329,8 +326,7 @@ impl State {
 
     /// Drops messages from the end. If the thread is longer than it was, because a compaction was
     /// skipped, the same number of messages is dropped.
-    fn truncate(&mut self, truncated: Truncated) {
-        let dropped = truncated.from.saturating_sub(truncated.len);
+    fn truncate(&mut self, dropped: usize) {
         let len = self.thread.len().saturating_sub(dropped);
         let bytes = bytes_of_all(self.thread.get(len..).unwrap_or_default());
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -399,14 +395,14 @@ impl State {
         swaps.collect()
     }
 
-    fn apply_malformed(&mut self, seq: u64, unread: &UnreadEvent) {
-        match unread.kind.as_str() {
+    fn apply_malformed(&mut self, seq: u64, kind: &str, data: &Json) {
+        match kind {
             form::MESSAGE_APPENDED => self.unreadable = self.unreadable.or(Some(seq)),
             kind => {
                 // Register the id if it can be read, so that it is not used again.
                 let failed = kind == form::COMPACTION_FAILED;
                 let outcome = if failed { Outcome::Failed } else { Outcome::Skipped };
-                if let Some(id) = unread_id(unread).filter(|id| self.check_new(*id).is_ok()) {
+                if let Some(id) = unread_id(data).filter(|id| self.check_new(*id).is_ok()) {
                     self.register(id, seq, outcome);
                 }
                 self.skip(seq, LogError::Malformed);
@@ -431,15 +427,15 @@ pub(super) fn weight(event: &Event) -> u64 {
         Event::ResultCut(result) => {
             OVERHEAD + result.content.iter().map(ContentBlock::text_bytes).sum::<u64>()
         }
-        Event::Host(HostEvent { data, .. })
-        | Event::Unknown(UnreadEvent { data, .. })
-        | Event::Malformed(UnreadEvent { data, .. }) => OVERHEAD + data.as_str().len() as u64,
-        Event::SystemPromptSet(_)
-        | Event::LocalNotice(_)
-        | Event::Truncated(_)
+        Event::Host { data, .. } | Event::Unknown { data, .. } | Event::Malformed { data, .. } => {
+            OVERHEAD + data.as_str().len() as u64
+        }
+        Event::SystemPromptSet { .. }
+        | Event::LocalNotice { .. }
+        | Event::Truncated { .. }
         | Event::Compacted(_)
         | Event::CompactionFailed(_)
-        | Event::CompactionUndone(_)
+        | Event::CompactionUndone { .. }
         | Event::RuleChanged(_) => OVERHEAD,
     }
 }
@@ -482,7 +478,7 @@ fn apply_swaps(swaps: Vec<Swap>, thread: &mut Vec<Entry>) -> Vec<Swap> {
 }
 
 /// Returns the id in a record of a compaction that cannot be read as a whole.
-fn unread_id(unread: &UnreadEvent) -> Option<CompactionId> {
+fn unread_id(data: &Json) -> Option<CompactionId> {
     #[derive(Deserialize)]
     struct Form {
         #[serde(alias = "compaction_failed")]
@@ -492,6 +488,6 @@ fn unread_id(unread: &UnreadEvent) -> Option<CompactionId> {
     struct Numbered {
         id: CompactionId,
     }
-    let form: Form = serde_json::from_str(unread.data.as_str()).ok()?;
+    let form: Form = serde_json::from_str(data.as_str()).ok()?;
     Some(form.compacted.id)
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     compact::{
-        CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position, Removed,
+        CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position,
         Replacement, Size, legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
@@ -276,7 +276,7 @@ impl Thread {
     /// assert_eq!((plan.messages_before(), plan.messages_after()), (3, 2));
     /// assert_eq!(thread.size().messages, 3, "nothing has changed yet");
     /// let removed = thread.apply(&plan)?;
-    /// assert_eq!(removed.messages.len(), 2);
+    /// assert_eq!(removed.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -292,25 +292,8 @@ impl Thread {
     }
 
     /// Returns the thread as the plan would leave it, for a caller that must do something else
-    /// before the change. The plan is checked here, so [`Rewrite::apply`] cannot fail.
-    ///
-    /// ```
-    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
-    ///
-    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
-    /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
-    /// let rewrite = thread.rewrite(&plan)?;
-    /// assert_eq!(rewrite.messages().len(), 1);
-    /// // Here the plan is written to a log. If that fails, the rewrite is dropped and nothing changed.
-    /// let removed = rewrite.apply();
-    /// assert_eq!((removed.messages.len(), thread.size().messages), (2, 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`CompactError`] if the plan was not made for this thread.
-    pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, CompactError> {
+    /// before the change. The plan is checked here, so applying it cannot fail.
+    pub(crate) fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, CompactError> {
         let next = Next::checked(plan, &self.messages, self.counter.as_ref())?;
         Ok(Rewrite::new(self, next))
     }
@@ -326,8 +309,7 @@ impl Thread {
         Ok((plan, next))
     }
 
-    /// Applies a plan and returns the messages that it removed: [`rewrite`](Self::rewrite) and
-    /// [`Rewrite::apply`] in one call.
+    /// Applies a plan and returns the messages that it removed.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, CompactError}};
@@ -343,12 +325,12 @@ impl Thread {
     /// # Errors
     ///
     /// [`CompactError`] if the plan was not made for this thread; it is untouched then.
-    pub fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
+    pub fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
         Ok(self.rewrite(plan)?.apply())
     }
 
-    /// Replaces the messages with those of a [`Rewrite`] of this thread.
-    pub(crate) fn take_on(&mut self, next: Next) -> Removed {
+    /// Replaces the messages with those of a `Rewrite` of this thread.
+    pub(crate) fn take_on(&mut self, next: Next) -> Vec<Message> {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
             self.reindex(from, &next.tokens);
@@ -389,7 +371,7 @@ impl Thread {
 
 impl Rewrite<'_, Thread> {
     /// Applies the plan and returns the messages that it removed.
-    pub fn apply(self) -> Removed {
+    pub(crate) fn apply(self) -> Vec<Message> {
         let (thread, next) = self.into_parts();
         thread.take_on(next)
     }
@@ -482,7 +464,7 @@ mod tests {
         let range = Replacement::new("both").from("aaaaaa".parse().unwrap());
         let plan = thread.plan(&[range], &CompactOptions::default()).unwrap();
         let removed = thread.apply(&plan).unwrap();
-        assert_eq!(removed.messages.len(), 2);
+        assert_eq!(removed.len(), 2);
         assert_indexed(&thread);
         assert_eq!(thread.checkpoint("bbbbbb".parse().unwrap()), None);
         thread.truncate(1);
@@ -556,11 +538,10 @@ mod tests {
         let mut thread: Thread = messages.iter().cloned().collect();
         let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new() }]);
         let rewrite = thread.rewrite(&plan).unwrap();
-        assert_eq!(rewrite.messages(), [messages[0].clone(), messages[2].clone()]);
-        drop(rewrite);
+        assert_eq!(rewrite.into_parts().1.messages, [messages[0].clone(), messages[2].clone()]);
         assert_eq!((&thread.messages()[..], thread.epoch()), (&messages[..], 0));
         let removed = thread.rewrite(&plan).unwrap().apply();
-        assert_eq!(removed.messages, messages[1..2]);
+        assert_eq!(removed, messages[1..2]);
         assert_eq!((thread.size().messages, thread.epoch()), (2, 1));
     }
 

@@ -12,7 +12,7 @@
 
 use super::{
     error::LogError,
-    event::{CompactionRecord, CompactionUndone, Event, LoggedEvent},
+    event::{CompactionRecord, Event, LoggedEvent},
     event_log::EventLog,
     state::Outcome,
 };
@@ -53,7 +53,7 @@ impl EventLog {
     /// [`base`](Self::base). The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         let plan = self.undo_plan(id)?;
-        let event = Event::CompactionUndone(CompactionUndone { id });
+        let event = Event::CompactionUndone { id };
         self.push(LoggedEvent { seq: self.len(), at, event });
         Ok(plan)
     }

@@ -90,7 +90,7 @@ pub fn total_usage(events: &[LoggedEvent]) -> TotalUsage {
 /// A live [`Thread`](crate::Thread) knows the same in constant time.
 ///
 /// ```
-/// use threadfold::{Message, log::{self, ContextCount, Event, LoggedEvent, Truncated}};
+/// use threadfold::{Message, log::{self, ContextCount, Event, LoggedEvent}};
 /// use threadfold::{message::Timestamp, tokens::ByteEstimate};
 ///
 /// let logged = |seq, event| LoggedEvent { seq, at: Timestamp(0), event };
@@ -98,7 +98,7 @@ pub fn total_usage(events: &[LoggedEvent]) -> TotalUsage {
 /// let events = [
 ///     logged(0, Event::MessageAppended(question.clone())),
 ///     logged(1, Event::MessageAppended(Message::assistant("Yes."))),
-///     logged(2, Event::Truncated(Truncated { from: 2, len: 1 })),
+///     logged(2, Event::Truncated { from: 2, len: 1 }),
 /// ];
 /// let context = log::context_usage(&events, &[question], &ByteEstimate::TRIGGER);
 /// assert_eq!(context.counted, ContextCount::Estimated(6));
@@ -127,15 +127,15 @@ impl TotalUsage {
             Event::MessageAppended(message) => (&mut self.thread, cost(message)),
             Event::Compacted(record) => (&mut self.compaction, record.usage),
             Event::CompactionFailed(failure) => (&mut self.compaction, failure.usage),
-            Event::SystemPromptSet(_)
-            | Event::LocalNotice(_)
-            | Event::Truncated(_)
-            | Event::CompactionUndone(_)
+            Event::SystemPromptSet { .. }
+            | Event::LocalNotice { .. }
+            | Event::Truncated { .. }
+            | Event::CompactionUndone { .. }
             | Event::RuleChanged(_)
-            | Event::Host(_)
+            | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::Unknown(_)
-            | Event::Malformed(_) => return,
+            | Event::Unknown { .. }
+            | Event::Malformed { .. } => return,
         };
         if usage != Usage::default() {
             *account += usage;
@@ -333,20 +333,20 @@ fn empty_compaction(logged: &LoggedEvent) -> Option<CompactionId> {
 fn effect(event: &Event) -> Effect {
     match event {
         Event::MessageAppended(message) => Effect::Appended(reported_tokens(message)),
-        Event::Truncated(cut) if cut.len < cut.from => Effect::Rewritten,
+        Event::Truncated { from, len } if len < from => Effect::Rewritten,
         Event::Compacted(record) if !record.plan.is_empty() => Effect::Rewritten,
         // An unreadable event may be a rewrite, so fall back to an estimate, which is never far
         // off.
-        Event::Malformed(_) => Effect::Rewritten,
-        Event::CompactionUndone(undone) => Effect::Undone(undone.id),
-        Event::Truncated(_)
+        Event::Malformed { .. } => Effect::Rewritten,
+        Event::CompactionUndone { id } => Effect::Undone(*id),
+        Event::Truncated { .. }
         | Event::Compacted(_)
-        | Event::SystemPromptSet(_)
-        | Event::LocalNotice(_)
+        | Event::SystemPromptSet { .. }
+        | Event::LocalNotice { .. }
         | Event::CompactionFailed(_)
         | Event::RuleChanged(_)
-        | Event::Host(_)
+        | Event::Host { .. }
         | Event::ResultCut(_)
-        | Event::Unknown(_) => Effect::Nothing,
+        | Event::Unknown { .. } => Effect::Nothing,
     }
 }

@@ -11,7 +11,7 @@ use futures::{
 
 use super::model::{self, Model};
 use crate::{
-    compact::{CompactError, CompactOptions, CompactReport, Plan, Removed, Replacement},
+    compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
     log::{Next, Rewrite, Thread},
     message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
 };
@@ -102,7 +102,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`CompactError`] if it was made for another thread. The thread is untouched then.
-    fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
+    fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
         let thread = self.thread();
         let next = Next::checked(plan, thread.messages(), thread.counter().as_ref())?;
         Ok(take_on(self, next))
@@ -111,27 +111,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
 
 /// Returns the conversation as the plan would leave it, like [`Thread::rewrite`] for a thread.
 /// Applying it notifies the adapter ([`ProviderThread::rewritten`]) and cannot fail.
-///
-/// ```
-/// use std::sync::Arc;
-/// use threadfold::model::{self, ModelAgent, ProviderThread};
-/// use threadfold::{Message, Plan, compact::Splice, testing::ScriptedModel};
-///
-/// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
-/// agent.push(Message::user("hi"));
-/// agent.push(Message::assistant("hello"));
-/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new() }]);
-/// let rewrite = model::rewrite(&mut agent, &plan)?;
-/// assert_eq!(rewrite.messages().len(), 1);
-/// let removed = rewrite.apply();
-/// assert_eq!((removed.messages.len(), agent.messages().len()), (1, 1));
-/// # Ok::<(), threadfold::compact::CompactError>(())
-/// ```
-///
-/// # Errors
-///
-/// [`CompactError`] if the plan was made for another thread.
-pub fn rewrite<'t>(
+pub(crate) fn rewrite<'t>(
     thread: &'t mut (dyn ProviderThread + 't),
     plan: &Plan,
 ) -> Result<Rewrite<'t, dyn ProviderThread + 't>, CompactError> {
@@ -142,13 +122,13 @@ pub fn rewrite<'t>(
 
 impl<'t> Rewrite<'_, dyn ProviderThread + 't> {
     /// Applies the plan, notifies the adapter, and returns the messages that the plan removed.
-    pub fn apply(self) -> Removed {
+    pub(crate) fn apply(self) -> Vec<Message> {
         let (thread, next) = self.into_parts();
         take_on(thread, next)
     }
 }
 
-fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Removed {
+fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Message> {
     let is_change = next.changes();
     let removed = thread.thread_mut().take_on(next);
     if is_change {
@@ -397,7 +377,7 @@ mod tests {
         let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
         drop(rewrite(&mut adapter, &plan).unwrap());
         assert_eq!((adapter.messages().len(), adapter.rewritten), (2, 0));
-        assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().messages.len(), 1);
+        assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().len(), 1);
         assert_eq!((adapter.messages().len(), adapter.rewritten), (1, 1));
         let nothing = Plan::from_splices(1, Vec::new());
         let _ = rewrite(&mut adapter, &nothing).unwrap().apply();

@@ -20,7 +20,8 @@ mod sleep;
 mod tool;
 mod tools;
 
-pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread, rewrite};
+pub(crate) use agent::rewrite;
+pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
 pub use clock::{Clock, StdClock};
 pub use deltas::{deltas_of, deltas_within};
 pub use limits::{AnswerLimitError, AnswerLimits};

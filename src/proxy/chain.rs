@@ -1,6 +1,6 @@
 //! How a thread is recognised: a hash of each message and of all before it.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use crate::message::{ContentBlock, Extra, InvalidValue, Message, Text};
 
@@ -13,7 +13,7 @@ const FORM: [&str; 2] = ["cache_control", "~content"];
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link([u8; 32]);
 
-/// The links of a thread: the first messages of two threads are equal if a link is.
+/// The links of a thread. If two threads share a link, their messages up to it are equal.
 ///
 /// ```
 /// use threadfold::{Message, proxy::Chain};
@@ -39,8 +39,8 @@ impl Chain {
     /// Returns the chain of these messages, as the codec of a dialect read them. Where a client asks
     /// for caching does not count.
     ///
-    /// `hash` must be cryptographic: whoever finds two messages of one hash could have the summary of
-    /// one sent for the other.
+    /// `hash` must be cryptographic: an attacker who finds two messages with one hash could have the
+    /// summary of one sent in place of the other.
     #[must_use]
     pub fn of(dialect: &str, messages: &[Message], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Self {
         let mut last = hash(dialect.as_bytes());
@@ -126,65 +126,33 @@ impl FromStr for Link {
 
 /// The message as JSON, without the fields of its form.
 fn canonical(message: &Message) -> Vec<u8> {
-    let mut message = Cow::Borrowed(message);
-    if has_form(&message.extra) || message.content.iter().any(is_marked) {
-        let parts = message.to_mut().make_mut();
-        parts.extra = without_form(&parts.extra);
-        parts.content.iter_mut().for_each(strip);
-    }
+    let mut message = message.clone();
+    let parts = message.make_mut();
+    strip_fields(&mut parts.extra);
+    parts.content.iter_mut().for_each(strip);
     // Values of this crate are written without an error; if one were not, its error is hashed, so
     // that it is equal to no message.
-    serde_json::to_vec(&*message).unwrap_or_else(|error| error.to_string().into_bytes())
-}
-
-fn is_marked(block: &ContentBlock) -> bool {
-    extra(block).is_some_and(has_form) || parts(block).iter().any(is_marked)
-}
-
-fn has_form(extra: &Extra) -> bool {
-    extra.fields().any(|(key, _)| FORM.contains(&key))
-}
-
-fn without_form(extra: &Extra) -> Extra {
-    let fields = extra.fields().filter(|(key, _)| !FORM.contains(key));
-    let fields = fields.map(|(key, json)| (Text::from(key), json.clone()));
-    Extra::new(extra.codec().unwrap_or_default(), fields.collect::<Vec<_>>())
+    serde_json::to_vec(&message).unwrap_or_else(|error| error.to_string().into_bytes())
 }
 
 fn strip(block: &mut ContentBlock) {
     if let Some(extra) = extra_mut(block) {
-        *extra = without_form(extra);
+        strip_fields(extra);
     }
     if let ContentBlock::ToolResult(result) = block {
         result.content.iter_mut().for_each(strip);
     }
 }
 
-/// The blocks within a block.
-fn parts(block: &ContentBlock) -> &[ContentBlock] {
-    if let ContentBlock::ToolResult(result) = block { &result.content } else { &[] }
+fn strip_fields(extra: &mut Extra) {
+    if extra.fields().any(|(key, _)| FORM.contains(&key)) {
+        let fields = extra.fields().filter(|(key, _)| !FORM.contains(key));
+        let fields = fields.map(|(key, json)| (Text::from(key), json.clone()));
+        *extra = Extra::new(extra.codec().unwrap_or_default(), fields.collect::<Vec<_>>());
+    }
 }
 
 /// The fields of a block that its codec does not know. An opaque block is what its codec read.
-fn extra(block: &ContentBlock) -> Option<&Extra> {
-    Some(match block {
-        ContentBlock::Text(block) => &block.extra,
-        ContentBlock::Image(block) => &block.extra,
-        ContentBlock::Document(block) => &block.extra,
-        ContentBlock::Thinking(block) => &block.extra,
-        ContentBlock::RedactedThinking(block) => &block.extra,
-        ContentBlock::ToolUse(block) => &block.extra,
-        ContentBlock::ToolResult(block) => &block.extra,
-        ContentBlock::ServerToolUse(block) => &block.extra,
-        ContentBlock::ServerToolResult(block) => &block.extra,
-        ContentBlock::SystemReminder(block) => &block.extra,
-        ContentBlock::ContextUpdate(block) => &block.extra,
-        ContentBlock::Checkpoint(block) => &block.extra,
-        ContentBlock::Summary(block) => &block.extra,
-        ContentBlock::Opaque(_) => return None,
-    })
-}
-
 fn extra_mut(block: &mut ContentBlock) -> Option<&mut Extra> {
     Some(match block {
         ContentBlock::Text(block) => &mut block.extra,

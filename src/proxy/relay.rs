@@ -77,7 +77,7 @@ pub enum RelayStep {
     },
     /// Send the request, and report a refusal for its length.
     Send,
-    /// Give the provider's refusal to the agent: no compaction helps.
+    /// Pass the provider's refusal on to the agent: no compaction helps.
     Refused,
 }
 
@@ -155,8 +155,8 @@ impl Relay {
         self.check(auto, now);
     }
 
-    /// The compaction came to nothing. What was not refused yet is sent as it is: whatever fails
-    /// here, the agent must not notice.
+    /// Takes the failure of the compaction. A request that was not refused yet is sent as it is, so
+    /// that a failure of the proxy never becomes one of the agent.
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
@@ -184,7 +184,7 @@ impl Relay {
     /// Asks the trigger about the request as it would be sent now.
     fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let output = auto.handle(now, Input::BeforeSend(self.pressure()));
-        // What cannot be made to fit is sent all the same: the provider knows its window.
+        // A request that no compaction makes fit is sent too: only the provider knows its window.
         self.step = self.compaction(output).unwrap_or(RelayStep::Send);
     }
 

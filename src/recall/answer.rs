@@ -1,15 +1,20 @@
 //! Answering requests from a log, in a bounded number of bytes.
 
+#[cfg(feature = "recall")]
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
+#[cfg(feature = "recall")]
+use super::search::{self, Reading, Terms};
 use super::{
-    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end},
+    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, shown},
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
     log::{Event, EventLog, Taken},
-    message::{CheckpointId, ContentBlock, Message, Redactor, Role},
-    render::{self, RenderOptions},
+    message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text},
 };
 
 /// The default for the most bytes of an answer, which are about 4,000 tokens.
@@ -131,16 +136,35 @@ impl<'a> Recall<'a> {
     /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too
     /// long or without the feature `recall`, or a log that cannot be read.
     pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
-        let taken = self.log.taken()?;
+        Ok(self.begin(request)?.finish())
+    }
+
+    /// Begins an answer that is worked out step by step. Use it where a search of a long
+    /// conversation must not hold up other work.
+    ///
+    /// # Errors
+    ///
+    /// As [`answer`](Self::answer).
+    pub fn begin(&self, request: &RecallRequest) -> Result<Answering<'a>, RecallError> {
+        self.begin_from(self.log.taken()?, request)
+    }
+
+    /// Begins an answer from these of the removed messages, which are in order.
+    pub(crate) fn begin_from(
+        &self,
+        taken: Vec<Taken>,
+        request: &RecallRequest,
+    ) -> Result<Answering<'a>, RecallError> {
         let recalled = match request {
             RecallRequest::Range { from, to, offset } => {
                 self.range(&taken, (*from, *to), *offset)?
             }
             RecallRequest::Message { number, offset } => self.message(&taken, *number, *offset)?,
             RecallRequest::Call { id, offset } => self.whole_result(id, *offset)?,
-            RecallRequest::Search { query, offset } => self.search(&taken, query, *offset)?,
+            RecallRequest::Search { query, offset } => return self.search(taken, query, *offset),
         };
-        Ok(Recalled { request: request.clone(), ..recalled })
+        let recalled = Recalled { request: request.clone(), ..recalled };
+        Ok(Answering { recall: *self, state: State::Found(recalled) })
     }
 
     /// Returns the most bytes of all passages, headings included.
@@ -213,55 +237,29 @@ impl<'a> Recall<'a> {
 
     #[cfg(not(feature = "recall"))]
     #[expect(clippy::unused_self, reason = "with the feature it searches")]
-    fn search(&self, _: &[Taken], _: &str, _: u64) -> Result<Recalled, RecallError> {
+    fn search(&self, _: Vec<Taken>, _: &Text, _: u64) -> Result<Answering<'a>, RecallError> {
         Err(RecallError::NoSearch)
     }
 
     #[cfg(feature = "recall")]
-    fn search(&self, taken: &[Taken], query: &str, offset: u64) -> Result<Recalled, RecallError> {
-        use super::search::{self, Terms};
-
+    fn search(
+        &self,
+        taken: Vec<Taken>,
+        query: &Text,
+        offset: u64,
+    ) -> Result<Answering<'a>, RecallError> {
         let terms = Terms::of(query)?;
-        let quoting = search::quoting(taken);
-        let text = |index: usize| {
-            let taken = taken.get(index).filter(|taken| !quoting.contains(&taken.number))?;
-            Some(self.text(taken))
-        };
-        let ranked = search::ranked(&terms, taken.len(), text);
-        let found = ranked.len();
-        let mut recalled = Recalled { found, ..Recalled::default() };
-        let mut room = self.room();
-        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-        for (rank, matched) in ranked.into_iter().enumerate().skip(skip) {
-            let Some(taken) = taken.get(matched.index) else { continue };
-            let text = self.text(taken);
-            let bytes = terms.excerpt(&text, matched.bytes);
-            if recalled.passages.len() == search::SHOWN || bytes.len() + HEADING > room {
-                recalled.next = Some(rank as u64);
-                break;
-            }
-            room -= bytes.len() + HEADING;
-            recalled.passages.push(passage(taken, &text, bytes));
-        }
-        Ok(recalled)
+        let quoting = search::quoting(&taken);
+        let request = RecallRequest::Search { query: query.clone(), offset };
+        let reading = Reading::default();
+        let search = Search { taken, quoting, request, offset, terms, reading };
+        Ok(Answering { recall: *self, state: State::Searching(Box::new(search)) })
     }
 
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
         let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
-        let message = redacted.as_ref().unwrap_or(&taken.message);
-        let options = RenderOptions {
-            checkpoints: true,
-            context_texts: true,
-            document_texts: true,
-            ..RenderOptions::default()
-        };
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = render::write_to(std::slice::from_ref(message), &options, &mut text);
-        let heading = text.find("\n\n").map_or(0, |end| end + 2);
-        text.drain(..heading);
-        if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
+        shown(redacted.as_ref().unwrap_or(&taken.message))
     }
 
     /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If
@@ -277,6 +275,111 @@ impl<'a> Recall<'a> {
             end: one.end.max(other.end),
         };
         removed.chain(kept).reduce(widest).ok_or(RecallError::UnknownCheckpoint { id })
+    }
+}
+
+/// An answer that is being worked out: [`step`](Self::step) until it is there.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
+///
+/// let log = EventLog::new("main".parse()?);
+/// let query = RecallRequest::Search { query: "port".into(), offset: 0 };
+/// let mut answering = Recall::of(&log).begin(&query)?;
+/// let recalled = loop {
+///     match answering.step() {
+///         ControlFlow::Break(recalled) => break recalled,
+///         // Other work may be done here.
+///         ControlFlow::Continue(rest) => answering = rest,
+///     }
+/// };
+/// assert_eq!(recalled.found, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Answering<'a> {
+    #[cfg_attr(not(feature = "recall"), expect(dead_code, reason = "only a search reads on"))]
+    recall: Recall<'a>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Found(Recalled),
+    #[cfg(feature = "recall")]
+    Searching(Box<Search>),
+}
+
+/// A search by words.
+#[cfg(feature = "recall")]
+#[derive(Debug)]
+struct Search {
+    taken: Vec<Taken>,
+    /// The numbers of messages that are skipped.
+    quoting: HashSet<u64>,
+    request: RecallRequest,
+    offset: u64,
+    terms: Terms,
+    reading: Reading,
+}
+
+impl Answering<'_> {
+    /// Takes all steps at once.
+    pub(crate) fn finish(mut self) -> Recalled {
+        loop {
+            match self.step() {
+                ControlFlow::Break(recalled) => return recalled,
+                ControlFlow::Continue(rest) => self = rest,
+            }
+        }
+    }
+
+    /// Returns the answer, or what is left to do after one more step. A step reads about a quarter
+    /// of a megabyte; the last one of a search also ranks what was found.
+    pub fn step(self) -> ControlFlow<Recalled, Self> {
+        match self.state {
+            State::Found(recalled) => ControlFlow::Break(recalled),
+            #[cfg(feature = "recall")]
+            State::Searching(mut search) => match search.read(&self.recall) {
+                true => ControlFlow::Continue(Self { state: State::Searching(search), ..self }),
+                false => ControlFlow::Break(search.recalled(&self.recall)),
+            },
+        }
+    }
+}
+
+#[cfg(feature = "recall")]
+impl Search {
+    /// Reads a slice, and returns whether there is more.
+    fn read(&mut self, recall: &Recall<'_>) -> bool {
+        let Self { taken, quoting, terms, .. } = self;
+        self.reading.read(terms, taken.len(), |index| {
+            let taken = taken.get(index).filter(|taken| !quoting.contains(&taken.number))?;
+            Some(recall.text(taken))
+        })
+    }
+
+    /// Returns the best matches that fit into an answer.
+    fn recalled(self, recall: &Recall<'_>) -> Recalled {
+        let ranked = self.reading.ranked(&self.terms);
+        let (request, found) = (self.request, ranked.len());
+        let mut recalled = Recalled { request, found, ..Recalled::default() };
+        let mut room = recall.room();
+        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        for (rank, matched) in ranked.into_iter().enumerate().skip(skip) {
+            let Some(taken) = self.taken.get(matched.index) else { continue };
+            let text = recall.text(taken);
+            let bytes = self.terms.excerpt(&text, matched.bytes);
+            if recalled.passages.len() == search::SHOWN || bytes.len() + HEADING > room {
+                recalled.next = Some(rank as u64);
+                break;
+            }
+            room -= bytes.len() + HEADING;
+            recalled.passages.push(passage(taken, &text, bytes));
+        }
+        recalled
     }
 }
 

@@ -34,6 +34,10 @@
 //!   documents become placeholders; reasoning and reminders are left out.
 //! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
 //! - Nothing is cached between two calls. The time of a search is linear in the removed messages.
+//!   [`Recall::begin`] does it in steps; a session lets other tasks run between them.
+//!   A session whose store has a [`WordIndex`](crate::store::WordIndex) reads and rates only the
+//!   messages with words of the query and those beside them. It finds the same ones; their order may
+//!   differ, because the rarity of a word is that among the messages read.
 //!
 //! # How words match
 //!
@@ -53,6 +57,8 @@ pub mod tool;
 #[cfg(feature = "recall")]
 mod words;
 
-pub use answer::{MAX_BYTES, MIN_BYTES, Recall};
+pub use answer::{Answering, MAX_BYTES, MIN_BYTES, Recall};
 pub use passage::{Passage, Recalled};
 pub use request::{MAX_QUERY_BYTES, RecallError, RecallRequest};
+#[cfg(feature = "recall")]
+pub(crate) use search::{message_words, query_words};

@@ -3,7 +3,10 @@
 use std::{fmt, ops::Range};
 
 use super::request::RecallRequest;
-use crate::message::{Role, Timestamp};
+use crate::{
+    message::{Message, Role, Timestamp},
+    render::{self, RenderOptions},
+};
 
 /// The most bytes before the first passage.
 pub(super) const HEAD: usize = 400;
@@ -114,6 +117,22 @@ impl fmt::Display for Recalled {
         f.write_str(if shown == 0 { "" } else { "\n\n" })?;
         self.passages.iter().try_for_each(|passage| passage.fmt(f))
     }
+}
+
+/// Returns the rendered text of a message, without the heading of its role.
+pub(super) fn shown(message: &Message) -> String {
+    let options = RenderOptions {
+        checkpoints: true,
+        context_texts: true,
+        document_texts: true,
+        ..RenderOptions::default()
+    };
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = render::write_to(std::slice::from_ref(message), &options, &mut text);
+    let heading = text.find("\n\n").map_or(0, |end| end + 2);
+    text.drain(..heading);
+    if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
 }
 
 /// The model is warned about the texts, because strangers may have written them.

@@ -3,24 +3,23 @@
 //!
 //! A long message is searched in pieces, so that a match in long output does not rank below a short
 //! message. Each text is read once, and only the words of the query are counted: an index of all
-//! words would cost many times the time and memory of a search.
+//! words would cost many times the time and memory of a search. [`Reading`] reads slice by slice, so
+//! that a search of a long conversation need not hold up everything else.
 
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
 };
 
-use bm25::{Embedding, Scorer, TokenEmbedding};
-
 use super::{
-    passage::{border, piece_end},
+    passage::{border, piece_end, shown},
     request::RecallError,
     tool::RECALL,
     words,
 };
 use crate::{
     log::Taken,
-    message::{ContentBlock, Text},
+    message::{ContentBlock, Message, Text},
 };
 
 /// The most matches in one answer.
@@ -31,6 +30,12 @@ const TERMS: usize = 64;
 
 /// The most bytes of a piece.
 const PIECE: usize = 4_000;
+
+/// The bytes after which a slice of a search ends: a few milliseconds.
+const SLICE: usize = 256 * 1024;
+
+/// The least number of bytes that a message counts in a slice, because each is rendered.
+const LEAST: usize = 200;
 
 /// The most bytes of an excerpt around the words.
 const EXCERPT: usize = 600;
@@ -88,6 +93,27 @@ impl Terms {
     }
 }
 
+/// Returns the words of a query.
+pub(crate) fn query_words(query: &str) -> Result<Vec<String>, RecallError> {
+    Ok(Terms::of(query)?.0.into_keys().collect())
+}
+
+/// Returns the different words by which a message is found, read piece by piece as by [`Reading`].
+pub(crate) fn message_words(message: &Message) -> Vec<String> {
+    let text = shown(message);
+    let (mut found, mut start) = (HashSet::new(), 0);
+    while start < text.len() {
+        let end = piece_end(&text, start, PIECE);
+        words::each(text.get(start..end).unwrap_or_default(), |word, _| {
+            if word.chars().any(char::is_alphanumeric) && !found.contains(word) {
+                found.insert(word.to_owned());
+            }
+        });
+        start = end;
+    }
+    found.into_iter().collect()
+}
+
 /// Returns the numbers of messages that contain only calls of the recall tool or their results.
 /// Such a message would rank above the message that it quotes.
 pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
@@ -100,21 +126,14 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
             !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
                 && !block.is_reasoning()
         };
-        let quotes = |block: &ContentBlock| match block {
-            ContentBlock::ToolUse(call) => calls.contains(&call.id),
-            ContentBlock::ToolResult(result) => calls.contains(&result.tool_use_id),
-            ContentBlock::Text(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Document(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::ServerToolUse(_)
-            | ContentBlock::ServerToolResult(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_)
-            | ContentBlock::Opaque(_) => false,
+        let quotes = |block: &ContentBlock| {
+            if let ContentBlock::ToolUse(call) = block {
+                calls.contains(&call.id)
+            } else if let ContentBlock::ToolResult(result) = block {
+                calls.contains(&result.tool_use_id)
+            } else {
+                false
+            }
         };
         let mut blocks = taken.message.content.iter().filter(has_content).peekable();
         if blocks.peek().is_some() && blocks.all(quotes) {
@@ -124,41 +143,75 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     quoting
 }
 
-/// Returns the messages that contain any of the words, best first and of equal ones the latest
-/// first. `text` returns the text of each index below `count`, or `None` to skip it.
+/// What a search has read so far.
 ///
 /// A message is rated by its own words and by those of the stretch that it is in, because a question
 /// often has words of what was said around its answer. Of each further message of a stretch less is
 /// expected, so that several stretches come first.
-pub(super) fn ranked(
-    terms: &Terms,
-    count: usize,
-    text: impl Fn(usize) -> Option<String>,
-) -> Vec<Matched> {
-    let (mut pieces_read, mut hits) = (Docs::default(), Vec::new());
-    let (mut stretches, mut stretch, mut bytes_read) = (Docs::default(), Doc::default(), 0);
-    for index in 0..count {
-        let Some(text) = text(index) else { continue };
-        for bytes in pieces(&text) {
-            let doc = terms.count(text.get(bytes.clone()).unwrap_or_default());
-            bytes_read += bytes.len();
-            if bytes_read > PIECE {
-                bytes_read = bytes.len();
-                stretches.add(std::mem::take(&mut stretch));
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// The next message, or the one that is open.
+    index: usize,
+    /// The text of a message that is partly read, and where to go on in it.
+    open: Option<(String, usize)>,
+    pieces: Docs,
+    stretches: Docs,
+    /// The words of the open stretch, and its bytes.
+    stretch: (Doc, usize),
+    hits: Vec<Hit>,
+}
+
+impl Reading {
+    /// Reads the next slice, and returns whether there is more. `text` returns the text of each index
+    /// below `count`, or `None` to skip it.
+    pub(super) fn read(
+        &mut self,
+        terms: &Terms,
+        count: usize,
+        text: impl Fn(usize) -> Option<String>,
+    ) -> bool {
+        let mut left = SLICE;
+        while self.index < count && left > 0 {
+            let next = self.open.take().or_else(|| text(self.index).map(|text| (text, 0)));
+            let (text, start) = next.unwrap_or_default();
+            let end = piece_end(&text, start, PIECE);
+            left = left.saturating_sub((end - start).max(LEAST));
+            if start < end {
+                self.add(terms, &text, start..end);
             }
-            stretch.join(&doc);
-            if !doc.counts.is_empty() {
-                let (piece, stretch) = (pieces_read.all, stretches.all);
-                hits.push(Hit { index, bytes, piece, stretch });
+            match end < text.len() {
+                true => self.open = Some((text, end)),
+                false => self.index += 1,
             }
-            pieces_read.add(doc);
         }
+        self.index < count
     }
-    stretches.add(stretch);
-    best(&hits, &pieces_read.scores(terms), &stretches.scores(terms))
+
+    fn add(&mut self, terms: &Terms, text: &str, bytes: Range<usize>) {
+        let doc = terms.count(text.get(bytes.clone()).unwrap_or_default());
+        self.stretch.1 += bytes.len();
+        if self.stretch.1 > PIECE {
+            self.stretches.add(std::mem::take(&mut self.stretch.0));
+            self.stretch.1 = bytes.len();
+        }
+        self.stretch.0.join(&doc);
+        if !doc.counts.is_empty() {
+            let (index, piece, stretch) = (self.index, self.pieces.all, self.stretches.all);
+            self.hits.push(Hit { index, bytes, piece, stretch });
+        }
+        self.pieces.add(doc);
+    }
+
+    /// Returns the messages that contain any of the words, best first and of equal ones the latest
+    /// first.
+    pub(super) fn ranked(mut self, terms: &Terms) -> Vec<Matched> {
+        self.stretches.add(self.stretch.0);
+        best(&self.hits, &self.pieces.scores(terms), &self.stretches.scores(terms))
+    }
 }
 
 /// A piece of a message that contains words of the query.
+#[derive(Debug)]
 struct Hit {
     index: usize,
     bytes: Range<usize>,
@@ -169,7 +222,7 @@ struct Hit {
 }
 
 /// How many words a text has, and how often each word of the query occurs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Doc {
     /// Its number among all.
     number: usize,
@@ -185,22 +238,24 @@ impl Doc {
         }
     }
 
-    /// Returns the BM25 weights of its words, without their rarity. Repeated words count ever less,
-    /// and words in a longer text count less.
-    fn weighed(&self, average: f32) -> Embedding<usize> {
+    /// Returns the BM25 score, given the rarity of each word of the query. Repeated words count ever
+    /// less, and words in a longer text count less.
+    fn score(&self, rarity: &[f32], average: f32) -> f32 {
         // The usual values for BM25.
         let (k1, b) = (1.2, 0.75);
         let long = 1.0 - b + b * real(self.words) / average.max(1.0);
-        let weight = |(index, count): (&usize, &usize)| {
-            let count = real(*count);
-            TokenEmbedding { index: *index, value: count * (k1 + 1.0) / (count + k1 * long) }
-        };
-        Embedding(self.counts.iter().map(weight).collect())
+        let mut score = 0.0;
+        // In the order of the words, because sums of floats depend on it.
+        for (term, rarity) in rarity.iter().enumerate() {
+            let count = real(self.counts.get(&term).copied().unwrap_or_default());
+            score += rarity * count * (k1 + 1.0) / (count + k1 * long);
+        }
+        score
     }
 }
 
 /// Texts that are rated beside each other.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Docs {
     matching: Vec<Doc>,
     all: usize,
@@ -220,16 +275,17 @@ impl Docs {
     /// Returns the score of each text with words of the query, by its number among all.
     fn scores(&self, terms: &Terms) -> HashMap<usize, f32> {
         let average = real(self.words) / real(self.all.max(1));
-        let mut scorer = Scorer::<usize, usize>::new();
-        for doc in &self.matching {
-            scorer.upsert(&doc.number, doc.weighed(average));
+        let mut holding = vec![0; terms.0.len()];
+        for term in self.matching.iter().flat_map(|doc| doc.counts.keys()) {
+            if let Some(count) = holding.get_mut(*term) {
+                *count += 1;
+            }
         }
-        // Add the texts without a match, because the rarity of a word depends on their number.
-        let empty = self.all - self.matching.len();
-        (0..empty).for_each(|other| scorer.upsert(&(self.all + other), Embedding(Vec::new())));
-        let query = (0..terms.0.len()).map(|index| TokenEmbedding { index, value: 1.0 });
-        let scored = scorer.matches(&Embedding(query.collect()));
-        scored.into_iter().map(|scored| (scored.id, scored.score)).collect()
+        let rarity = holding
+            .into_iter()
+            .map(|count: usize| (1.0 + (real(self.all - count) + 0.5) / (real(count) + 0.5)).ln());
+        let rarity: Vec<f32> = rarity.collect();
+        self.matching.iter().map(|doc| (doc.number, doc.score(&rarity, average))).collect()
     }
 }
 
@@ -272,16 +328,6 @@ fn best(
     best.into_iter().map(|(_, matched)| matched).collect()
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let end = piece_end(text, start, PIECE);
-        let piece = (start < end).then_some(start..end);
-        start = end;
-        piece
-    })
-}
-
 /// Returns the byte range with the most different words that fits into an excerpt.
 fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
     let (mut first, mut best, mut most) = (0, (0, 0), 0);
@@ -305,4 +351,52 @@ fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::steps;
+
+    /// Messages of a thousand bytes, of which every tenth has the word.
+    fn text(index: usize) -> Option<String> {
+        let word = if index.is_multiple_of(10) { "lighthouse" } else { "harbour" };
+        Some(format!("{word} {}\n", "some more words ".repeat(62)))
+    }
+
+    /// Reads so many messages, and returns the slices, the steps of the longest one and of all.
+    fn read(count: usize) -> (usize, u64, u64) {
+        let terms = Terms::of("lighthouse").unwrap();
+        let (mut reading, mut slices, mut longest, mut all) = (Reading::default(), 0, 0, 0);
+        let mut more = true;
+        while more {
+            let steps = steps::steps(u64::MAX, || more = reading.read(&terms, count, text));
+            (slices, longest, all) = (slices + 1, longest.max(steps), all + steps);
+        }
+        assert_eq!(reading.ranked(&terms).len(), count.div_ceil(10));
+        (slices, longest, all)
+    }
+
+    #[test]
+    fn every_slice_of_a_search_is_bounded_and_all_together_are_linear() {
+        let ((few, _, once), (many, longest, twice)) = (read(2_000), read(4_000));
+        // Each byte is counted at most three times: as text, as word and as part of a compound.
+        assert!(longest <= 3 * (SLICE + PIECE) as u64, "{longest}");
+        assert!(few >= 7 && many >= 2 * few - 1, "{few} and {many} slices");
+        assert!(twice * 10 <= once * 22, "{once} steps, and {twice} for twice as many");
+    }
+
+    #[test]
+    fn one_long_message_is_read_in_slices_too() {
+        let terms = Terms::of("needle").unwrap();
+        let long = format!("{} needle", "hay ".repeat(SLICE / 2));
+        let mut reading = Reading::default();
+        let mut slices = 1;
+        while reading.read(&terms, 1, |_| Some(long.clone())) {
+            slices += 1;
+        }
+        assert!(slices >= 2, "{slices}");
+        let ranked = reading.ranked(&terms);
+        assert!(ranked.len() == 1 && long[ranked[0].bytes.clone()].contains("needle"));
+    }
 }

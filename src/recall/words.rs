@@ -86,14 +86,19 @@ fn linked_word(text: &str, end: usize) -> Option<usize> {
     text.get(next..)?.starts_with(is_letter).then_some(next)
 }
 
-/// Calls a function with the parts of a word, if it has several. Parts end at `_` and before a
-/// capital that follows a lower-case letter.
+/// Calls a function with the parts of a word, if it has several. Parts end at `_`, before a capital
+/// that follows a lower-case letter, and before the last capital of several (`HTTPServer`).
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
     let (mut start, mut last) = (word.start, '_');
     for (offset, letter) in letters.char_indices() {
         let at = word.start + offset;
-        if letter == '_' || (letter.is_uppercase() && last.is_lowercase()) {
+        let begins = || {
+            let mut rest = letters.get(offset..).unwrap_or_default().chars().skip(1);
+            last.is_lowercase()
+                || (last.is_uppercase() && rest.next().is_some_and(char::is_lowercase))
+        };
+        if letter == '_' || (letter.is_uppercase() && begins()) {
             if start < at {
                 part(start..at);
             }
@@ -127,6 +132,21 @@ mod tests {
     fn a_name_is_itself_and_its_parts() {
         assert_eq!(words("parse_Error"), ["parse_error", "parse", "error"]);
         assert_eq!(words("ParseError __x"), ["parseerror", "parse", "error", "__x", "x"]);
+        assert_eq!(words("HTTPServer fn E"), ["httpserver", "http", "server", "fn", "e"]);
+        let expected = ["max_retries", "max", "retries", "is", "maxretries", "max", "retries"];
+        assert_eq!(words("MAX_RETRIES is maxRetries"), expected);
+    }
+
+    #[test]
+    fn accents_and_widths_make_no_other_word() {
+        let once = ["cafe", "ele", "angstrom", "naive", "abc"];
+        for text in [
+            "café élé Ångström naïve abc",
+            "CAFE\u{301} e\u{301}le\u{301} \
+                      A\u{30a}ngstro\u{308}m NAÏVE ＡＢＣ",
+        ] {
+            assert_eq!(words(text), once);
+        }
     }
 
     #[test]

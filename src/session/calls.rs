@@ -1,8 +1,8 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::error::Error;
+use std::{error::Error, ops::ControlFlow, task::Poll};
 
-use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, future, stream::FuturesUnordered};
 
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     log::Event,
     message::{ToolResult, ToolUse},
     model::{ToolContext, ToolOutput},
-    recall::{MAX_BYTES, Recall, tool::RECALL},
+    recall::{Answering, MAX_BYTES, Recall, RecallRequest, tool::RECALL},
     strategy::clip_result,
 };
 
@@ -138,6 +138,14 @@ impl Session {
 
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
         let input = call.input.json().and_then(|input| input.to_value())?;
+        let request = RecallRequest::parse(&input)?;
+        #[cfg(feature = "recall")]
+        if let RecallRequest::Search { query, .. } = &request
+            && let Some(taken) = self.journal.candidates(query).boxed().await?
+        {
+            let recall = Recall::of(self.journal.log()).within(self.recall_bytes());
+            return Ok(finished(recall.begin_from(taken, &request)?).await);
+        }
         // Boxed: inlined, this rare path would enlarge every turn's future.
         let log = self.journal.whole().boxed().await?;
         let recall = Recall::of(&log).within(self.recall_bytes());
@@ -145,7 +153,7 @@ impl Session {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
-        Ok(recall.call(&input)?)
+        Ok(finished(recall.begin(&request)?).await)
     }
 
     /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.
@@ -153,6 +161,31 @@ impl Session {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
         usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
     }
+}
+
+/// Works out an answer. A search of a long conversation takes many steps, and other tasks share the
+/// thread, so it yields between them.
+async fn finished(mut answering: Answering<'_>) -> String {
+    loop {
+        match answering.step() {
+            ControlFlow::Break(recalled) => return recalled.to_string(),
+            ControlFlow::Continue(rest) => answering = rest,
+        }
+        yield_now().await;
+    }
+}
+
+/// Is pending once, and asks to be polled again at once.
+async fn yield_now() {
+    let mut is_first = true;
+    let poll = future::poll_fn(|context| {
+        if !std::mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    poll.await;
 }
 
 fn not_configured(own: SessionTool) -> ToolOutput {

@@ -2,7 +2,7 @@
 
 use super::{builder::SessionBuilder, error::SessionError, session::Session};
 use crate::{
-    log::{Event, Truncated},
+    log::Event,
     message::{CheckpointId, ThreadId},
     store::Journal,
 };
@@ -70,7 +70,7 @@ impl Session {
         let len = self.fork_point(at.into())?;
         let mut journal = Journal::new(self.whole_log().await?.forked(thread));
         if len < from {
-            journal.append(self.now(), Event::Truncated(Truncated { from, len }))?;
+            journal.append(self.now(), Event::Truncated { from, len })?;
         }
         Ok(SessionBuilder {
             tools: self.tools.host().to_vec(),

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::event::SessionEvent;
-use crate::message::ContentBlock;
 
 /// How many events are kept while a turn runs.
 const KEPT: usize = 256;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     drive::CompactionError,
-    log::{Event, LocalNotice},
+    log::Event,
     message::{CompactionReason, Message, Role, StopReason, SystemReminder, Text},
     strategy::{CompactionStrategy, StrategyError},
 };
@@ -271,7 +271,7 @@ impl Session {
             }
         };
         let text = self.journal.shown(line);
-        let event = Event::LocalNotice(LocalNotice { text: text.clone() });
+        let event = Event::LocalNotice { text: text.clone() };
         let now = self.now();
         self.journal.append(now, event)?;
         self.journal.flush().await?;

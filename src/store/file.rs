@@ -20,10 +20,7 @@ use super::{
     thread_store::{Loaded, StoreError},
 };
 use crate::{
-    log::{
-        EventLog, LogError, LogId, LogReadOptions, LoggedEvent, TornTail, write_event,
-        write_named_header,
-    },
+    log::{EventLog, LogError, LogId, LoggedEvent, write_event, write_named_header},
     message::ThreadId,
 };
 
@@ -115,7 +112,7 @@ impl<'a> LogFile<'a> {
             Ok(read) => (Loaded { log: read.log, id: read.id, torn: read.torn }, read.end),
             // The file is empty, or its writer died within the header.
             Err(LogError::NoHeader { bytes }) => {
-                let torn = (bytes > 0).then_some(TornTail { offset: 0, bytes });
+                let torn = (bytes > 0).then_some(bytes);
                 (Loaded { torn, ..Loaded::new(EventLog::new(self.thread.clone())) }, 0)
             }
             Err(error) => return Err(self.unreadable(error)),
@@ -177,7 +174,8 @@ impl<'a> LogFile<'a> {
         let (mut events, mut bytes) = (before.events, before.bytes);
         while bytes < size {
             line.clear();
-            let read = reader.by_ref().take(line_limit()).read_until(b'\n', &mut line)? as u64;
+            let read =
+                reader.by_ref().take(EventLog::MAX_LINE_BYTES).read_until(b'\n', &mut line)? as u64;
             if line.last() != Some(&b'\n') {
                 if bytes + read == size { break } else { return Ok(None) }
             }
@@ -234,7 +232,7 @@ impl<'a> LogFile<'a> {
         for event in events {
             let before = lines.len();
             write_event(&mut lines, event).map_err(|error| failed(self.path, error))?;
-            let (bytes, limit) = ((lines.len() - before) as u64, line_limit());
+            let (bytes, limit) = ((lines.len() - before) as u64, EventLog::MAX_LINE_BYTES);
             if bytes > limit {
                 return Err(StoreError::TooLong { seq: event.seq, bytes, limit });
             }
@@ -326,11 +324,6 @@ impl Read for Counted<'_> {
     }
 }
 
-/// The most bytes of a line that reading accepts.
-fn line_limit() -> u64 {
-    LogReadOptions::default().max_line_bytes
-}
-
 fn last(bytes: &[u8]) -> &[u8] {
     bytes.get(bytes.len().saturating_sub(END_BYTES)..).unwrap_or_default()
 }
@@ -362,10 +355,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{
-        log::{Event, LocalNotice},
-        message::Timestamp,
-    };
+    use crate::{log::Event, message::Timestamp};
 
     /// Renaming the folder of an open file makes the last step of a first append fail: the sync of
     /// the folder.
@@ -381,7 +371,7 @@ mod tests {
         let mut prefix = file.prefix(None).unwrap();
         fs::rename(&folder, &moved).unwrap();
 
-        let event = Event::LocalNotice(LocalNotice { text: "hi".into() });
+        let event = Event::LocalNotice { text: "hi".into() };
         let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
         let error = file.append(&mut prefix, None, &events, true).unwrap_err();
         assert!(matches!(error, StoreError::Medium { .. }), "{error:?}");

@@ -264,6 +264,16 @@ impl Journal {
         Self { redactor: Some(redactor), rules, facts, ..self }
     }
 
+    #[cfg(feature = "recall")]
+    pub(super) fn store(&self) -> Option<&dyn ThreadStore> {
+        self.store.as_deref()
+    }
+
+    #[cfg(feature = "recall")]
+    pub(super) fn log_id(&self) -> Option<LogId> {
+        self.id
+    }
+
     pub(crate) fn redactor(&self) -> Option<&Arc<dyn Redactor>> {
         self.redactor.as_ref()
     }
@@ -503,7 +513,7 @@ mod tests {
     use super::*;
     use crate::{
         compact::Splice,
-        log::{CompactionRecord, Truncated},
+        log::CompactionRecord,
         message::{CompactionReason, Message},
         store::MemoryStore,
     };
@@ -515,7 +525,7 @@ mod tests {
         let events = [
             user("Never touch src/lexer.rs."),
             user("Always run the tests."),
-            Event::Truncated(Truncated { from: 2, len: 1 }),
+            Event::Truncated { from: 2, len: 1 },
             user("You may touch src/lexer.rs now."),
             user("Always use tabs in src/parser.rs."),
         ];

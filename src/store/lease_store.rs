@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::{
     lease::Lease,
     thread_store::{Loaded, StoreError, ThreadStore},
+    word_index::WordIndex,
 };
 use crate::{
     log::{LogBase, LogId, LoggedEvent},
@@ -206,6 +207,11 @@ impl ThreadStore for Leased {
         seq: u64,
     ) -> Result<Option<String>, StoreError> {
         self.store.load_facts(thread, log, seq).await
+    }
+
+    fn word_index(&self) -> Option<&dyn WordIndex> {
+        // An index says what the stored events say, so it needs no fence.
+        self.store.word_index()
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

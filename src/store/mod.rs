@@ -6,8 +6,9 @@
 //! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
 //! | a chunked run between two model calls | [`RunStore`] | [`MemoryStore`] |
+//! | the words of stored messages, for searches | [`WordIndex`] | none: the log is read whole |
 //!
-//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all four on a database.
+//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all five on a database.
 //!
 //! # Logs
 //!
@@ -49,11 +50,14 @@ mod lease;
 mod lease_store;
 mod memory;
 mod memory_archive;
+#[cfg(feature = "recall")]
+mod past;
 mod plain_file;
 mod rules_cache;
 mod run_store;
 mod thread_store;
 mod visible;
+mod word_index;
 
 pub use archive::{Archive, check_entries};
 pub use journal::Journal;
@@ -64,4 +68,5 @@ pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 pub use run_store::RunStore;
 pub use thread_store::{Loaded, StoreError, ThreadStore, check_places, event_lines, stored_event};
-pub use visible::{Hit, Visible};
+pub use visible::{Hit, Visible, search_text, search_words};
+pub use word_index::{Indexed, IndexedMessage, WordIndex};

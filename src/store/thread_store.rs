@@ -4,10 +4,10 @@ use std::{error::Error, fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::lease::Lease;
+use super::{lease::Lease, word_index::WordIndex};
 use crate::{
     compaction::{CompactionError, CompactionErrorKind},
-    log::{EventLog, LogBase, LogError, LogId, LogReadOptions, LoggedEvent, TornTail},
+    log::{EventLog, LogBase, LogError, LogId, LoggedEvent},
     message::{BatchId, CompactionId, Text, ThreadId},
 };
 
@@ -149,6 +149,12 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Returns the index of words that the store keeps. The default keeps none, and a search of the
+    /// past reads the whole log. A store that wraps another one should forward this method.
+    fn word_index(&self) -> Option<&dyn WordIndex> {
+        None
+    }
+
     /// Returns the ids of the threads with stored events, sorted.
     ///
     /// The future may be dropped at any point.
@@ -177,8 +183,8 @@ pub struct Loaded {
     pub log: EventLog,
     /// The id of the log, if the store keeps ids and the writer gave one.
     pub id: Option<LogId>,
-    /// The incomplete last line of a writer that died. The next append removes it.
-    pub torn: Option<TornTail>,
+    /// The bytes of the incomplete last line of a writer that died. The next append removes it.
+    pub torn: Option<u64>,
 }
 
 impl Loaded {
@@ -386,7 +392,7 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
 /// has no JSON.
 pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
     check_places(expected_len, events)?;
-    let limit = LogReadOptions::default().max_line_bytes;
+    let limit = EventLog::MAX_LINE_BYTES;
     let line = |event: &LoggedEvent| {
         let line = serde_json::to_string(event);
         let line = line.map_err(|error| StoreError::medium("an event", error))?;
@@ -493,6 +499,10 @@ macro_rules! forward {
                 seq: u64,
             ) -> Result<Option<String>, StoreError> {
                 (**self).load_facts(thread, log, seq).await
+            }
+
+            fn word_index(&self) -> Option<&dyn WordIndex> {
+                (**self).word_index()
             }
 
             async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -149,7 +149,7 @@ impl Visible {
         query: &str,
         limit: usize,
     ) -> Vec<Hit> {
-        let words = words(query);
+        let words = search_words(query);
         let visible = self.filter(entries);
         let replaced = replaced(&visible);
         let count = |entry: &'a ArchiveEntry| {
@@ -184,12 +184,34 @@ fn replaced(entries: &[&ArchiveEntry]) -> HashSet<BatchId> {
     entries.iter().flat_map(of_entry).collect()
 }
 
-fn recency(entry: &ArchiveEntry) -> (Timestamp, BatchId) {
-    (entry.batch.end, entry.batch.id)
+/// Returns the text in which a database looks for the [words](search_words) of a query. `None` if
+/// every search must read the entry: it replaces others, which [`Visible::search`] has to know, or a
+/// database of text cannot hold it.
+///
+/// ```
+/// use threadfold::message::{Batch, BatchId};
+/// use threadfold::{store::search_text, strategy::ArchiveEntry};
+///
+/// let mut entry = ArchiveEntry::new(Batch::new(BatchId::default(), "We read A.txt."));
+/// assert_eq!(search_text(&entry).as_deref(), Some("we read a.txt."));
+/// entry.replaces.push(BatchId { index: 7, ..BatchId::default() });
+/// assert_eq!(search_text(&entry), None);
+/// ```
+#[must_use]
+pub fn search_text(entry: &ArchiveEntry) -> Option<String> {
+    let text = &entry.batch.text;
+    let is_plain = entry.replaces.is_empty() && !text.contains('\0');
+    is_plain.then(|| fold_case(text))
 }
 
-/// Returns the different words of a query, in order.
-fn words(query: &str) -> Vec<String> {
+/// Returns the words of a query as they are in a [`search_text`]: an entry is found if its text
+/// contains any of them.
+///
+/// ```
+/// assert_eq!(threadfold::store::search_words("Who WROTE b.txt?"), ["who", "wrote", "b.txt"]);
+/// ```
+#[must_use]
+pub fn search_words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in query.split_whitespace() {
         let bare = word.trim_matches(|character: char| !character.is_alphanumeric());
@@ -202,6 +224,10 @@ fn words(query: &str) -> Vec<String> {
         }
     }
     words
+}
+
+fn recency(entry: &ArchiveEntry) -> (Timestamp, BatchId) {
+    (entry.batch.end, entry.batch.id)
 }
 
 /// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma,
@@ -284,6 +310,6 @@ mod tests {
     #[test]
     fn only_so_many_words_are_looked_for() {
         let query: String = (0..100_000).map(|number| format!("w{number} ")).collect();
-        assert_eq!(words(&query).len(), MAX_WORDS);
+        assert_eq!(search_words(&query).len(), MAX_WORDS);
     }
 }

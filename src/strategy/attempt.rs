@@ -138,14 +138,8 @@ pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
     if let Some(call) = turn.message.tool_uses().next() {
         return Err(StrategyError::CalledTool { tool: call.name.clone() });
     }
-    match stop_reason {
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => {}
-        StopReason::ToolUse
-        | StopReason::MaxTokens
-        | StopReason::PauseTurn
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => return Err(StrategyError::Incomplete { stop_reason }),
+    if !is_complete(&stop_reason) {
+        return Err(StrategyError::Incomplete { stop_reason });
     }
     let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
     let texts: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
@@ -153,6 +147,19 @@ pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
         return Err(StrategyError::BlankSummary { stop_reason });
     }
     Ok(texts.join("\n\n").into())
+}
+
+/// Whether an answer that stopped for this reason is complete text.
+pub(super) fn is_complete(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => true,
+        StopReason::ToolUse
+        | StopReason::MaxTokens
+        | StopReason::PauseTurn
+        | StopReason::Refusal
+        | StopReason::ContextWindowExceeded
+        | StopReason::Aborted => false,
+    }
 }
 
 /// An attempt that has ended.

@@ -5,20 +5,17 @@
 //! in a row, allows one trial after a pause, and closes when a trial succeeds. Every failed trial
 //! doubles the pause.
 
-use serde::{Deserialize, Serialize};
-
 use crate::message::Timestamp;
 
 /// When a [`Breaker`] opens, and for how long it stays open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BreakerOptions {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BreakerOptions {
     /// Number of failures in a row that open it. Zero counts as one.
-    pub max_failures: u32,
+    pub(crate) max_failures: u32,
     /// First pause, in milliseconds.
-    pub pause_ms: u64,
+    pub(crate) pause_ms: u64,
     /// Longest pause, in milliseconds.
-    pub max_pause_ms: u64,
+    pub(crate) max_pause_ms: u64,
 }
 
 impl Default for BreakerOptions {
@@ -28,122 +25,45 @@ impl Default for BreakerOptions {
 }
 
 /// Counts failures in a row and reports whether another attempt is allowed.
-///
-/// ```
-/// use threadfold::{message::Timestamp, strategy::Breaker};
-///
-/// let mut breaker = Breaker::default();
-/// for second in 0..3 {
-///     assert!(breaker.allows(Timestamp(second * 1_000)));
-///     breaker.failed(Timestamp(second * 1_000));
-/// }
-/// assert!(!breaker.allows(Timestamp(3_000)));
-/// assert!(breaker.allows(Timestamp(62_000)));
-/// breaker.succeeded();
-/// assert!(breaker.allows(Timestamp(62_001)));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Breaker {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Breaker {
     options: BreakerOptions,
     failures: u32,
     /// Time of the last failure that opened it or kept it open.
     opened_at: Option<Timestamp>,
 }
 
-/// The breaker is open: there were too many failures in a row and the pause is not over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("paused after {failures} failures in a row, until {until}")]
-#[non_exhaustive]
-pub struct BreakerOpen {
-    /// Number of failures in a row.
-    pub failures: u32,
-    /// When the next attempt is allowed.
-    pub until: Timestamp,
-}
-
 impl Breaker {
     /// Returns a closed breaker.
-    #[must_use]
-    pub fn new(options: BreakerOptions) -> Self {
+    pub(crate) fn new(options: BreakerOptions) -> Self {
         Self { options, ..Self::default() }
     }
 
     /// Number of failures since the last success.
-    #[must_use]
-    pub fn failures(&self) -> u32 {
+    pub(crate) fn failures(&self) -> u32 {
         self.failures
     }
 
     /// Whether an attempt is allowed now: the breaker is closed, or its pause is over.
-    ///
-    /// ```
-    /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
-    ///
-    /// let mut breaker = Breaker::new(BreakerOptions { max_failures: 1, ..BreakerOptions::default() });
-    /// breaker.failed(Timestamp(100_000));
-    /// assert!(!breaker.allows(Timestamp(159_999)));
-    /// assert!(breaker.allows(Timestamp(160_000)), "the pause is over");
-    /// assert!(breaker.allows(Timestamp(99_999)), "a clock that was set back keeps nobody waiting");
-    /// ```
-    #[must_use]
-    pub fn allows(&self, now: Timestamp) -> bool {
-        self.check(now).is_ok()
+    pub(crate) fn allows(&self, now: Timestamp) -> bool {
+        self.paused_until(now).is_none()
     }
 
-    /// Like [`allows`](Self::allows), but returns the reason.
-    ///
-    /// ```
-    /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
-    ///
-    /// let mut breaker = Breaker::new(BreakerOptions { max_failures: 2, ..BreakerOptions::default() });
-    /// breaker.failed(Timestamp(0));
-    /// assert!(breaker.check(Timestamp(1)).is_ok());
-    /// breaker.failed(Timestamp(2));
-    /// let open = breaker.check(Timestamp(3)).unwrap_err();
-    /// assert!(breaker.allows(open.until));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`BreakerOpen`], with the end of the pause.
-    pub fn check(&self, now: Timestamp) -> Result<(), BreakerOpen> {
-        let Some(opened_at) = self.opened_at else { return Ok(()) };
+    /// Returns the end of the pause; `None` if an attempt is allowed now.
+    pub(crate) fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let opened_at = self.opened_at?;
         let until = Timestamp(opened_at.0.saturating_add(self.pause_ms()));
         // If the clock was set back, the pause would otherwise last until it catches up.
-        if now >= until || now < opened_at {
-            return Ok(());
-        }
-        Err(BreakerOpen { failures: self.failures, until })
+        (opened_at..until).contains(&now).then_some(until)
     }
 
     /// Records a success: closes the breaker and resets the count.
-    ///
-    /// ```
-    /// use threadfold::{message::Timestamp, strategy::Breaker};
-    ///
-    /// let mut breaker = Breaker::default();
-    /// breaker.failed(Timestamp(0));
-    /// breaker.succeeded();
-    /// assert_eq!(breaker, Breaker::default());
-    /// ```
-    pub fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         *self = Self::new(self.options);
     }
 
     /// Records a failure at this time.
-    ///
-    /// ```
-    /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
-    ///
-    /// let mut breaker = Breaker::new(BreakerOptions { max_failures: 1, ..BreakerOptions::default() });
-    /// breaker.failed(Timestamp(0));
-    /// assert!(breaker.allows(Timestamp(60_000)));
-    /// breaker.failed(Timestamp(60_000));
-    /// assert!(!breaker.allows(Timestamp(120_000)), "the second pause is twice as long");
-    /// assert!(breaker.allows(Timestamp(180_000)));
-    /// ```
-    pub fn failed(&mut self, now: Timestamp) {
+    pub(crate) fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= self.max_failures() {
             self.opened_at = Some(now);
@@ -188,7 +108,7 @@ mod tests {
             } else {
                 breaker.succeeded();
             }
-            let open = breaker.check(Timestamp(now)).err().map(|open| open.until.0);
+            let open = breaker.paused_until(Timestamp(now)).map(|until| until.0);
             assert_eq!(open, until, "row {number}");
             if let Some(until) = until {
                 assert!(!breaker.allows(Timestamp(until - 1)), "row {number}");
@@ -207,19 +127,10 @@ mod tests {
 
     #[test]
     fn no_number_of_failures_overflows_the_pause() {
-        let stored = r#"{"failures":4294967295,"opened_at":18446744073709551615}"#;
-        let mut breaker: Breaker = serde_json::from_str(stored).unwrap();
+        let opened_at = Some(Timestamp(u64::MAX));
+        let mut breaker = Breaker { failures: u32::MAX, opened_at, ..Breaker::default() };
         breaker.failed(Timestamp(u64::MAX - 1));
-        let open = BreakerOpen { failures: u32::MAX, until: Timestamp(u64::MAX) };
-        assert_eq!(breaker.check(Timestamp(u64::MAX - 1)), Err(open));
-        let text = serde_json::to_string(&breaker).unwrap();
-        assert_eq!(serde_json::from_str::<Breaker>(&text).unwrap(), breaker);
-    }
-
-    #[test]
-    fn an_open_breaker_says_until_when() {
-        let open = BreakerOpen { failures: 3, until: Timestamp(60_000) };
-        let expected = "paused after 3 failures in a row, until 1970-01-01T00:01:00.000Z";
-        assert_eq!(open.to_string(), expected);
+        let until = breaker.paused_until(Timestamp(u64::MAX - 1));
+        assert_eq!((breaker.failures(), until), (u32::MAX, Some(Timestamp(u64::MAX))));
     }
 }

@@ -1,12 +1,15 @@
-//! What a snapshot knows of the tool calls of its thread besides their blocks.
+//! What a snapshot knows besides the blocks of its thread: what tool calls are about, the numbers
+//! for recall, and what a caller knows of a thread whose log does not hold all of it.
 
 use std::{collections::HashMap, sync::Arc};
 
 use super::snapshot::{CallFacts, Snapshot};
 use crate::{
+    ledger::Ledger,
     log::{EventLog, Thread},
-    message::{ContentBlock, Redactor, Text, ToolUse, redact::redacted_text},
+    message::{CompactionId, ContentBlock, Redactor, Text, ToolUse, redact::redacted_text},
     recall::tool::RECALL,
+    retention::Facts,
 };
 
 impl Snapshot {
@@ -67,6 +70,26 @@ impl Snapshot {
     pub(super) fn recall_number(&self, message: usize) -> Option<u64> {
         let can_recall = self.tools().iter().any(|tool| tool.name == *RECALL);
         self.calls.numbers.get(message).copied().flatten().filter(|_| can_recall)
+    }
+}
+
+/// What a caller knows besides the messages, redacted if there is a redactor.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) next_compaction: CompactionId,
+    pub(crate) rules: Arc<Ledger>,
+    pub(crate) facts: Option<Arc<Facts>>,
+}
+
+impl Known {
+    /// Returns the snapshot with these rules and facts.
+    pub(crate) fn told(&self, snapshot: Snapshot) -> Snapshot {
+        // The log holds only the present messages, so the numbers in it recall nothing.
+        let snapshot = snapshot.with_rules(Arc::clone(&self.rules)).with_numbers(Arc::default());
+        match &self.facts {
+            Some(facts) => snapshot.with_facts(Arc::clone(facts)),
+            None => snapshot,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::clear_results::{ClearInputs, ClearResults};
 use crate::message::{InvalidValue, Json, Text};
 
-/// The tokens at which Anthropic clears tool results unless told otherwise.
+/// The tokens at which Anthropic clears tool results by default.
 const TRIGGER: u64 = 100_000;
 
 /// The value of `context_management`.

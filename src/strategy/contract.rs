@@ -273,25 +273,12 @@ impl StrategyError {
     /// ```
     #[must_use]
     pub fn is_nothing_to_compact(&self) -> bool {
-        match self {
-            Self::NothingToCompact { .. } => true,
-            Self::NoRung { rungs } => rungs.iter().all(|rung| {
-                rung.calls == 0 && rung.failure.as_ref().is_some_and(Self::is_nothing_to_compact)
-            }),
-            Self::NeedsModel
-            | Self::NotNative
-            | Self::TooLong { .. }
-            | Self::Model(_)
-            | Self::BlankSummary { .. }
-            | Self::CalledTool { .. }
-            | Self::Incomplete { .. }
-            | Self::Plan(_)
-            | Self::Rejected(_)
-            | Self::KeepsTooLittle(_)
-            | Self::Run(_)
-            | Self::TooManyCalls { .. }
-            | Self::Panicked { .. } => false,
-        }
+        let Self::NoRung { rungs } = self else {
+            return matches!(self, Self::NothingToCompact { .. });
+        };
+        rungs.iter().all(|rung| {
+            rung.calls == 0 && rung.failure.as_ref().is_some_and(Self::is_nothing_to_compact)
+        })
     }
 
     /// Whether the request exceeded the model's window; for a ladder, whether that happened on any
@@ -308,25 +295,11 @@ impl StrategyError {
     /// ```
     #[must_use]
     pub fn is_too_long(&self) -> bool {
-        match self {
-            Self::TooLong { .. } => true,
-            Self::Model(error) => error.is_overflow(),
-            Self::NoRung { rungs } => {
-                rungs.iter().filter_map(|rung| rung.failure.as_ref()).any(Self::is_too_long)
-            }
-            Self::NeedsModel
-            | Self::NotNative
-            | Self::NothingToCompact { .. }
-            | Self::BlankSummary { .. }
-            | Self::CalledTool { .. }
-            | Self::Incomplete { .. }
-            | Self::Plan(_)
-            | Self::Rejected(_)
-            | Self::KeepsTooLittle(_)
-            | Self::Run(_)
-            | Self::TooManyCalls { .. }
-            | Self::Panicked { .. } => false,
+        if let Self::Model(error) = self {
+            return error.is_overflow();
         }
+        let Self::NoRung { rungs } = self else { return matches!(self, Self::TooLong { .. }) };
+        rungs.iter().filter_map(|rung| rung.failure.as_ref()).any(Self::is_too_long)
     }
 }
 

@@ -6,8 +6,13 @@
 
 use std::borrow::Cow;
 
-use super::fold_batches::FoldBatches;
-use crate::message::{ContentBlock, Message, Summary};
+use super::{brief::Brief, fold_batches::FoldBatches};
+use crate::{
+    ledger::without_titled,
+    message::{ContentBlock, Message, Summary},
+    prose::without_typed,
+    retention::RetentionPolicy,
+};
 
 /// Returns the text of a summary with all of its batches.
 pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
@@ -18,21 +23,53 @@ pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
     Cow::Owned(all.view(&summary.batches))
 }
 
-/// Returns the messages with these texts. A message whose summaries show all their batches is not
-/// copied.
+/// Returns the messages with these texts.
 pub(super) fn messages<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> impl Iterator<Item = Message> {
     messages.into_iter().map(|message| {
-        let mut message = message.clone();
-        for index in 0..message.content.len() {
-            let Some(ContentBlock::Summary(summary)) = message.content.get(index) else { continue };
-            let Cow::Owned(text) = text(summary) else { continue };
-            let summary = Summary { text: text.into(), ..summary.clone() };
-            if let Some(block) = message.make_mut().content.get_mut(index) {
-                *block = summary.into();
-            }
-        }
-        message
+        with_summaries(message, |summary| match text(summary) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(Summary { text: text.into(), ..summary.clone() }),
+        })
     })
+}
+
+/// Returns the message with its summaries changed; the same handle if none is.
+pub(super) fn with_summaries(
+    message: &Message,
+    change: impl Fn(&Summary) -> Option<Summary>,
+) -> Message {
+    let changed = |block: &ContentBlock| {
+        if let ContentBlock::Summary(summary) = block { change(summary) } else { None }
+    };
+    if !message.content.iter().any(|block| changed(block).is_some()) {
+        return message.clone();
+    }
+    let blocks = message.content.iter();
+    let blocks = blocks.map(|block| changed(block).map_or_else(|| block.clone(), Into::into));
+    message.with_content(blocks.collect())
+}
+
+/// Returns the text of the summary that stands for everything before the other messages, and these
+/// messages, so that the next summary can be an update of it. `None` if there is no such summary or
+/// nothing else. Only messages that a compaction kept word for word may stand before it.
+///
+/// If settling adds rules and the user's words to the next summary, the text is without those that
+/// it added to this one.
+pub(super) fn split(messages: &[Message], brief: &Brief) -> Option<(String, Vec<Message>)> {
+    let at = messages.iter().position(Message::is_summary)?;
+    let (before, rest) = messages.split_at(at);
+    let (message, after) = rest.split_first()?;
+    let is_only = before.iter().all(Message::is_typed) && !after.iter().any(Message::is_summary);
+    if !is_only || after.is_empty() {
+        return None;
+    }
+    let mut texts = message.content.iter().filter_map(|block| {
+        if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
+    });
+    let (text, is_one) = (texts.next()?, texts.next().is_none());
+    let adds = brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed);
+    let own = if adds { without_typed(&without_titled(text)) } else { text.to_string() };
+    (is_one && !own.trim().is_empty()).then(|| (own, [before, after].concat()))
 }

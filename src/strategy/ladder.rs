@@ -9,20 +9,19 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::record_call,
     brief::Brief,
     chunked::Chunked,
     clear_results::ClearResults,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
-    panic_guard,
+    panic_guard::Guarded,
     settle::Settled,
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
 use crate::{
-    message::{ModelError, Text, Turn, Usage},
+    message::{ModelError, Turn},
     retention::FactClass,
 };
 
@@ -172,32 +171,22 @@ struct Climb {
 #[derive(Debug)]
 enum State {
     /// Running a rung.
-    Running { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
+    Running(Guarded),
     /// Ended.
     Ended(Result<Proposal, StrategyError>),
-}
-
-/// Why a rung is not accepted.
-#[derive(Debug)]
-enum RungFailure {
-    /// Only the target is missed: `after` tokens would be left.
-    OverTarget { proposal: Box<Proposal>, after: u64, error: StrategyError },
-    /// It failed, or its plan is not acceptable at any size.
-    Final(StrategyError),
 }
 
 impl Attempt for Climb {
     fn step(&self) -> Step<'_> {
         match &self.state {
-            State::Running { attempt, .. } => attempt.step(),
+            State::Running(attempt) => attempt.step(),
             State::Ended(Ok(proposal)) => Step::Proposed(proposal),
             State::Ended(Err(error)) => Step::Failed(error),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Running { attempt, usage, calls, .. } = &mut self.state else { return };
-        record_call(&answer, usage, calls);
+        let State::Running(attempt) = &mut self.state else { return };
         attempt.handle(answer);
         self.advance();
     }
@@ -229,7 +218,7 @@ impl Climb {
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
         let before = self.thread.counter().messages(self.thread.messages());
         self.brief.target.filter(|target| before > *target)?;
-        let attempt = panic_guard::begin(strategy, &self.thread, &self.brief);
+        let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
         // A summary would state nine tenths of the facts. What is cheaper must not be poorer: no
@@ -242,29 +231,23 @@ impl Climb {
         {
             return None;
         }
-        let rung = Rung {
-            strategy: strategy.name().into(),
-            failure: None,
-            usage: Usage::default(),
-            calls: 0,
-        };
-        Some(Proposal { rungs: vec![rung], ..proposal })
+        Some(Proposal { rungs: vec![attempt.rung(None)], ..proposal })
     }
 
     /// Continues until a model must be called, a rung is accepted, or no rung is left.
     fn advance(&mut self) {
-        while let State::Running { strategy, attempt, usage, calls } = &self.state {
-            let outcome = match attempt.step() {
+        while let State::Running(attempt) = &self.state {
+            let rung = attempt.rung(None);
+            let proposal = match attempt.step() {
                 Step::Call { .. } => return,
-                Step::Failed(error) => Err(RungFailure::Final(error.clone())),
-                Step::Proposed(proposal) => {
-                    let settled = self.thread.settle(proposal.clone(), &self.brief);
-                    settled.map_err(|rejection| self.rung_failure(proposal.clone(), rejection))
+                Step::Failed(error) => {
+                    let error = error.clone();
+                    self.fail(rung, error);
+                    continue;
                 }
+                Step::Proposed(proposal) => proposal.clone(),
             };
-            let rung =
-                Rung { strategy: strategy.clone(), failure: None, usage: *usage, calls: *calls };
-            match outcome {
+            match self.thread.settle(proposal.clone(), &self.brief) {
                 Ok(Settled { proposal, shortfall: None }) => {
                     let index = self.record_rungs(rung, &proposal.rungs, None);
                     self.end(proposal, index);
@@ -277,41 +260,38 @@ impl Climb {
                     }
                     self.next();
                 }
-                Err(RungFailure::OverTarget { proposal, after, error }) => {
-                    self.record_rungs(rung, &proposal.rungs, Some(error));
-                    if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
-                        self.smallest = Some((*proposal, after));
-                    }
-                    self.next();
-                }
-                Err(RungFailure::Final(error)) if self.is_already_compacted(&error) => {
-                    self.state = State::Ended(Err(error));
-                }
-                Err(RungFailure::Final(error)) => {
-                    if error.is_too_long() {
-                        self.untried.extend(self.too_long.take());
-                    }
-                    self.tried.push(Rung { failure: Some(error), ..rung });
-                    self.next();
-                }
+                Err(rejection) => self.rejected(rung, proposal, rejection),
             }
         }
     }
 
-    /// Classifies a rejection: over the target only, or not acceptable at any size.
-    fn rung_failure(&self, proposal: Proposal, rejection: Rejection) -> RungFailure {
+    /// Takes a rung whose proposal is rejected. One that misses only the target may be the smallest.
+    /// Its addendum is left to the caller, which knows how much fits.
+    fn rejected(&mut self, rung: Rung, proposal: Proposal, rejection: Rejection) {
         let Rejection::OverTarget { after, .. } = rejection else {
-            return RungFailure::Final(rejection.into());
+            return self.fail(rung, rejection.into());
         };
-        match self.thread.settle_within(proposal.clone(), &self.brief, None) {
-            // The addendum is left to the caller, which knows how much fits.
-            Ok(_) => RungFailure::OverTarget {
-                proposal: Box::new(proposal),
-                after,
-                error: rejection.into(),
-            },
-            Err(rejection) => RungFailure::Final(rejection.into()),
+        if let Err(rejection) = self.thread.settle_within(proposal.clone(), &self.brief, None) {
+            return self.fail(rung, rejection.into());
         }
+        self.record_rungs(rung, &proposal.rungs, Some(rejection.into()));
+        if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
+            self.smallest = Some((proposal, after));
+        }
+        self.next();
+    }
+
+    /// Takes a rung that failed, or whose plan is not acceptable at any size.
+    fn fail(&mut self, rung: Rung, error: StrategyError) {
+        if self.is_already_compacted(&error) {
+            self.state = State::Ended(Err(error));
+            return;
+        }
+        if error.is_too_long() {
+            self.untried.extend(self.too_long.take());
+        }
+        self.tried.push(Rung { failure: Some(error), ..rung });
+        self.next();
     }
 
     /// Records a rung that proposed a plan and returns the index of the rung that made it. A nested
@@ -357,12 +337,8 @@ impl Climb {
     /// the target, else fails.
     fn next(&mut self) {
         if let Some(strategy) = self.untried.pop() {
-            self.state = State::Running {
-                strategy: strategy.name().into(),
-                attempt: panic_guard::begin(strategy.as_ref(), &self.thread, &self.brief),
-                usage: Usage::default(),
-                calls: 0,
-            };
+            let attempt = Guarded::begin(strategy.as_ref(), &self.thread, &self.brief);
+            self.state = State::Running(attempt);
         } else if let Some((proposal, rung)) = self.best.take() {
             self.end(proposal, rung);
         } else {

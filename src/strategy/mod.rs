@@ -21,13 +21,13 @@
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
 //! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
 //! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
-//! name and builds them from settings ([`StrategyConfig`]). A [`Breaker`] pauses a host's attempts
-//! after repeated failures.
+//! name and builds them from settings ([`StrategyConfig`]).
 
 pub mod attempt;
 mod breaker;
 mod brief;
 mod call_facts;
+pub(crate) use call_facts::Known;
 mod chunked;
 mod clear_edits;
 mod clear_results;
@@ -38,8 +38,8 @@ mod contract;
 mod digest;
 mod fold_batches;
 mod full_summary;
+mod instructions;
 mod keep_recent;
-mod known;
 mod ladder;
 mod native;
 mod net;
@@ -52,12 +52,11 @@ mod settle;
 mod snapshot;
 mod stamps;
 mod summarize;
-mod tagged;
 mod tail;
 mod trim_tool_results;
 mod typed;
 
-pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
+pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunOptions, RunStep};
 pub use clear_results::{ClearInputs, ClearResults};
@@ -69,7 +68,6 @@ pub use contract::{
 pub use digest::Digest;
 pub use fold_batches::{FoldBatches, Scoring};
 pub use keep_recent::KeepRecent;
-pub(crate) use known::Known;
 pub use ladder::Ladder;
 pub use native::Native;
 pub(crate) use net::Net;

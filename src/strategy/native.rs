@@ -114,23 +114,10 @@ impl Native {
             reserved: reserved.into_iter().fold(0, u64::saturating_add),
             shrinks_when_asked: true,
         };
-        let mut worthless = None;
-        let mut candidates = tail::candidates(thread, brief, request)?;
-        let cut =
-            candidates.iter().find_map(|Candidate { cut, typed, .. }| {
-                match tail::check_worth(thread, brief, *cut, typed, tail::MIN_TOKENS) {
-                    Ok(()) => Some(*cut),
-                    Err(error) => {
-                        worthless = worthless.take().or(Some(error));
-                        None
-                    }
-                }
-            });
+        let mut candidates = tail::worthwhile(thread, brief, request)?;
+        let cut = candidates.first().map(|candidate| candidate.cut);
         candidates.retain(|candidate| Some(candidate.cut) == cut);
-        match worthless.filter(|_| candidates.is_empty()) {
-            Some(error) => Err(error),
-            None => Ok(candidates),
-        }
+        Ok(candidates)
     }
 
     /// The request begins like those of the conversation, so the provider's prompt cache applies.

@@ -9,16 +9,16 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::{Ended, record_call},
+    attempt::Ended,
     brief::Brief,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
-    panic_guard,
+    panic_guard::Guarded,
     snapshot::Snapshot,
     trim_tool_results::TrimToolResults,
 };
-use crate::message::{CompactionReason, ModelError, Text, Turn, Usage};
+use crate::message::{CompactionReason, ModelError, Turn};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
@@ -52,13 +52,8 @@ impl CompactionStrategy for Net {
             thread: thread.clone(),
             brief: brief.clone(),
             limit: self.limit,
-            strategy: self.strategy.name().into(),
             last_resort: self.last_resort || is_needed(&brief.reason),
-            state: State::Running {
-                attempt: panic_guard::begin(self.strategy.as_ref(), thread, brief),
-                usage: Usage::default(),
-                calls: 0,
-            },
+            state: State::Running(Guarded::begin(self.strategy.as_ref(), thread, brief)),
         };
         attempt.advance();
         Box::new(attempt)
@@ -81,33 +76,26 @@ struct NetAttempt {
     thread: Snapshot,
     brief: Brief,
     limit: Option<u64>,
-    strategy: Text,
     last_resort: bool,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The strategy runs. `usage` and `calls` are those of its model calls so far.
-    Running {
-        attempt: Box<dyn Attempt>,
-        usage: Usage,
-        calls: usize,
-    },
+    Running(Guarded),
     Ended(Ended),
 }
 
 impl Attempt for NetAttempt {
     fn step(&self) -> Step<'_> {
         match &self.state {
-            State::Running { attempt, .. } => attempt.step(),
+            State::Running(attempt) => attempt.step(),
             State::Ended(ended) => ended.step(),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Running { attempt, usage, calls } = &mut self.state else { return };
-        record_call(&answer, usage, calls);
+        let State::Running(attempt) = &mut self.state else { return };
         attempt.handle(answer);
         self.advance();
     }
@@ -116,14 +104,20 @@ impl Attempt for NetAttempt {
 impl NetAttempt {
     /// Ends the attempt if the strategy has ended.
     fn advance(&mut self) {
-        let State::Running { attempt, usage, calls } = &self.state else { return };
+        let State::Running(attempt) = &self.state else { return };
         let outcome = match attempt.step() {
             Step::Call { .. } => return,
             Step::Failed(error) => Err(error.clone()),
             Step::Proposed(proposal) => self.accepted(proposal.clone()),
         };
         let outcome = match outcome {
-            Err(error) if self.last_resort => self.fall_back(error, *usage, *calls),
+            Err(error) if self.last_resort => {
+                let failed = match &error {
+                    StrategyError::NoRung { rungs } => rungs.clone(),
+                    error => vec![attempt.rung(Some(error.clone()))],
+                };
+                self.fall_back(&failed).ok_or(error)
+            }
             outcome => outcome,
         };
         self.state = State::Ended(Ended(outcome));
@@ -139,20 +133,9 @@ impl NetAttempt {
         }
     }
 
-    /// Returns the proposal of the fallback after the strategy failed, first for the target and
-    /// then for the limit; else the error of the strategy.
-    fn fall_back(
-        &self,
-        error: StrategyError,
-        usage: Usage,
-        calls: usize,
-    ) -> Result<Proposal, StrategyError> {
-        let failed = if let StrategyError::NoRung { rungs } = &error {
-            rungs.clone()
-        } else {
-            let (strategy, failure) = (self.strategy.clone(), Some(error.clone()));
-            vec![Rung { strategy, failure, usage, calls }]
-        };
+    /// Returns the proposal of the fallback after these rungs failed, first for the target and then
+    /// for the limit.
+    fn fall_back(&self, failed: &[Rung]) -> Option<Proposal> {
         for target in [self.brief.target, self.limit] {
             let ladder = Ladder::new([
                 Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,
@@ -163,9 +146,9 @@ impl NetAttempt {
             let Step::Proposed(proposal) = attempt.step() else { continue };
             let Ok(accepted) = self.accepted(proposal.clone()) else { continue };
             let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();
-            return Ok(Proposal { rungs, ..accepted });
+            return Some(Proposal { rungs, ..accepted });
         }
-        Err(error)
+        None
     }
 }
 

@@ -10,30 +10,23 @@ use std::{
 };
 
 use super::{
-    attempt::Ended,
+    attempt::{Ended, record_call},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Progress, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Progress, Rung, Step, StrategyError},
     snapshot::Snapshot,
 };
-use crate::message::{ModelError, Request, Text, Turn};
+use crate::message::{ModelError, Request, Text, Turn, Usage};
 
-/// Begins an attempt of a strategy. A panic in it, now or later, ends it with
-/// [`StrategyError::Panicked`].
-pub(super) fn begin(
-    strategy: &dyn CompactionStrategy,
-    thread: &Snapshot,
-    brief: &Brief,
-) -> Box<dyn Attempt> {
-    let name = strategy.name().into();
-    Box::new(Guarded::run(name, || strategy.begin(thread, brief)))
-}
-
+/// An attempt of a strategy within another one, with what its model calls cost. A panic in it ends
+/// it with [`StrategyError::Panicked`].
 #[derive(Debug)]
-struct Guarded {
+pub(super) struct Guarded {
     strategy: Text,
     /// `None` after a panic.
     attempt: Option<Box<dyn Attempt>>,
     step: StoredStep,
+    usage: Usage,
+    calls: usize,
 }
 
 /// A copy of the attempt's current step, so that [`Attempt::step`] need not call the strategy.
@@ -55,7 +48,8 @@ impl Attempt for Guarded {
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
         let Some(mut attempt) = self.attempt.take() else { return };
-        *self = Self::run(self.strategy.clone(), || {
+        record_call(&answer, &mut self.usage, &mut self.calls);
+        self.run(|| {
             attempt.handle(answer);
             attempt
         });
@@ -63,19 +57,41 @@ impl Attempt for Guarded {
 }
 
 impl Guarded {
+    /// Begins an attempt of a strategy.
+    pub(super) fn begin(
+        strategy: &dyn CompactionStrategy,
+        thread: &Snapshot,
+        brief: &Brief,
+    ) -> Self {
+        let mut guarded = Self {
+            strategy: strategy.name().into(),
+            attempt: None,
+            step: StoredStep::Ended(Ended(Err(StrategyError::NeedsModel))),
+            usage: Usage::default(),
+            calls: 0,
+        };
+        guarded.run(|| strategy.begin(thread, brief));
+        guarded
+    }
+
+    /// The result of this attempt as a rung.
+    pub(super) fn rung(&self, failure: Option<StrategyError>) -> Rung {
+        Rung { strategy: self.strategy.clone(), failure, usage: self.usage, calls: self.calls }
+    }
+
     /// Runs code of the strategy and stores the next step of the attempt that it returns.
-    fn run(strategy: Text, work: impl FnOnce() -> Box<dyn Attempt>) -> Self {
+    fn run(&mut self, work: impl FnOnce() -> Box<dyn Attempt>) {
         let work = || {
             let attempt = work();
             (StoredStep::of(attempt.step()), attempt)
         };
         // Unwind safe: a panic can leave only the attempt in a broken state, and that is dropped.
         match catch_unwind(AssertUnwindSafe(work)) {
-            Ok((step, attempt)) => Self { strategy, attempt: Some(attempt), step },
+            Ok((step, attempt)) => (self.step, self.attempt) = (step, Some(attempt)),
             Err(payload) => {
                 let message = panic_message(payload.as_ref());
-                let error = StrategyError::Panicked { strategy: strategy.clone(), message };
-                Self { strategy, attempt: None, step: StoredStep::Ended(Ended(Err(error))) }
+                let error = StrategyError::Panicked { strategy: self.strategy.clone(), message };
+                self.step = StoredStep::Ended(Ended(Err(error)));
             }
         }
     }

@@ -138,6 +138,13 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// The error of an option with an invalid value.
+    pub(super) fn option(option: &str, found: impl Into<Text>, rule: &str) -> Self {
+        Self::Option { option: option.into(), found: found.into(), rule: rule.into() }
+    }
+}
+
 fn after_colon(message: &Text) -> String {
     if message.is_blank() { String::new() } else { format!(": {message}") }
 }

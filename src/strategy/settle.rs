@@ -6,7 +6,9 @@ use super::{
     brief::Brief,
     clip::clip,
     contract::Proposal,
-    digest, rules,
+    digest,
+    full_summary::with_summaries,
+    rules,
     snapshot::{Rejection, Snapshot},
     typed::Typed,
 };
@@ -53,9 +55,9 @@ impl Snapshot {
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
     /// sentences that state what nothing in the conversation does.
     ///
-    /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
-    /// new summaries get the number of the compaction, and if the thread has checkpoints, each summary inserted as a user message ends with a fresh
-    /// one. Settling the result again changes neither.
+    /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked), and
+    /// new summaries get the number of the compaction. If the thread has checkpoints, each summary
+    /// inserted as a user message ends with a fresh one. Settling the result again changes neither.
     ///
     /// A plan without a summary is audited and kept as it is, except that rules which it removes are
     /// inserted as a summary of their own, and if it only shortens messages, the facts too, in at
@@ -255,7 +257,7 @@ impl Snapshot {
         let beside = self.stamp_tokens().saturating_add(counter.text(rules));
         let room = self.room(after, brief).saturating_sub(beside).min(freed / 2);
         let addendum_tokens = room.min(policy.addendum_tokens);
-        // Nothing was said over again, so nothing need be lost.
+        // No summary replaces text here, so every missing fact is worth its tokens.
         let policy = RetentionPolicy { addendum_tokens, wanted: 100, ..policy.clone() };
         match enrich(rules, &self.current_facts(&policy), after, &policy, counter) {
             Enriched::WithAddendum { text, .. } | Enriched::TooLittle { text, .. } => text,
@@ -391,16 +393,10 @@ fn with_enriched(
 fn numbered(plan: Plan, brief: &Brief) -> Plan {
     let Some(id) = brief.compaction else { return plan };
     plan.with_new_messages(|message| {
-        for index in 0..message.content.len() {
-            let Some(ContentBlock::Summary(summary)) = message.content.get(index) else { continue };
-            if summary.compaction.is_some() {
-                continue;
-            }
-            let summary = Summary { compaction: Some(id), ..summary.clone() };
-            if let Some(block) = message.make_mut().content.get_mut(index) {
-                *block = summary.into();
-            }
-        }
+        *message = with_summaries(message, |summary| {
+            let is_new = summary.compaction.is_none();
+            is_new.then(|| Summary { compaction: Some(id), ..summary.clone() })
+        });
     })
 }
 

@@ -6,8 +6,8 @@
 //! sent as text to a model that need not know the tools. Never both: that would send the longest
 //! part of the thread twice.
 //!
-//! An earlier summary in the old part is sent with all of its batches, so the new summary includes
-//! it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
+//! An earlier summary in the old part is sent with all of its batches, and the model is asked to
+//! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
 //! thread stays unchanged as far as the target has room, and the user's newest messages in the
 //! summarised part stay word for word. The summary is a tagged user message: no provider drops it,
 //! and the thread still begins with the user.
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt::{self, AskOptions},
     brief::Brief,
-    clip::{ASIDE_TOKENS, clip},
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
-    full_summary, rules,
+    full_summary,
+    instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
+    rules,
     snapshot::Snapshot,
-    tagged::tagged,
     tail::{self, Candidate, TailRequest},
 };
 use crate::{
@@ -30,6 +30,9 @@ use crate::{
 };
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
+const OPENING: &str = include_str!("prompts/summarize_opening.md");
+const UPDATE: &str = include_str!("prompts/summarize_update.md");
+const NEXT: &str = "Right after the summary the user will ask this; do not answer it now:";
 
 /// The system prompt for a model that reads the old part as text.
 const READER: &str = include_str!("prompts/summarize_text.md");
@@ -46,7 +49,7 @@ const READER: &str = include_str!("prompts/summarize_text.md");
 /// let Step::Call { request, .. } = attempt.step() else { panic!("it asks a model") };
 /// assert_eq!(request.messages.len(), 12 + 1);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Summarize {
     /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
@@ -62,6 +65,12 @@ pub struct Summarize {
     pub summary_tokens: u64,
     /// The form in which the model reads the summarised part.
     pub range: RangeForm,
+    /// The opening of the question, instead of the built-in one: what is to be written, and for
+    /// whom. The rest of the question follows it: sections, literal values, focus, rules.
+    pub prompt: Option<Text>,
+    /// What belongs into the summary, one text for each section and in this order, instead of the
+    /// built-in eight.
+    pub sections: Vec<Text>,
 }
 
 /// The form in which a model reads the part of a thread that it summarises.
@@ -84,6 +93,8 @@ impl Default for Summarize {
             user_tokens: 4_000,
             summary_tokens: 4_096,
             range: RangeForm::Messages,
+            prompt: None,
+            sections: Vec::new(),
         }
     }
 }
@@ -122,6 +133,7 @@ impl Summarize {
         thread: &Snapshot,
         brief: &Brief,
     ) -> Result<(Vec<Candidate>, Request), StrategyError> {
+        instructions::check(self.prompt.as_ref(), &self.sections)?;
         let candidates = self.candidates(thread, brief)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
         let head = thread.messages().iter().take(cut);
@@ -161,19 +173,7 @@ impl Summarize {
             reserved: reserved.into_iter().fold(0, u64::saturating_add),
             shrinks_when_asked: true,
         };
-        let all = tail::candidates(thread, brief, request)?;
-        let mut candidates = Vec::with_capacity(all.len());
-        let mut worthless = None;
-        for candidate in all {
-            let Candidate { cut, typed, .. } = &candidate;
-            match tail::check_worth(thread, brief, *cut, typed, tail::MIN_TOKENS) {
-                Ok(()) => candidates.push(candidate),
-                Err(error) => worthless = worthless.or(Some(error)),
-            }
-        }
-        if let (true, Some(error)) = (candidates.is_empty(), worthless) {
-            return Err(error);
-        }
+        let candidates = tail::worthwhile(thread, brief, request)?;
         let expected = self.summary_tokens.min(target / 4);
         let mut chosen = candidates.len().saturating_sub(1);
         for (index, candidate) in candidates.iter().enumerate() {
@@ -190,48 +190,42 @@ impl Summarize {
     }
 
     fn request(&self, thread: &Snapshot, brief: &Brief, head: Vec<Message>) -> Request {
-        let question = question(brief, thread);
+        let question = self.question(thread, brief, head.iter().any(Message::is_summary));
         let request = match self.range {
+            // An earlier summary stays where it is: moved, it would end what the cache serves.
             RangeForm::Messages => Request {
                 system: thread.system().clone(),
                 tools: thread.tools().clone(),
                 ..Request::new(head.into_iter().chain([question]).collect::<Vec<_>>())
             },
             RangeForm::Text => {
-                let transcript = render(&head, &RenderOptions::default());
-                let transcript = Message::user(tagged("transcript", transcript.text()));
-                Request::new(vec![transcript, question]).with_system(READER.trim_end())
+                let (summary, new) = full_summary::split(&head, brief).unzip();
+                let transcript = render(&new.unwrap_or(head), &RenderOptions::default());
+                let texts = summary.map(|text| tagged("summary", &text)).into_iter();
+                let texts = texts.chain([tagged("transcript", transcript.text())]);
+                let messages = texts.map(Message::user).chain([question]);
+                Request::new(messages.collect::<Vec<_>>()).with_system(READER.trim_end())
             }
         };
         Request { max_output: Some(self.summary_tokens), cache: CacheMarks::Off, ..request }
+    }
+
+    /// The message that asks for the summary, or for an update of an earlier one.
+    fn question(&self, thread: &Snapshot, brief: &Brief, is_update: bool) -> Message {
+        let update = if is_update { format!("\n\n{}", UPDATE.trim_end()) } else { String::new() };
+        let values = [
+            ("opening", self.prompt.as_deref().unwrap_or(OPENING).trim_end()),
+            ("sections", &sections(&self.sections, SECTIONS)),
+            ("values", VALUES),
+            ("update", &update),
+        ];
+        let asides = asides(thread, brief, &rules::for_model(thread), NEXT);
+        Message::user(fill(PROMPT, &values) + &asides)
     }
 }
 
 fn message(brief: &Brief, text: Text) -> Message {
     Message::summary(Role::User, Summary { compaction: brief.compaction, ..Summary::new(text) })
-}
-
-/// The message that asks for the summary.
-fn question(brief: &Brief, thread: &Snapshot) -> Message {
-    let clipped = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
-    let mut text = PROMPT.trim_end().to_owned();
-    if let Some(focus) = brief.reason.focus() {
-        text.push_str("\n\nThe user asks you to pay special attention to this:\n");
-        text.push_str(&clipped(focus));
-    }
-    let rules = rules::for_model(thread);
-    if !rules.is_empty() {
-        text.push_str("\n\nThese rules are kept word for word beside the summary, so it need not ");
-        text.push_str("repeat them:\n");
-        text.push_str(rules.trim_end());
-    }
-    if let Some(next) = brief.next_text() {
-        text.push_str(
-            "\n\nRight after the summary the user will ask this; do not answer it now:\n",
-        );
-        text.push_str(&clipped(&next));
-    }
-    Message::user(text)
 }
 
 #[cfg(test)]

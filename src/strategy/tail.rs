@@ -45,6 +45,27 @@ pub(super) struct TailRequest {
     pub(super) shrinks_when_asked: bool,
 }
 
+/// Returns those of the [`candidates`] that remove enough to be worth a model call, at least one.
+///
+/// # Errors
+///
+/// [`StrategyError::NothingToCompact`], for the first candidate.
+pub(super) fn worthwhile(
+    snapshot: &Snapshot,
+    brief: &Brief,
+    request: TailRequest,
+) -> Result<Vec<Candidate>, StrategyError> {
+    let mut found = Vec::new();
+    let mut worthless = None;
+    for candidate in candidates(snapshot, brief, request)? {
+        match check_worth(snapshot, brief, candidate.cut, &candidate.typed, MIN_TOKENS) {
+            Ok(()) => found.push(candidate),
+            Err(error) => worthless = worthless.or(Some(error)),
+        }
+    }
+    worthless.filter(|_| found.is_empty()).map_or(Ok(found), Err)
+}
+
 /// Returns the candidates from the requested one down to the smallest, at least one.
 ///
 /// If the thread is over its target they are: the tail that the target has room for, with the last

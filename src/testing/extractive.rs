@@ -91,7 +91,7 @@ fn edit(request: &Request) -> Message {
     );
     let input = serde_json::json!({ "script": script });
     let call = ToolUse::new(format!("edit_{number}"), "edl", input);
-    Message::new(Role::Assistant, vec![call.into()])
+    Message::new(Role::Assistant, vec![ContentBlock::text("DONE"), call.into()])
 }
 
 #[async_trait]

@@ -46,6 +46,9 @@ pub enum Misbehaviour {
     Inflates,
 }
 
+/// The text of an answer that stops at the output limit.
+pub(super) const HALF: &str = "This is only the first half of an";
+
 impl Misbehaviour {
     /// All ways of misbehaving.
     pub const ALL: [Self; 11] = [
@@ -62,7 +65,7 @@ impl Misbehaviour {
         Self::Inflates,
     ];
 
-    fn answer(self) -> Answer {
+    pub(super) fn answer(self) -> Answer {
         let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
         let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
         match self {
@@ -83,7 +86,7 @@ impl Misbehaviour {
                 Message::assistant("this will not be said to its end"),
                 StopReason::EndTurn,
             )),
-            Self::Truncated => turn(Message::assistant("half a"), StopReason::MaxTokens).into(),
+            Self::Truncated => turn(Message::assistant(HALF), StopReason::MaxTokens).into(),
             Self::Refuses => turn(Message::assistant("no"), StopReason::Refusal).into(),
             Self::Slow => Answer::from("slowly said"),
             Self::Inflates => Answer::from("word ".repeat(200_000)),

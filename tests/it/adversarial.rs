@@ -10,9 +10,7 @@ use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Request, Role, Thread, WireFormat,
     compact,
-    compact::{
-        CompactError, CompactInput, CompactOptions, Insert, Size, Splice, TrimOptions, trim,
-    },
+    compact::{CompactError, CompactOptions, Insert, Size, Splice, TrimOptions, trim},
     edl::{EditError, Limits, ParseErrorKind, Script, Workspace},
     legality::{self, Violation},
     log::{CompactionRecord, Event, EventLog, LogError, stamp},
@@ -273,7 +271,7 @@ fn ten_thousand_ranges_that_overlap_or_are_unknown_are_refused() {
     );
     let same: Vec<_> =
         (0..10_000).map(|_| json!({ "from": "aaaaaa", "to": 7, "summary": "x" })).collect();
-    assert!(CompactInput::parse(&json!({ "replacements": same })).is_err());
+    assert!(Replacement::parse_all(&json!({ "replacements": same })).is_err());
 }
 
 fn unknown() -> CheckpointId {

@@ -9,10 +9,7 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, EventLog, Message, ModelAgent, Plan, Session, Usage,
     compact::{Insert, Splice},
-    log::{
-        CompactionFailure, CompactionRecord, Event, HostEvent, LogError, LogId, PromptAuthor,
-        RuleChange, SystemPrompt, Truncated,
-    },
+    log::{CompactionFailure, CompactionRecord, Event, LogError, LogId, PromptAuthor, RuleChange},
     message::{CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult},
     session::ForkPoint,
     store::{Fsync, Journal, JsonlOptions, JsonlStore, MemoryStore, StoreError, ThreadStore},
@@ -80,7 +77,7 @@ impl Twins {
         match self.stored.append(at, event.clone()) {
             Ok(_) => {}
             Err(LogError::NotHeld { base }) => {
-                assert!(base > 0 && matches!(event, Event::Truncated(_)));
+                assert!(base > 0 && matches!(event, Event::Truncated { .. }));
                 block_on(self.stored.read_whole()).unwrap();
                 self.stored.append(at, event).unwrap();
             }
@@ -118,7 +115,7 @@ impl Twins {
             }
             Step::Prompt => {
                 let text = format!("Be brief, {number}.").into();
-                self.both(Event::SystemPromptSet(SystemPrompt { text, by: PromptAuthor::User }));
+                self.both(Event::SystemPromptSet { text, by: PromptAuthor::User });
             }
             Step::Rule => {
                 let text = format!("Always say {number}.").into();
@@ -126,7 +123,7 @@ impl Twins {
             }
             Step::Host => {
                 let data = Json::from(json!({"n": number}));
-                self.both(Event::Host(HostEvent { kind: "approved".into(), data }));
+                self.both(Event::Host { kind: "approved".into(), data });
             }
             Step::Cut => {
                 let result = ToolResult::new(
@@ -137,7 +134,7 @@ impl Twins {
             }
             Step::Truncated => {
                 let len = messages - messages.min(2);
-                self.both(Event::Truncated(Truncated { from: messages, len }));
+                self.both(Event::Truncated { from: messages, len });
             }
         }
     }

@@ -59,6 +59,19 @@ fn a_step_says_whether_the_run_needs_another_one() {
     assert!(matches!(run.step(), RunStep::Done { .. }));
 }
 
+#[test]
+fn an_edit_that_the_model_calls_the_last_one_ends_the_chunk_without_another_call() {
+    let done = |text: &str| calls(vec![ContentBlock::text(text), append("a", "Part.")]);
+    let mut run = run();
+    assert_eq!(answer(&mut run, |_, _| done("DONE")), 6, "a call for each of six chunks");
+    assert_eq!(run.summary().matches("Part.").count(), 6);
+    // An edit that was refused completes nothing, and neither does another word.
+    let mut run = short_run();
+    run.handle_turn(calls(vec![ContentBlock::text("DONE"), call("b", "edl", "{}")])).unwrap();
+    run.handle_turn(done("ABANDONED")).unwrap();
+    assert!(matches!(run.step(), RunStep::Call { chunk: 0, .. }));
+}
+
 /// One round, which fits one chunk.
 fn short_run() -> CompactionRun {
     CompactionRun::new(&conversation()[..2], None, options()).unwrap()
@@ -70,7 +83,7 @@ fn call(id: &str, name: &str, input: &str) -> ContentBlock {
     call.into()
 }
 
-fn append(id: &str, text: &str) -> ContentBlock {
+pub(crate) fn append(id: &str, text: &str) -> ContentBlock {
     let script = format!("file /summary.md\nselect eof\ninsert_after <<END\n{text}\nEND\n");
     call(id, "edl", &serde_json::json!({ "script": script }).to_string())
 }

@@ -10,9 +10,7 @@ use threadfold::{
     Request, StrategyRegistry, Turn, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Done, Models},
     legality,
-    log::{
-        CompactionFailure, Event, HostEvent, LocalNotice, PromptAuthor, RungReport, SystemPrompt,
-    },
+    log::{CompactionFailure, Event, PromptAuthor, RungReport},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
@@ -384,11 +382,11 @@ fn trimming_is_kept_in_log_and_store_too() {
 fn only_messages_are_sent_whatever_else_is_in_the_log() {
     let mut kept = Kept::begun();
     let messages = kept.messages();
-    let host = HostEvent { kind: "approval".into(), data: Json::parse("\"secret\"").unwrap() };
+    let host = Event::Host { kind: "approval".into(), data: Json::parse("\"secret\"").unwrap() };
     for event in [
-        Event::LocalNotice(LocalNotice { text: "secret".into() }),
-        Event::Host(host),
-        Event::SystemPromptSet(SystemPrompt { text: "secret".into(), by: PromptAuthor::User }),
+        Event::LocalNotice { text: "secret".into() },
+        host,
+        Event::SystemPromptSet { text: "secret".into(), by: PromptAuthor::User },
     ] {
         kept.journal.append(Timestamp(kept.now), event).unwrap();
     }

@@ -7,7 +7,7 @@
 
 use threadfold::{
     Message, Plan, Replacement,
-    compact::{CompactError, CompactOptions, Strip},
+    compact::{CompactError, CompactOptions},
     legality,
     testing::{
         cases::{self, Case},
@@ -39,16 +39,17 @@ fn compact(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError
     let ranges = case.sections_of("replace").map(|(range, summary)| replacement(range, summary));
     let ranges: Vec<Replacement> = ranges.collect();
     let off = case.section("strip").unwrap_or_default();
-    let strip = Strip {
-        reminders: !off.contains("reminders"),
-        thinking: !off.contains("thinking"),
+    let options = CompactOptions {
+        strip_reminders: !off.contains("reminders"),
+        strip_thinking: !off.contains("thinking"),
         keep_open_loop: !off.contains("open-loop"),
+        compaction: None,
     };
-    let plan = Plan::new(thread, &ranges, &CompactOptions { strip, compaction: None })?;
+    let plan = Plan::new(thread, &ranges, &options)?;
     let stored = serde_json::to_string(&plan).unwrap();
     let mut messages = thread.to_vec();
     let removed = plan.apply(&mut messages).unwrap();
-    assert_eq!(removed.messages.len() + messages.len(), thread.len() + inserted(&plan));
+    assert_eq!(removed.len() + messages.len(), thread.len() + inserted(&plan));
 
     let mut again = thread.to_vec();
     serde_json::from_str::<Plan>(&stored).unwrap().apply(&mut again).unwrap();

@@ -16,7 +16,7 @@ use threadfold::wire::{
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
-    compact::{CompactError, Plan, Removed},
+    compact::{CompactError, Plan},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::AgentModel,
     testing::{
@@ -213,7 +213,7 @@ impl ProviderThread for BrokenThread {
         Ok(CompactReport::new(before, self.thread.messages(), &plan, counter))
     }
 
-    fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
+    fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
         self.thread.apply(plan)
     }
 }

@@ -62,6 +62,7 @@ mod other_languages;
 mod own_strategy;
 mod pins;
 mod promises;
+mod prompts;
 mod properties;
 mod prose;
 mod proxy;

@@ -11,7 +11,7 @@ use threadfold::{
     compact::{CompactOptions, TrimOptions},
     drive::CompactionError,
     edl::Limits,
-    log::{LogReadOptions, TokenBudget},
+    log::TokenBudget,
     message::{Redactor, Text},
     model::{Clock, ModelError, Sleeper, Tool},
     render::{ChunkBudget, RenderOptions},
@@ -19,8 +19,8 @@ use threadfold::{
     session::{CompactionJob, PreparedCompaction, SessionError, SessionEvent, SessionHandle},
     store::{Journal, JsonlOptions, JsonlStore, MemoryStore},
     strategy::{
-        Attempt, BreakerOptions, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent,
-        Ladder, RunOptions, Snapshot, Summarize, TrimToolResults,
+        Attempt, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent, Ladder,
+        RunOptions, Snapshot, Summarize, TrimToolResults,
     },
     turn::TurnMachine,
     wire::{DecodeOptions, EncodeOptions, ModelTraits, TurnBuilder},
@@ -71,7 +71,6 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
     }
     is_setting::<AuditOptions>();
     is_setting::<AutoPolicy>();
-    is_setting::<BreakerOptions>();
     is_setting::<TokenBudget>();
     is_setting::<Chunked>();
     is_setting::<ChunkBudget>();
@@ -83,7 +82,6 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
     is_setting::<JsonlOptions>();
     is_setting::<KeepRecent>();
     is_setting::<Limits>();
-    is_setting::<LogReadOptions>();
     is_setting::<ModelTraits>();
     is_setting::<RenderOptions>();
     is_setting::<RetentionPolicy>();

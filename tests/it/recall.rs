@@ -5,15 +5,23 @@
 //! `--- truncate N` leaves so many messages, `--- recall INPUT` calls the tool; its body is the
 //! answer, after `error: ` where it is one. Cases that begin with `query-` need the feature `recall`.
 
-use std::{borrow::Cow, collections::BTreeSet, fmt::Write as _, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    fmt::Write as _,
+    ops::ControlFlow,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Waker},
+};
 
-use futures::executor::block_on;
+use futures::{StreamExt, executor::block_on};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, EventLog, Message, Plan, Replacement, Role,
     compact::CompactOptions,
-    log::{CompactionRecord, Event, Truncated},
+    log::{CompactionRecord, Event},
     message::{CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, RecallRequest, tool},
     session::SessionBuilder,
@@ -56,7 +64,7 @@ fn undo(log: &mut EventLog) {
 
 fn truncate(log: &mut EventLog, len: usize) {
     let from = log.replay().unwrap().len();
-    log.append(Timestamp(0), Event::Truncated(Truncated { from, len })).unwrap();
+    log.append(Timestamp(0), Event::Truncated { from, len }).unwrap();
 }
 
 fn call(log: &EventLog, input: &str) -> String {
@@ -537,4 +545,47 @@ fn the_model_is_told_when_to_recall_and_how() {
     }
     let schema: Value = serde_json::from_str(tool.input_schema.as_str()).unwrap();
     assert_eq!(schema["additionalProperties"], json!(false));
+}
+
+#[test]
+fn a_search_of_a_long_conversation_lets_other_tasks_run() {
+    if !cfg!(feature = "recall") {
+        return;
+    }
+    let mut log = empty();
+    for number in 0..1_500 {
+        append(&mut log, &[user(number, &format!("{number} {}", "words and words ".repeat(120)))]);
+    }
+    compact(&mut log, "..", "A long talk.");
+    let query = RecallRequest::Search { query: "731".into(), offset: 0 };
+    let mut answering = Recall::of(&log).begin(&query).unwrap();
+    let mut steps = 1;
+    let recalled = loop {
+        match answering.step() {
+            ControlFlow::Break(recalled) => break recalled,
+            ControlFlow::Continue(rest) => (answering, steps) = (rest, steps + 1),
+        }
+    };
+    assert!(steps >= 10, "{steps} steps for 2.7 MB");
+    assert_eq!(recalled, Recall::of(&log).answer(&query).unwrap());
+    assert_eq!(recalled.passages[0].number, 731);
+
+    // A session is pending at least as often during the turn.
+    let pending = |text: &str| {
+        let answers = vec![
+            answer(&[("c", "compact", RANGE)]),
+            answer(&[("r", "recall", r#"{"query": "port"}"#)]),
+            "It is 8443.".into(),
+        ];
+        let mut bench =
+            bench::within(9_000_000, answers, |builder| builder.compact_tool().recall_tool());
+        let thread =
+            format!("# user\nThe port is 8443. {text}\n<checkpoint:aaaaaa>\n# assistant\nNoted.");
+        bench.begin_with(&notation::parse(&thread).unwrap());
+        let mut turn = pin!(bench.session.send("Which port?").collect::<Vec<_>>());
+        let mut context = Context::from_waker(Waker::noop());
+        (0..10_000).take_while(|_| turn.as_mut().poll(&mut context).is_pending()).count()
+    };
+    let (short, long) = (pending(""), pending(&"words and words ".repeat(120_000)));
+    assert!(long >= short + 7, "{short} times for a short search, {long} times for 1.9 MB");
 }

@@ -22,7 +22,7 @@ use threadfold::{
         ToolUse,
     },
     render::{
-        ChunkBudget, ChunkRange, RenderOptions, Rendered, chunk, chunk_ranges, render, render_into,
+        Chunk, ChunkBudget, RenderOptions, Rendered, chunk, chunk_ranges, render, render_into,
         write_to,
     },
     testing::{cases, notation},
@@ -51,7 +51,7 @@ fn chunk_passes_its_cases() {
         let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text).collect();
         assert_eq!(texts, lines(case.section("expect").unwrap()), "{}", case.name);
         if let Some(expected) = case.section("covers") {
-            let covers: Vec<String> = chunks.iter().map(|chunk| covers(&chunk.range)).collect();
+            let covers: Vec<String> = chunks.iter().map(|chunk| covers(chunk)).collect();
             assert_eq!(covers, expected.lines().collect::<Vec<_>>(), "{}", case.name);
         }
     }
@@ -102,7 +102,7 @@ fn options(words: &str) -> RenderOptions {
     options
 }
 
-fn covers(range: &ChunkRange) -> String {
+fn covers(range: &Chunk<'_>) -> String {
     let cut = |yes: bool| if yes { "~" } else { "" };
     let Range { start, end } = range.messages;
     format!("{}{start}..{end}{}", cut(range.starts_inside), cut(range.ends_inside))
@@ -430,14 +430,14 @@ proptest! {
             let one_character = chunk.text.chars().nth(1).is_none();
             prop_assert!(chunk.text.len() <= budget.max() || one_character, "{:?}", chunk);
             // A message is only cut where it fits in no chunk.
-            if chunk.range.ends_inside {
-                let cut = rendered.message_range(chunk.range.messages.end - 1).unwrap();
+            if chunk.ends_inside {
+                let cut = rendered.message_range(chunk.messages.end - 1).unwrap();
                 prop_assert!(cut.len() > budget.max());
                 // The piece reaches the target, but for a character that the target falls into.
                 prop_assert!(chunk.text.len() + 3 >= budget.target);
             } else if let Some(next) = chunks.get(index + 1) {
                 // A chunk is closed where the next message does not fit.
-                let message = rendered.message_range(next.range.messages.start).unwrap();
+                let message = rendered.message_range(next.messages.start).unwrap();
                 prop_assert!(chunk.text.len() + message.len() > budget.max() || message.is_empty());
             }
         }
@@ -446,9 +446,9 @@ proptest! {
     #[test]
     fn chunks_say_exactly_what_they_cover(texts in prop::collection::vec(hostile(), 0..12), budget in budget()) {
         let rendered: Rendered = texts.iter().collect();
-        let chunks = chunk(&rendered, budget);
-        let ranges: Vec<ChunkRange> = chunks.iter().map(|chunk| chunk.range.clone()).collect();
-        prop_assert_eq!(&ranges, &chunk_ranges(&rendered, budget));
+        let ranges = chunk(&rendered, budget);
+        let bytes: Vec<_> = ranges.iter().map(|chunk| chunk.bytes.clone()).collect();
+        prop_assert_eq!(bytes, chunk_ranges(&rendered, budget));
         let mut at = 0;
         for (index, range) in ranges.iter().enumerate() {
             prop_assert_eq!((range.index, range.total), (index, ranges.len()));
@@ -478,11 +478,11 @@ proptest! {
         let budget = ChunkBudget { target, tolerance: 20 };
         for chunk in chunk(&rendered, budget) {
             let marks: Vec<usize> =
-                message_marks(chunk.text).into_iter().map(|at| at + chunk.range.bytes.start).collect();
+                message_marks(chunk.text).into_iter().map(|at| at + chunk.bytes.start).collect();
             let starts: Vec<usize> = rendered
                 .message_ranges()
                 .map(|range| range.start)
-                .filter(|start| chunk.range.bytes.contains(start))
+                .filter(|start| chunk.bytes.contains(start))
                 .collect();
             prop_assert_eq!(marks, starts);
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 use threadfold::{
     EventLog, Message, Plan, TokenCounter,
     compact::{CompactReport, Insert, Splice},
-    log::{self, CompactionFailure, CompactionRecord, CompactionUndone, Event, RungReport},
+    log::{self, CompactionFailure, CompactionRecord, Event, RungReport},
     message::{CompactionReason, Role, Summary, Timestamp, Usage},
     retention::{AuditOptions, Facts},
     tokens::ByteEstimate,
@@ -59,7 +59,7 @@ fn hostile() -> EventLog {
         record.rungs[0].failure = Some(all.as_str().into());
         log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
         if number == 0 {
-            log.append(Timestamp(2), Event::CompactionUndone(CompactionUndone { id })).unwrap();
+            log.append(Timestamp(2), Event::CompactionUndone { id }).unwrap();
         }
     }
     let id = log.next_compaction();

@@ -121,7 +121,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     let digest = Digest { messages: 2, user_messages: 1, ..Digest::default() };
     let chunked = Chunked::default();
     vec![
-        Arc::new(summarize),
+        Arc::new(summarize.clone()),
         Arc::new(chunked.clone()),
         Arc::new(digest),
         Arc::new(Ladder::new([
@@ -406,7 +406,7 @@ fn events_of_rules_are_stored_as_their_cases_say() {
     assert_eq!(stored.join("\n"), text.trim_end());
     let newer = r#"{"seq":0,"at":1,"event":{"rule_changed":{"paused":{}}}}"#;
     let newer: LoggedEvent = serde_json::from_str(newer).unwrap();
-    assert!(matches!(newer.event, Event::Malformed(_)));
+    assert!(matches!(newer.event, Event::Malformed { .. }));
 }
 
 proptest! {

@@ -114,7 +114,7 @@ fn the_command_compacts_and_asks_the_model_nothing_else() {
     let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
     assert!(text.starts_with("Compacted: 16 to "), "{text}");
     let last = &bench.session.log().events().last().unwrap().event;
-    assert!(matches!(last, Event::LocalNotice(notice) if notice.text == *text));
+    assert!(matches!(last, Event::LocalNotice { text: notice } if *notice == *text));
     let typed = serde_json::to_string(bench.session.messages()).unwrap();
     assert!(!typed.contains("/compact") && typed.contains("They talked."));
     bench.assert_whole();
@@ -571,7 +571,7 @@ fn a_stream_may_be_dropped_at_every_await() {
     let mut cancelled = 0;
     while !ended {
         let mut bench =
-            bench(script(), |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+            bench(script(), |builder| builder.strategy(Arc::new(summarize.clone())).policy(policy));
         with_past(&mut bench, 8);
         let mut stream = bench.session.send("Work.");
         let (before, over) = poll(&mut stream, polls);

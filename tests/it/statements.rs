@@ -1,11 +1,11 @@
 //! What the user typed stays word for word, in any language, and the newest value of a subject wins.
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use threadfold::{
     CompactionStrategy, Message, StrategyRegistry,
     ledger::Ledger,
-    retention::{AuditOptions, Facts, RetentionPolicy},
+    retention::{AuditOptions, Facts, RetentionPolicy, Statements},
     strategy::{Brief, Snapshot, Step},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -139,4 +139,29 @@ fn a_condition_that_recurs_makes_a_rule_and_an_occasion_does_not() {
         rules.read(0, &Message::user(text));
         assert_eq!(rules.active().next().is_some(), expected, "{text}");
     }
+}
+
+/// The pairs of statements in a file of `testdata/restated`, of which some are wrong if they are not
+/// as `both_hold` says.
+fn wrong_pairs(file: &str, both_hold: bool) -> Vec<String> {
+    let rows = fs::read_to_string(format!("testdata/restated/{file}.txt")).unwrap();
+    let rows = rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
+    let is_wrong = |row: &&str| {
+        let (old, new) = row.split_once(" | ").unwrap();
+        let all = Statements::of(&[Message::user(old), Message::user(new)]);
+        let holding: Vec<&str> = all.holding().map(|one| one.text.as_str()).collect();
+        let expected = if both_hold { vec![old, new] } else { vec![new] };
+        holding != expected
+    };
+    rows.filter(is_wrong).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_later_value_in_other_words_replaces_the_earlier_one() {
+    assert_eq!(wrong_pairs("replaced", false), [""; 0]);
+}
+
+#[test]
+fn statements_about_different_things_both_hold() {
+    assert_eq!(wrong_pairs("both_hold", true), [""; 0]);
 }

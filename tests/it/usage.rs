@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     ContextWindow, EventLog, Message, Plan, Replacement, Role, Thread, Usage,
-    compact::{CompactOptions, Edit, Insert, Position, Removed, Splice},
+    compact::{CompactOptions, Edit, Insert, Position, Splice},
     log::{
-        self, CompactionFailure, CompactionRecord, CompactionUndone,
+        self, CompactionFailure, CompactionRecord,
         ContextCount::{self, Estimated, Reported, Unknown},
-        ContextUsage, Event, HostEvent, LoggedEvent, Truncated,
+        ContextUsage, Event, LoggedEvent,
     },
     message::{CompactionId, CompactionReason, Json, Timestamp, ToolResult},
     tokens::{ByteEstimate, Calibrated, TokenCounter},
@@ -21,7 +21,7 @@ struct Life {
     thread: Thread,
     events: Vec<LoggedEvent>,
     /// What can be undone: the compaction, what it put where, and what went.
-    standing: Vec<(CompactionId, Plan, Removed)>,
+    standing: Vec<(CompactionId, Plan, Vec<Message>)>,
 }
 
 impl Life {
@@ -39,7 +39,7 @@ impl Life {
         let from = self.thread.messages().len();
         self.thread.truncate(len);
         self.standing.clear();
-        self.log(Event::Truncated(Truncated { from, len: len.min(from) }));
+        self.log(Event::Truncated { from, len: len.min(from) });
     }
 
     fn compact(&mut self, plan: Plan, usage: Usage) {
@@ -64,7 +64,7 @@ impl Life {
 
     fn undo(&mut self) {
         let Some((id, plan, removed)) = self.standing.pop() else { return };
-        let mut removed = removed.messages.into_iter();
+        let mut removed = removed.into_iter();
         let (mut came, mut went) = (0, 0);
         let mut splices = Vec::new();
         for splice in plan.splices() {
@@ -76,7 +76,7 @@ impl Life {
         }
         let back = Plan::from_splices(self.thread.messages().len(), splices);
         self.thread.apply(&back).unwrap();
-        self.log(Event::CompactionUndone(CompactionUndone { id }));
+        self.log(Event::CompactionUndone { id });
     }
 
     fn fail(&mut self, usage: Usage) {
@@ -259,7 +259,7 @@ fn the_last_call_says_how_full_the_context_is_and_the_rest_is_pending() {
     life.push(result(Usage::new(900, 90)));
     life.push(Message::user("go on"));
     life.assert_context(Reported(14_300), (1 + 4) + (2 + 4));
-    life.log(Event::Host(HostEvent { kind: "approval".into(), data: Json::default() }));
+    life.log(Event::Host { kind: "approval".into(), data: Json::default() });
     life.fail(Usage::new(5, 5));
     life.assert_context(Reported(14_300), 11);
     assert_eq!(life.thread.context_usage().tokens(), Some(14_311));

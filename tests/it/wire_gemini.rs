@@ -161,7 +161,7 @@ mod streams {
 mod rules {
     use threadfold::{
         Plan, Replacement,
-        compact::{CompactOptions, Strip},
+        compact::CompactOptions,
         testing::generate::{junk_thread, legal_thread},
     };
 
@@ -192,8 +192,11 @@ mod rules {
             let mut thread = request.messages.to_vec();
             let mark = "aaaaaa".parse().unwrap();
             thread[at].make_mut().content.push(threadfold::ContentBlock::checkpoint(mark));
-            let strip = Strip { reminders: false, thinking: false, keep_open_loop: true };
-            let options = CompactOptions { strip, ..CompactOptions::default() };
+            let options = CompactOptions {
+                strip_reminders: false,
+                strip_thinking: false,
+                ..CompactOptions::default()
+            };
             let summary = Replacement::new("It went well.").to(mark);
             Plan::new(&thread, &[summary], &options).unwrap().apply(&mut thread).unwrap();
             let encoded = CODEC.encode(&Request { messages: thread.into(), ..request }, &prefilling());

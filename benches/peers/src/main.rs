@@ -1,9 +1,9 @@
-//! threadfold beside `agent-sdk` on the same threads: what a turn pays to know how full the context
-//! is, and a compaction with a model that answers at once.
+//! Compares threadfold with `agent-sdk` on the same threads: the cost of knowing the context size in
+//! each turn, and of a compaction with a model that answers at once.
 //!
-//! `cargo run --release --manifest-path benches/peers/Cargo.toml` prints a table a size and, behind
-//! all of them, what each row includes. The two do not do the same work, so beside the times stands
-//! what either asked its model and what it left of the thread.
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml` prints a table for each
+//! size, then what each row includes. The two crates do different work, so the tables also show what
+//! each asked its model and what it left of the thread.
 
 #![allow(
     clippy::expect_used,
@@ -21,10 +21,10 @@ mod theirs;
 #[path = "../../yardstick/mod.rs"]
 mod yardstick;
 
-/// How many messages either keeps at the end.
+/// The number of messages that both keep at the end.
 const TAIL: usize = 10;
 
-/// At the least size the peer's prompt has room for all messages, so that both ask about the same.
+/// The smallest size, at which the peer's prompt has room for all messages: both ask about the same.
 const SIZES: [usize; 4] = [50, 1_000, 10_000, 100_000];
 
 fn main() {

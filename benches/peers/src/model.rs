@@ -1,4 +1,4 @@
-//! The model of both: it answers at once, and notes what it was asked if it is to.
+//! The model of both crates. It answers at once and can record its requests.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,10 +11,10 @@ use crate::yardstick::thread;
 
 const SUMMARY: &str = "They parse lines, and the tests pass.";
 
-/// What a model was asked.
+/// The requests to a model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Heard {
-    /// Messages of the thread that it was told of, where they are told apart.
+    /// The number of messages of the thread in the request, if they are separate messages.
     pub(crate) messages: usize,
     /// Bytes of text.
     pub(crate) bytes: usize,
@@ -34,7 +34,7 @@ impl AtOnce {
         Self { turn, heard: None }
     }
 
-    /// One that notes what it was asked, which takes time: none of the rows has it.
+    /// Returns a model that records its requests. Recording takes time, so no timed row uses it.
     pub(crate) fn listening() -> Self {
         Self { heard: Some(Mutex::default()), ..Self::new() }
     }
@@ -55,7 +55,7 @@ impl AtOnce {
 impl Model for AtOnce {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         self.note(|| Heard {
-            // Behind them comes the question.
+            // The question follows them.
             messages: request.messages.len() - 1,
             bytes: thread::size(&request.messages),
         });

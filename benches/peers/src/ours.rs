@@ -21,16 +21,16 @@ use crate::{
     yardstick::{row, thread},
 };
 
-/// The old part goes to the model as the messages that it is.
+/// The model gets the old part as messages.
 pub(crate) const AS_MESSAGES: RangeForm = RangeForm::Messages;
 
-/// ... as text, which is what the peer sends.
+/// The model gets the old part as text, as from the peer.
 pub(crate) const AS_TEXT: RangeForm = RangeForm::Text;
 
-/// How often the clock is not looked at: one turn takes less than a look.
+/// The number of turns between two readings of the clock: a reading takes longer than a turn.
 const TURNS: u32 = 1_000;
 
-/// A turn: one message more, and how full the context is.
+/// A turn: appends a message and reads the size of the context.
 pub(crate) fn turn(messages: &[Message], repetitions: usize) -> Measured {
     let more: Vec<Message> = messages.iter().cycle().take(TURNS as usize).cloned().collect();
     let live = || -> (Thread, Vec<Message>) { (shared(messages), more.clone()) };
@@ -51,20 +51,20 @@ pub(crate) fn walk(messages: &[Message], repetitions: usize) -> Measured {
     row("threadfold: Size::of", repetitions, || (), size).into()
 }
 
-/// Proposes and applies, on a thread that nobody else holds, and drops what goes.
+/// Proposes and applies a compaction to a thread without other handles, and drops what it removes.
 pub(crate) fn compact(
     name: &'static str,
     messages: &[Message],
     range: RangeForm,
     repetitions: usize,
 ) -> Measured {
-    // Made anew, and not cloned: a clone shares its texts, and dropping it would cost nothing.
+    // Made anew instead of cloned: a clone shares its texts, so dropping it would cost nothing.
     let own = || thread::thread(messages.len()).into_iter().collect();
     let model = AtOnce::new();
     row(name, repetitions, own, |live: Thread| compacted(live, &model, range)).into()
 }
 
-/// Compacts thread and log of a conversation. What goes stays in the log.
+/// Compacts the thread and the log of a conversation. The removed messages stay in the log.
 pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measured {
     let (model, strategy) = (AtOnce::new(), strategy(AS_MESSAGES));
     let work = |(mut agent, mut journal): (ModelAgent, Journal)| {
@@ -79,14 +79,14 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
     row(name, repetitions, || conversation(messages), work).into()
 }
 
-/// What it asks the model, and what it leaves.
+/// Returns what it asks the model and what it leaves.
 pub(crate) fn asked(name: &'static str, messages: &[Message], range: RangeForm) -> Asked {
     let model = AtOnce::listening();
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
     let after = compacted(shared(messages), &model, range).size();
     let mut heard = model.heard();
     if range == AS_TEXT {
-        // One text, which tells of all that come before the tail and the question.
+        // One text with all messages before the tail and the question.
         heard.messages = 0;
     }
     Asked {
@@ -102,7 +102,7 @@ fn compacted(mut live: Thread, model: &AtOnce, range: RangeForm) -> Thread {
     let (strategy, brief, thread) = (strategy(range), Brief::default(), Snapshot::of(&live));
     let models = Models::one(model);
     let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_| {}));
-    // As long as it is held, applying copies the handles of the messages.
+    // While this handle lives, applying copies the handles of the messages.
     drop(thread);
     live.apply(&driven.expect("a summary").proposal.plan).expect("the same thread");
     let left = live.messages().len();

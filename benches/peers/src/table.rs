@@ -1,5 +1,5 @@
-//! What is measured, and how it is printed: the peer's row first, and behind it ours with how many
-//! times as long the peer took.
+//! What is measured and how it is printed: the peer's row, then ours with the ratio of the peer's
+//! time to ours.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) struct Group {
 pub(crate) struct Asked {
     pub(crate) name: &'static str,
     pub(crate) heard: Heard,
-    /// Tokens before, as whoever compacts estimates them.
+    /// The tokens before, as the crate estimates them.
     pub(crate) tokens: u64,
     pub(crate) messages_after: usize,
     pub(crate) tokens_after: u64,
@@ -53,7 +53,7 @@ impl Measured {
     }
 }
 
-/// The messages with their texts shared, in whatever holds them.
+/// The messages with shared texts, in a container of the crate.
 pub(crate) fn shared<C: FromIterator<Message>>(messages: &[Message]) -> C {
     messages.iter().cloned().collect()
 }
@@ -87,7 +87,7 @@ pub(crate) fn measure(
     (alone, groups)
 }
 
-/// Prints the times of one size. `bytes` is the text that peaks of memory are held against.
+/// Prints the times of one size. `bytes` is the size of the text, to which the peaks of memory are compared.
 pub(crate) fn times(bytes: usize, (alone, groups): &(Vec<Measured>, Vec<Group>)) {
     println!(
         "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9} {:>9}",
@@ -138,7 +138,7 @@ pub(crate) fn asked(all: &[Asked]) {
     println!();
 }
 
-/// From nanoseconds to milliseconds, as large as it is.
+/// Writes a time in the unit that fits it, from nanoseconds to milliseconds.
 fn duration(duration: Duration) -> String {
     let nanoseconds = duration.as_secs_f64() * 1e9;
     match nanoseconds {

@@ -25,8 +25,8 @@ pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
     let file = File::open(&options.log).map_err(|error| format!("{name}: {error}"))?;
     let read = EventLog::read(BufReader::new(file)).map_err(|error| format!("{name}: {error}"))?;
-    if let Some(torn) = read.torn {
-        eprintln!("threadfold: {name}: {} bytes of a torn last line are left aside", torn.bytes);
+    if let Some(bytes) = read.torn {
+        eprintln!("threadfold: {name}: {bytes} bytes of a torn last line are left aside");
     }
     write(&read.log, options.window, &options.output)
 }

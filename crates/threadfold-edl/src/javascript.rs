@@ -6,7 +6,7 @@
 //! written in a form that has the same meaning in the engine. Constructs that no search in linear
 //! time supports are errors.
 
-use super::text::abridge;
+use super::text::{abridge, slice};
 
 /// A message about a pattern, and the byte of the pattern that it is about.
 pub(crate) type Invalid = (usize, String);
@@ -61,7 +61,7 @@ impl Translator<'_> {
     fn count(&mut self) {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let least = digits(self.rest);
-        let after = self.rest.get(least..).unwrap_or("");
+        let after = slice(self.rest, least..self.rest.len());
         let length = least + after.strip_prefix(',').map_or(0, |most| 1 + digits(most));
         match self.rest.split_at_checked(length + 1) {
             Some((count, rest)) if least > 0 && count.ends_with('}') => {
@@ -89,7 +89,7 @@ impl Translator<'_> {
         let is_flag = |it: char| matches!(it, 'i' | 'm' | 's' | '-');
         let end = self.rest.char_indices().skip(1).find(|(_, it)| !is_flag(*it));
         let Some((end, ':' | ')')) = end else {
-            let found = abridge(self.pattern.get(self.start..).unwrap_or(""), 4);
+            let found = abridge(slice(self.pattern, self.start..self.pattern.len()), 4);
             return Err(format!("a group cannot begin with `{found}`"));
         };
         let opening = format!("({}", self.take(end + 1));
@@ -143,7 +143,7 @@ impl Translator<'_> {
             }
             Item::Character(_) | Item::Source(_) => {
                 self.start = range_start;
-                let range = self.pattern.get(range_start..self.offset()).unwrap_or("");
+                let range = slice(self.pattern, range_start..self.offset());
                 Err(format!("`{range}` is not a range of characters"))
             }
         }

@@ -32,7 +32,7 @@
 //!
 //! A script is read as a whole before it runs. After a [`ParseError`] nothing has happened. A command
 //! that cannot be carried out, an [`EditError`], fails its file: the file stays as it was, the texts
-//! meant for it are kept in registers, and the other files get their changes. [`Report::status`]
+//! meant for it are kept in registers, and the other files get their changes. [`Report::is_ok`]
 //! says whether any file failed. Everything that a script can make grow has a limit in [`Limits`]:
 //! no script makes a run panic or run forever.
 //!
@@ -79,7 +79,7 @@ mod workspace;
 pub use self::{
     error::{EditError, ParseError, ParseErrorKind},
     limits::Limits,
-    report::{Failure, FileChange, Report, Status},
+    report::{Failure, FileChange, Report},
     script::Script,
     workspace::Workspace,
 };

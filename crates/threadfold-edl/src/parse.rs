@@ -17,7 +17,7 @@ use super::{
     error::{Mistake, ParseError, ParseErrorKind},
     limits::Limits,
     regex::Regex,
-    text::{end_position, shorten},
+    text::{end_position, shorten, slice},
     token::{Token, Tokens, expected, quote, reused_tags},
     whole_lines::LinesPattern,
     workspace::normalize,
@@ -48,7 +48,7 @@ pub(crate) fn parse(script: &str, limits: &Limits) -> Result<Vec<Command>, Parse
     let mut parser =
         Parser { tokens: Tokens::new(script), limits, regexes: HashMap::new(), regexes_bytes: 0 };
     parser.commands(script).map_err(|Mistake { kind, mut message }| {
-        let (lines, characters) = end_position(script.get(..parser.tokens.start).unwrap_or(script));
+        let (lines, characters) = end_position(slice(script, 0..parser.tokens.start));
         let tags = if kind == ParseErrorKind::Limit { Vec::new() } else { reused_tags(script) };
         if !tags.is_empty() {
             message.push_str(&format!(
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
                 return Err(mistake);
             }
             // Counting goes on from the last command. From the start it would take quadratic time.
-            let (lines, characters) = end_position(script.get(counted_to..start).unwrap_or(script));
+            let (lines, characters) = end_position(slice(script, counted_to..start));
             let before = if lines == 0 { position.1 } else { 1 };
             (position, counted_to) = ((position.0 + lines, before + characters), start);
             commands.push(Command { position, source, action });

@@ -11,20 +11,18 @@ use super::error::EditError;
 /// `Display` gives the text for the model that wrote the script.
 ///
 /// ```
-/// use threadfold::edl::{Script, Status, Workspace};
+/// use threadfold::edl::{Script, Workspace};
 ///
 /// let mut workspace = Workspace::new();
 /// workspace.insert("a", "one\n")?;
 /// let report = Script::parse("file a select /two/ replace \"three\"")?.run(&mut workspace);
-/// assert_eq!(report.status, Status::Failed);
+/// assert!(!report.is_ok());
 /// assert!(report.to_string().starts_with("FAILED"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// Whether any file failed.
-    pub status: Status,
     /// Edits that succeeded but may have hit the wrong text, such as those by line number.
     pub warnings: Vec<String>,
     /// The commands that were carried out, each with the size of the new selection.
@@ -38,18 +36,6 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// The registers that the run filled, and the sizes of their texts in bytes.
     pub registers: BTreeMap<String, usize>,
-}
-
-/// Whether a run carried out everything it was asked to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Status {
-    /// Every command was carried out and every change is written.
-    #[default]
-    Ok,
-    /// At least one file failed and is as it was before. The changes of the others are written.
-    Failed,
 }
 
 /// A file that was written.
@@ -109,7 +95,7 @@ impl Report {
     /// Whether every command was carried out and every change is written.
     #[must_use]
     pub fn is_ok(&self) -> bool {
-        self.status == Status::Ok
+        self.failures.is_empty()
     }
 }
 

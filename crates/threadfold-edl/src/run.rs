@@ -13,7 +13,7 @@ use super::{
     error::EditError,
     limits::{Limits, Meter},
     registers::Registers,
-    report::{Failure, FileChange, Report, Status},
+    report::{Failure, FileChange, Report},
     report_text::{extent, selection},
     select::{Selecting, line_numbers, retain},
     workspace::{File, Workspace},
@@ -199,9 +199,6 @@ impl<'a> Run<'a> {
     fn finish(mut self) -> (Report, Vec<(FileChange, String)>) {
         if let Some(State::Open(document)) = self.files.get(self.path) {
             self.report.selection = Some(selection(document, &self.selected));
-        }
-        if !self.report.failures.is_empty() {
-            self.report.status = Status::Failed;
         }
         let mut written = Vec::new();
         for state in self.files.into_values() {

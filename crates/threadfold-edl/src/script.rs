@@ -54,7 +54,7 @@ impl Script {
     /// Runs the script, within the default limits, and returns what it did.
     ///
     /// A file on which a command fails stays as it was; the other files get their changes.
-    /// [`Report::status`] says whether any failed.
+    /// [`Report::is_ok`] says whether any failed.
     ///
     /// ```
     /// use threadfold::edl::{Script, Workspace};

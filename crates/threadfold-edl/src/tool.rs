@@ -21,8 +21,7 @@ const SHOWN_FILES: usize = 100;
 ///
 /// let mut workspace = Workspace::new();
 /// let input = json!({ "script": "newfile notes.md\ninsert_after <<END\nfirst\nEND\n" });
-/// let reply = EdlTool::Edl.call(&mut workspace, &input);
-/// assert!(!reply.is_error);
+/// assert!(EdlTool::Edl.call(&mut workspace, &input).is_ok());
 /// assert_eq!(workspace.text("notes.md"), Some("first\n"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +31,6 @@ pub enum EdlTool {
     Edl,
     /// Shows files.
     GetFile,
-}
-
-/// The reply to a tool call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ToolReply {
-    /// The text for the model.
-    pub text: String,
-    /// The call failed, at least in part.
-    pub is_error: bool,
 }
 
 impl EdlTool {
@@ -101,9 +90,11 @@ impl EdlTool {
         })
     }
 
-    /// Carries out a call, within the default limits.
+    /// Carries out a call, within the default limits, and returns the text for the model.
     ///
-    /// The reply is an error if the script cannot be read, if a file fails, and if a file to show
+    /// # Errors
+    ///
+    /// The text for the model, if the script cannot be read, if a file fails, or if a file to show
     /// does not exist. The other files of the call are edited or shown all the same.
     ///
     /// ```
@@ -111,13 +102,17 @@ impl EdlTool {
     /// use threadfold::edl::{Workspace, tool::EdlTool};
     ///
     /// let reply = EdlTool::GetFile.call(&mut Workspace::new(), &json!({ "paths": "notes.md" }));
-    /// assert!(reply.is_error && reply.text.contains("`paths` must be a list"));
+    /// assert!(reply.is_err_and(|text| text.contains("`paths` must be a list")));
     /// ```
-    pub fn call(self, workspace: &mut Workspace, input: &Value) -> ToolReply {
+    pub fn call(self, workspace: &mut Workspace, input: &Value) -> Result<String, String> {
         self.call_within(workspace, input, &Limits::default())
     }
 
-    /// Carries out a call. See [`EdlTool::call`].
+    /// Carries out a call within these limits, as [`EdlTool::call`].
+    ///
+    /// # Errors
+    ///
+    /// As [`EdlTool::call`].
     ///
     /// ```
     /// use serde_json::json;
@@ -125,36 +120,31 @@ impl EdlTool {
     ///
     /// let limits = Limits { script_bytes: 4, ..Limits::default() };
     /// let input = json!({ "script": "newfile a" });
-    /// assert!(EdlTool::Edl.call_within(&mut Workspace::new(), &input, &limits).is_error);
+    /// assert!(EdlTool::Edl.call_within(&mut Workspace::new(), &input, &limits).is_err());
     /// ```
     pub fn call_within(
         self,
         workspace: &mut Workspace,
         input: &Value,
         limits: &Limits,
-    ) -> ToolReply {
-        let replied = match self {
+    ) -> Result<String, String> {
+        match self {
             Self::Edl => run_script(workspace, input, limits),
             Self::GetFile => show_files(workspace, input),
-        };
-        replied.unwrap_or_else(|text| ToolReply { text, is_error: true })
+        }
     }
 }
 
-fn run_script(
-    workspace: &mut Workspace,
-    input: &Value,
-    limits: &Limits,
-) -> Result<ToolReply, String> {
+fn run_script(workspace: &mut Workspace, input: &Value, limits: &Limits) -> Result<String, String> {
     let script = input.get("script").and_then(Value::as_str);
     let script = script.ok_or("the input must be an object with the string `script`")?;
     let script = Script::parse_within(script, limits)
         .map_err(|error| format!("The script was not run: {error}"))?;
     let report = script.run_within(workspace, limits);
-    Ok(ToolReply { text: report.to_string(), is_error: !report.is_ok() })
+    if report.is_ok() { Ok(report.to_string()) } else { Err(report.to_string()) }
 }
 
-fn show_files(workspace: &Workspace, input: &Value) -> Result<ToolReply, String> {
+fn show_files(workspace: &Workspace, input: &Value) -> Result<String, String> {
     let paths = input.get("paths").and_then(Value::as_array).filter(|paths| !paths.is_empty());
     let paths = paths.ok_or("`paths` must be a list of at least one path")?;
     if paths.len() > SHOWN_FILES {
@@ -175,7 +165,8 @@ fn show_files(workspace: &Workspace, input: &Value) -> Result<ToolReply, String>
         };
         shown.push(format!("=== {path} ==={part}"));
     }
-    Ok(ToolReply { text: shown.join("\n\n"), is_error })
+    let shown = shown.join("\n\n");
+    if is_error { Err(shown) } else { Ok(shown) }
 }
 
 /// Reads a line number or a number of lines, both of which are at least 1.
@@ -238,9 +229,14 @@ mod tests {
         workspace
     }
 
+    /// The text of a reply, and whether it is an error.
+    fn text(reply: Result<String, String>) -> (String, bool) {
+        let is_error = reply.is_err();
+        (reply.unwrap_or_else(|text| text), is_error)
+    }
+
     fn show(input: Value) -> (String, bool) {
-        let reply = EdlTool::GetFile.call(&mut workspace(), &input);
-        (reply.text, reply.is_error)
+        text(EdlTool::GetFile.call(&mut workspace(), &input))
     }
 
     #[test]
@@ -250,7 +246,7 @@ mod tests {
         let mut workspace = Workspace::new();
         workspace.insert("/summary.md", "# Done\n").expect("a path");
         let reply = EdlTool::Edl.call(&mut workspace, &json!({ "script": example }));
-        assert!(!reply.is_error, "{}", reply.text);
+        assert!(reply.is_ok(), "{reply:?}");
         let text = workspace.text("/summary.md").expect("a summary");
         assert!(text.starts_with("# Done\n") && text.len() > 10, "{text}");
     }
@@ -270,11 +266,8 @@ mod tests {
         for (tool, input) in
             EdlTool::ALL.into_iter().flat_map(|it| inputs.iter().map(move |i| (it, i)))
         {
-            let reply = tool.call(&mut workspace(), input);
-            assert!(
-                reply.is_error || reply.text.contains("9") || input["start_line"] == 9,
-                "{input}"
-            );
+            let (reply, is_error) = text(tool.call(&mut workspace(), input));
+            assert!(is_error || reply.contains("9") || input["start_line"] == 9, "{input}");
         }
     }
 
@@ -305,12 +298,12 @@ mod tests {
     fn an_empty_file_is_shown_without_lines() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "").expect("a path");
-        let mut text = |start: u64| {
+        let mut shown = |start: u64| {
             let input = json!({ "paths": ["/a"], "start_line": start });
-            EdlTool::GetFile.call(&mut workspace, &input).text
+            text(EdlTool::GetFile.call(&mut workspace, &input)).0
         };
-        assert_eq!(text(1), "=== /a ===\n");
-        assert_eq!(text(2), "=== /a ===\nerror: the file has 0 lines");
+        assert_eq!(shown(1), "=== /a ===\n");
+        assert_eq!(shown(2), "=== /a ===\nerror: the file has 0 lines");
     }
 
     #[test]
@@ -327,7 +320,8 @@ mod tests {
             let mut workspace = Workspace::new();
             let line = "x".repeat(length - 1) + "\n";
             workspace.insert("/a", line + rest).expect("a path");
-            let text = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] })).text;
+            let (text, _) =
+                text(EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] })));
             let (heading, body) = text.split_once('\n').expect("a heading");
             (heading.to_owned(), body.replace('x', "").replace('\n', "|"))
         };
@@ -345,7 +339,7 @@ mod tests {
         let mut workspace = workspace();
         workspace.insert("/full", "x".repeat(39_999)).expect("a path");
         let input = json!({ "paths": ["/full", "/a"], "start_line": 1 });
-        let text = EdlTool::GetFile.call(&mut workspace, &input).text;
+        let (text, _) = text(EdlTool::GetFile.call(&mut workspace, &input));
         let expected = "=== /a ===\n(no room is left: ask again, with start_line 1)";
         assert_eq!(text.rsplit_once("\n\n").map(|(_, last)| last), Some(expected));
     }
@@ -369,12 +363,13 @@ mod tests {
     fn a_long_file_says_how_to_go_on() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "0123456789\n".repeat(10_000)).expect("a path");
-        let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
-        assert!(reply.text.starts_with("=== /a === lines 1 to 3636 of 10000\n0123"));
-        assert!(reply.text.ends_with("\n(go on with start_line 3637)"));
+        let input = json!({ "paths": ["/a"] });
+        let (shown, _) = text(EdlTool::GetFile.call(&mut workspace, &input));
+        assert!(shown.starts_with("=== /a === lines 1 to 3636 of 10000\n0123"));
+        assert!(shown.ends_with("\n(go on with start_line 3637)"));
         let full = "012345678\n".repeat(4_000);
         workspace.insert("/a", full.as_str()).expect("a path");
-        let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
-        assert_eq!(reply.text, format!("=== /a ===\n{}", full.trim_end()));
+        let (shown, _) = text(EdlTool::GetFile.call(&mut workspace, &input));
+        assert_eq!(shown, format!("=== /a ===\n{}", full.trim_end()));
     }
 }

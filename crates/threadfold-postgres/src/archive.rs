@@ -3,7 +3,7 @@
 use threadfold::{
     async_trait,
     message::{CompactionId, ThreadId},
-    store::{Archive, Hit, Lease, StoreError, Visible, check_entries},
+    store::{Archive, Hit, Lease, StoreError, Visible, check_entries, search_text, search_words},
     strategy::ArchiveEntry,
 };
 use tokio_postgres::Row;
@@ -12,8 +12,8 @@ use crate::store::{PostgresStore, integer};
 
 /// An archive in a Postgres database, from [`PostgresStore::archive`].
 ///
-/// A search reads the entries of the thread and ranks them by [`Visible::search`], like an archive
-/// in memory.
+/// A search has the server look for the words, reads the entries that it finds, and ranks them by
+/// [`Visible::search`]. So it returns what an archive in memory does.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId, CompactionId, ThreadId};
@@ -77,20 +77,21 @@ impl PostgresArchive {
         Self { lease: Some(lease), ..self }
     }
 
-    /// Replaces the entries of a compaction by these lines.
+    /// Replaces the entries of a compaction by these lines, each with what a search looks in.
     async fn replace(
         &self,
         thread: &ThreadId,
         compaction: CompactionId,
         lines: &[String],
+        texts: &[Option<String>],
     ) -> Result<(), StoreError> {
         // The lease of another thread has another fence, so it counts as lost.
         let fence = self.lease.as_ref().map(|lease| lease.fence);
-        let write = "SELECT threadfold.write_entries($1, $2, $3, $4, $5)";
+        let write = "SELECT threadfold.write_entries($1, $2, $3, $4, $5, $6)";
         let (name, held) = (thread.as_str(), fence.map(integer));
         let written = self
             .store
-            .row(write, &[&name, &fence.is_some(), &held, &key(compaction), &lines])
+            .row(write, &[&name, &fence.is_some(), &held, &key(compaction), &lines, &texts])
             .await?;
         match (self.store.column::<Option<&str>>(&written, 0)?, fence) {
             (Some(_), Some(fence)) => Err(StoreError::LeaseLost { thread: thread.clone(), fence }),
@@ -98,13 +99,16 @@ impl PostgresArchive {
         }
     }
 
-    async fn entries(&self, thread: &ThreadId) -> Result<Vec<ArchiveEntry>, StoreError> {
-        let client = self.store.client().await?;
-        let failed = |error| self.store.failed(error);
+    /// Returns the entries whose text matches any of these patterns, and those that every search
+    /// reads.
+    async fn entries(
+        &self,
+        thread: &ThreadId,
+        patterns: &[String],
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let stored = "SELECT entry FROM threadfold.entries WHERE thread = $1 \
-                      ORDER BY compaction, number";
-        let stored = client.prepare_cached(stored).await.map_err(failed)?;
-        let rows = client.query(&stored, &[&thread.as_str()]).await.map_err(failed)?;
+                      AND (text IS NULL OR text LIKE ANY ($2)) ORDER BY compaction, number";
+        let rows = self.store.rows(stored, &[&thread.as_str(), &patterns]).await?;
         rows.iter().map(|row| self.entry(row)).collect()
     }
 
@@ -126,7 +130,8 @@ impl Archive for PostgresArchive {
         let lines: Result<Vec<String>, _> = entries.iter().map(serde_json::to_string).collect();
         let place = self.store.place();
         let lines = lines.map_err(|error| StoreError::medium(place.clone(), error))?;
-        self.replace(thread, compaction, &lines).await
+        let texts: Vec<Option<String>> = entries.iter().map(search_text).collect();
+        self.replace(thread, compaction, &lines, &texts).await
     }
 
     async fn list(
@@ -134,7 +139,7 @@ impl Archive for PostgresArchive {
         thread: &ThreadId,
         visible: &Visible,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        Ok(visible.list(&self.entries(thread).await?))
+        Ok(visible.list(&self.entries(thread, &["%".to_owned()]).await?))
     }
 
     async fn search(
@@ -144,11 +149,13 @@ impl Archive for PostgresArchive {
         limit: usize,
         visible: &Visible,
     ) -> Result<Vec<Hit>, StoreError> {
-        Ok(visible.search(&self.entries(thread).await?, query, limit))
+        let patterns: Vec<String> =
+            search_words(query).iter().filter_map(|word| pattern(word)).collect();
+        Ok(visible.search(&self.entries(thread, &patterns).await?, query, limit))
     }
 
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
-        self.replace(thread, compaction, &[]).await
+        self.replace(thread, compaction, &[], &[]).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
@@ -156,6 +163,12 @@ impl Archive for PostgresArchive {
         self.store.row(delete, &[&thread.as_str()]).await?;
         Ok(())
     }
+}
+
+/// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a text.
+fn pattern(word: &str) -> Option<String> {
+    // In a word `%` and `_` match more, and the ranking looks again.
+    (!word.contains('\0')).then(|| format!("%{}%", word.replace('\\', r"\\")))
 }
 
 /// Returns the number of a compaction as Postgres stores it: an integer with a sign.

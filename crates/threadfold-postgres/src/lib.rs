@@ -8,6 +8,7 @@ mod runs;
 mod schema;
 mod store;
 mod threads;
+mod words;
 
 pub use archive::PostgresArchive;
 pub use open::OpenError;

@@ -144,6 +144,18 @@ impl PostgresStore {
         client.query_one(&prepared, parameters).await.map_err(|error| self.failed(error))
     }
 
+    /// Carries out a statement that returns any number of rows.
+    pub(crate) async fn rows(
+        &self,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let client = self.client().await?;
+        let prepared =
+            client.prepare_cached(statement).await.map_err(|error| self.failed(error))?;
+        client.query(&prepared, parameters).await.map_err(|error| self.failed(error))
+    }
+
     /// Returns a column of a row.
     pub(crate) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
         &self,

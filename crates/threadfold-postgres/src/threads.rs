@@ -5,7 +5,7 @@ use threadfold::{
     EventLog, ThreadStore, async_trait,
     log::{LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{Lease, Loaded, StoreError, event_lines, stored_event},
+    store::{Lease, Loaded, StoreError, WordIndex, event_lines, stored_event},
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -92,14 +92,17 @@ impl ThreadStore for PostgresStore {
         Ok(self.column::<Option<&str>>(&row, 0)?.map(str::to_owned))
     }
 
+    fn word_index(&self) -> Option<&dyn WordIndex> {
+        Some(self)
+    }
+
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        let client = self.client().await?;
-        let names = client.query("SELECT thread FROM threadfold.logs ORDER BY thread", &[]).await;
+        let names = self.rows("SELECT thread FROM threadfold.logs ORDER BY thread", &[]).await?;
         let name = |row: &Row| {
             let thread = self.column::<&str>(row, 0)?.parse();
             thread.map_err(|error| StoreError::medium(self.place().clone(), error))
         };
-        names.map_err(|error| self.failed(error))?.iter().map(name).collect()
+        names.iter().map(name).collect()
     }
 
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {

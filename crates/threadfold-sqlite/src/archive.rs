@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Transaction, params, params_from_iter};
 use threadfold::{
     async_trait,
     message::{CompactionId, Text, ThreadId},
-    store::{Archive, Hit, Lease, StoreError, Visible, check_entries},
+    store::{Archive, Hit, Lease, StoreError, Visible, check_entries, search_text, search_words},
     strategy::ArchiveEntry,
 };
 
@@ -91,15 +91,16 @@ impl Archive for SqliteArchive {
         let line = |entry| serde_json::to_string(entry);
         let lines: Result<Vec<String>, _> = entries.iter().map(line).collect();
         let lines = lines.map_err(|error| StoreError::medium(place.clone(), error))?;
+        let texts: Vec<Option<String>> = entries.iter().map(search_text).collect();
         let (thread, lease) = (thread.clone(), self.lease.clone());
         let written = self.database.write(move |writing| {
             leases::check_archive(writing, lease.as_ref(), &thread)?;
             delete(writing, &thread, compaction)?;
-            let insert = "INSERT INTO entries (thread, compaction, number, entry) \
-                          VALUES (?1, ?2, ?3, ?4)";
+            let insert = "INSERT INTO entries (thread, compaction, number, entry, text) \
+                          VALUES (?1, ?2, ?3, ?4, ?5)";
             let mut insert = writing.prepare_cached(insert)?;
-            for (number, line) in (0_i64..).zip(&lines) {
-                insert.execute(params![thread.as_str(), key(compaction), number, line])?;
+            for (number, (line, text)) in (0_i64..).zip(lines.iter().zip(&texts)) {
+                insert.execute(params![thread.as_str(), key(compaction), number, line, text])?;
             }
             Ok(())
         });
@@ -115,7 +116,7 @@ impl Archive for SqliteArchive {
         let place = self.database.place().clone();
         let listed = self
             .database
-            .read(move |reading| Ok(visible.list(&entries(reading, &place, &thread)?)));
+            .read(move |reading| Ok(visible.list(&entries(reading, &place, &thread, None)?)));
         listed.await
     }
 
@@ -129,7 +130,8 @@ impl Archive for SqliteArchive {
         let (thread, query, visible) = (thread.clone(), query.to_owned(), visible.clone());
         let place = self.database.place().clone();
         let found = self.database.read(move |reading| {
-            Ok(visible.search(&entries(reading, &place, &thread)?, &query, limit))
+            let words = search_words(&query);
+            Ok(visible.search(&entries(reading, &place, &thread, Some(&words))?, &query, limit))
         });
         found.await
     }
@@ -165,14 +167,22 @@ fn delete(
     Ok(())
 }
 
+/// Returns the entries of a thread: all, or those that may be found by any of these words.
 fn entries(
     reading: &Transaction<'_>,
     place: &Text,
     thread: &ThreadId,
+    words: Option<&[String]>,
 ) -> Result<Vec<ArchiveEntry>, Failed> {
-    let stored = "SELECT entry FROM entries WHERE thread = ?1 ORDER BY compaction, number";
-    let mut stored = reading.prepare_cached(stored)?;
-    let mut rows = stored.query([thread.as_str()])?;
+    let found = words.map_or(String::new(), |words| {
+        let found = (2..words.len() + 2).map(|word| format!(" OR instr(text, ?{word})"));
+        format!(" AND (text IS NULL{})", found.collect::<String>())
+    });
+    let stored = "SELECT entry FROM entries WHERE thread = ?1";
+    let stored = format!("{stored}{found} ORDER BY compaction, number");
+    let mut stored = reading.prepare_cached(&stored)?;
+    let words = words.into_iter().flatten().map(String::as_str);
+    let mut rows = stored.query(params_from_iter([thread.as_str()].into_iter().chain(words)))?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         let entry = serde_json::from_str(row.get_ref(0)?.as_str()?);

@@ -9,6 +9,7 @@ mod runs;
 mod schema;
 mod store;
 mod threads;
+mod words;
 
 pub use archive::SqliteArchive;
 pub use open::OpenError;

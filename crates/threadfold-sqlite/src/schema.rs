@@ -7,7 +7,7 @@ const APPLICATION: u32 = 0x7466_6c64;
 
 /// The statements that lead from each version to the next. Version 0 is an empty database. A
 /// statement is never changed after a release: append one.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE logs (
         thread TEXT PRIMARY KEY,
@@ -45,6 +45,30 @@ const MIGRATIONS: [&str; 2] = [
     -- not read its pages.
     ALTER TABLE logs ADD COLUMN base_facts TEXT;
 ",
+    r#"
+    -- What a search of the archive looks in: the text in lower case. Null if every search reads the
+    -- entry: an earlier version wrote it, or it replaces others.
+    ALTER TABLE entries ADD COLUMN text TEXT;
+    -- The words of messages. `key` stands for a thread, and each of its words begins with it, so a
+    -- search reads the part of the index that is of this thread. No key is given twice.
+    CREATE TABLE indexed (
+        key      INTEGER PRIMARY KEY AUTOINCREMENT,
+        thread   TEXT    NOT NULL UNIQUE,
+        events   INTEGER NOT NULL,  -- so many are indexed,
+        messages INTEGER NOT NULL   -- and so many messages in them
+    ) STRICT;
+    CREATE TABLE messages (
+        id     INTEGER PRIMARY KEY,  -- the row of its words
+        key    INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        seq    INTEGER NOT NULL,
+        UNIQUE (key, number)
+    ) STRICT;
+    CREATE VIRTUAL TABLE words USING fts5(
+        of_message, content = '', contentless_delete = 1, detail = none,
+        tokenize = "ascii tokenchars '_/\:.->'"
+    );
+"#,
 ];
 
 /// The version that this build writes.
@@ -109,7 +133,15 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+    use threadfold::{
+        ThreadStore,
+        message::CompactionId,
+        store::{Archive, Indexed, IndexedMessage, Visible, WordIndex},
+    };
+
     use super::*;
+    use crate::SqliteStore;
 
     const LATER: &str = "ALTER TABLE runs ADD COLUMN later TEXT";
 
@@ -120,22 +152,60 @@ mod tests {
     #[test]
     fn an_older_database_is_migrated_with_its_rows_and_only_once() {
         let mut connection = Connection::open_in_memory().unwrap();
-        let [first, second] = MIGRATIONS;
+        let [first, second, third] = MIGRATIONS;
         assert_eq!(migrate_by(&mut connection, &[first]), Ok(Content::Ours(1)));
         connection.execute("INSERT INTO runs VALUES ('t', '{}')", []).unwrap();
         for _ in 0..2 {
-            let migrated = migrate_by(&mut connection, &[first, second, LATER]);
-            assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(3)), Ok(None)));
+            let migrated = migrate_by(&mut connection, &[first, second, third, LATER]);
+            assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(4)), Ok(None)));
         }
-        assert_eq!(migrate(&mut connection), Ok(Content::Ours(3)), "it is newer");
+        assert_eq!(migrate(&mut connection), Ok(Content::Ours(4)), "it is newer");
+    }
+
+    #[test]
+    fn a_database_of_the_version_before_is_searched_as_a_new_one() {
+        let folder = std::env::temp_dir().join(format!("threadfold-old-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("threads.db");
+        let mut connection = Connection::open(&path).unwrap();
+        let [first, second, _] = MIGRATIONS;
+        migrate_by(&mut connection, &[first, second]).unwrap();
+        let rows = r#"
+            INSERT INTO logs VALUES ('t', '0000000000000007', NULL, NULL);
+            INSERT INTO events VALUES ('t', 0, '{"seq":0,"at":7,"event":{"message_appended":
+                {"role":"user","content":[{"type":"text","text":"The LAMP."}]}}}');
+            INSERT INTO entries VALUES ('t', 1, 0, '{"batch":{"id":{"compaction":1,"index":0},
+                "depth":0,"start":1,"end":2,"messages":1,"text":"The LAMP."}}');
+        "#;
+        connection.execute_batch(&rows.replace('\n', "")).unwrap();
+        drop(connection);
+
+        let (store, thread) = (SqliteStore::open(&path).unwrap(), "t".parse().unwrap());
+        let loaded = block_on(store.load(&thread)).unwrap();
+        let archive = store.archive();
+        let seen = Visible::from_iter([CompactionId(1)]);
+        for (query, count) in [("lamp", 1), ("lamb", 0)] {
+            let hits = block_on(archive.search(&thread, query, 9, &seen)).unwrap();
+            assert_eq!(hits.len(), count, "{query}");
+        }
+        let (none, one) = (Indexed::default(), Indexed { events: 1, messages: 1 });
+        assert_eq!(block_on(store.indexed(&thread, loaded.id)).unwrap(), Some(none));
+        let words = vec!["lamp".to_owned()];
+        let message = IndexedMessage { number: 0, seq: 0, words: words.clone() };
+        assert!(block_on(store.add(&thread, loaded.id, none, one, &[message])).unwrap());
+        let found = block_on(store.find(&thread, &words)).unwrap();
+        assert_eq!(found, [0]);
+        assert_eq!(block_on(store.read(&thread, &found)).unwrap().len(), 1);
+        drop((store, archive));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_migration_that_fails_leaves_the_earlier_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        let [first, second] = MIGRATIONS;
-        assert!(migrate_by(&mut connection, &[first, second, LATER, "no SQL"]).is_err());
+        let [first, second, third] = MIGRATIONS;
+        assert!(migrate_by(&mut connection, &[first, second, third, LATER, "no SQL"]).is_err());
         assert_eq!(content(&connection), Ok(Content::Ours(VERSION)));
         assert!(later(&connection).is_err(), "half of it is there");
     }

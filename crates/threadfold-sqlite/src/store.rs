@@ -9,7 +9,7 @@ use crate::{
     database::Database,
     leases, open,
     open::OpenError,
-    runs, threads,
+    runs, threads, words,
 };
 
 /// A store of threads, leases and runs in a SQLite database, for many processes of one machine.
@@ -118,6 +118,8 @@ impl SqliteStore {
             threads::delete(writing, &thread)?;
             leases::end(writing, &thread)?;
             runs::delete(writing, &thread)?;
+            words::delete(writing, &thread)?;
+            words::purge(writing)?;
             archive::delete_thread(writing, &thread)
         });
         erased.await?;

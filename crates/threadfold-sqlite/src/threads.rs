@@ -5,13 +5,14 @@ use threadfold::{
     EventLog, ThreadStore, async_trait,
     log::{LogBase, LogError, LogId, LoggedEvent},
     message::{Text, ThreadId},
-    store::{Loaded, StoreError, event_lines, stored_event},
+    store::{Loaded, StoreError, WordIndex, event_lines, stored_event},
 };
 
 use crate::{
     database::{Database, Failed},
-    leases,
+    leases, runs,
     store::SqliteStore,
+    words,
 };
 
 /// The log that an append continues.
@@ -111,6 +112,10 @@ impl ThreadStore for SqliteStore {
         loaded.await
     }
 
+    fn word_index(&self) -> Option<&dyn WordIndex> {
+        Some(self)
+    }
+
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
         let place = self.database.place().clone();
         let listed = self.database.read(move |reading| {
@@ -130,7 +135,8 @@ impl ThreadStore for SqliteStore {
         let thread = thread.clone();
         let deleted = self.database.write(move |writing| {
             leases::end(writing, &thread)?;
-            crate::runs::delete(writing, &thread)?;
+            runs::delete(writing, &thread)?;
+            words::delete(writing, &thread)?;
             delete(writing, &thread)
         });
         deleted.await

@@ -10,13 +10,13 @@ use super::{
     json::{Fields, Scanned},
     stream::{StreamEvent, TurnBuilder},
 };
-use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Turn, Usage};
+use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage};
 
 /// A codec's part of a builder: it puts the *response body* together, which the codec then reads as
 /// it reads any. So an answer is the same whether it came whole or in pieces.
 pub(super) trait Assembly: fmt::Debug + Send {
-    /// Takes the next event and returns what it adds to the answer.
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError>;
+    /// Takes the next event, and reports what it adds to the answer.
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError>;
 
     /// Whether the stream said that nothing follows.
     fn is_complete(&self) -> bool;
@@ -26,6 +26,37 @@ pub(super) trait Assembly: fmt::Debug + Send {
 
     /// The usage, as far as the stream stated it.
     fn usage(&self) -> Option<Usage>;
+}
+
+/// What an event adds to the answer. A piece without text adds nothing.
+#[derive(Debug, Default)]
+pub(super) struct Deltas(Vec<Delta>);
+
+impl Deltas {
+    pub(super) fn text(&mut self, text: Text) {
+        self.piece(Delta::Text { text });
+    }
+
+    pub(super) fn thinking(&mut self, text: Text) {
+        self.piece(Delta::Thinking { text });
+    }
+
+    pub(super) fn input(&mut self, id: &Text, text: Text) {
+        self.piece(Delta::ToolInput { id: id.clone(), text });
+    }
+
+    pub(super) fn call(&mut self, id: &Text, name: Text) {
+        self.0.push(Delta::ToolUse { id: id.clone(), name });
+    }
+
+    fn piece(&mut self, piece: Delta) {
+        if let Delta::Text { text } | Delta::Thinking { text } | Delta::ToolInput { text, .. } =
+            &piece
+            && !text.is_empty()
+        {
+            self.0.push(piece);
+        }
+    }
 }
 
 /// Reads a whole response body.
@@ -66,12 +97,13 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         if self.end.is_some() || self.assembly.is_complete() {
             return Ok(Vec::new());
         }
+        let mut out = Deltas::default();
         let taken = if has_half_a_character(event.data) {
             Err(unreadable("an event holds half a character"))
         } else {
-            self.assembly.take(event)
+            self.assembly.take(event, &mut out)
         };
-        taken.map_err(|error| {
+        taken.map(|()| out.0).map_err(|error| {
             let error = self.spent(error);
             self.end = Some(Err(error.clone()));
             error
@@ -100,11 +132,11 @@ fn has_half_a_character(data: &str) -> bool {
 
 /// Reads the data of an event. Names of the dialect's own events begin so; servers in between send
 /// events of their own, whose data may be anything.
-pub(super) fn read(
+pub(super) fn read_event(
     event: StreamEvent<'_>,
     names: &[&str],
-    take: impl FnOnce(Fields<'_>, &str) -> Result<Vec<Delta>, ModelError>,
-) -> Result<Vec<Delta>, ModelError> {
+    take: impl FnOnce(Fields<'_>, &str) -> Result<(), ModelError>,
+) -> Result<(), ModelError> {
     let data = event.data.trim();
     let scanned = Scanned::new(data.as_bytes());
     if let Ok(fields) = Fields::body(&scanned) {
@@ -117,7 +149,7 @@ pub(super) fn read(
         _ if is_ours && !["", "[DONE]"].contains(&data) => {
             Err(unreadable("an event is no JSON object"))
         }
-        _ => Ok(Vec::new()),
+        _ => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ use threadfold_core::message::{CacheMarks, ContentBlock, Extra, Json, Message, R
 
 /// The cache marks of a dialect.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct CacheRules {
     /// Under which key a mark stands in an extra.
     pub(super) key: &'static str,
     /// The type of a mark.
@@ -32,7 +32,7 @@ pub(super) struct Parts<'a> {
     pub(super) tools: &'a mut [ToolSpec],
     pub(super) system: &'a mut [Message],
     pub(super) thread: &'a mut Thread,
-    pub(super) rules: Rules,
+    pub(super) rules: CacheRules,
 }
 
 /// A cache mark, read or requested.

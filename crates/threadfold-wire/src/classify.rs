@@ -50,7 +50,7 @@ use threadfold_core::message::{ModelError, ModelErrorKind};
 #[must_use]
 pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
     let report = Report::read(body);
-    let named = report.status.filter(|_| status == 0);
+    let named = report.status().filter(|_| status == 0);
     let kind = kind(named.unwrap_or(status), &report);
     ModelError::new(kind, report.message)
 }

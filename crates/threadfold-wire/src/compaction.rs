@@ -56,38 +56,6 @@ pub enum CompactionAsked {
     },
 }
 
-/// Gives a codec the forms in the module `compaction` of its dialect.
-macro_rules! native_compaction {
-    ($codec:ident) => {
-        impl $crate::NativeCompaction for $codec {
-            fn request(
-                &self,
-                request: threadfold_core::message::Request,
-            ) -> threadfold_core::message::Request {
-                compaction::request(request)
-            }
-
-            fn asked(
-                &self,
-                request: &threadfold_core::message::Request,
-            ) -> Option<$crate::CompactionAsked> {
-                compaction::asked(request)
-            }
-
-            fn answer(
-                &self,
-                model: &str,
-                summary: &str,
-                usage: threadfold_core::message::Usage,
-            ) -> threadfold_core::message::Json {
-                compaction::answer(model, summary, usage)
-            }
-        }
-    };
-}
-
-pub(super) use native_compaction;
-
 /// The proof in a block that this crate made it, where a provider has its signature. It proves
 /// nothing about the text, which is the client's own.
 pub(super) const BY_GATEWAY: &str = "threadfold";

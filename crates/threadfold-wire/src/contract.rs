@@ -76,7 +76,7 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
 
 /// Makes a type the codec of the dialect in whose module this stands, under this name.
 macro_rules! codec {
-    ($codec:ident, $name:expr $(, $compacts:ident)?) => {
+    ($codec:ident, $name:expr $(, $native:expr)?) => {
         impl $crate::WireFormat for $codec {
             fn name(&self) -> &'static str {
                 $name
@@ -87,7 +87,7 @@ macro_rules! codec {
                 body: &[u8],
                 options: &$crate::DecodeOptions,
             ) -> Result<threadfold_core::message::Request, $crate::WireError> {
-                decode::request(body, options)
+                read::request(body, options)
             }
 
             fn encode(
@@ -95,12 +95,12 @@ macro_rules! codec {
                 request: &threadfold_core::message::Request,
                 options: &$crate::EncodeOptions,
             ) -> $crate::Encoded {
-                encode::request(request, options)
+                write::request(request, options)
             }
 
             $(
-                fn native_compaction(&self) -> Option<&dyn $crate::$compacts> {
-                    Some(self)
+                fn native_compaction(&self) -> Option<&dyn $crate::NativeCompaction> {
+                    Some(&$native)
                 }
             )?
 
@@ -108,12 +108,12 @@ macro_rules! codec {
                 &self,
                 body: &[u8],
             ) -> Result<threadfold_core::message::Turn, $crate::WireError> {
-                response::turn(body)
+                read::turn(body)
             }
 
             fn turn_builder(&self) -> Box<dyn $crate::TurnBuilder> {
                 let response = stream::Response::default();
-                Box::new($crate::assembly::Builder::new(response, response::turn))
+                Box::new($crate::assembly::Builder::new(response, read::turn))
             }
         }
     };
@@ -128,7 +128,7 @@ pub struct Encoded {
     /// The body.
     pub body: Json,
     /// What was changed or left out, in the order of the thread. Empty for a request that this
-    /// codec read and nobody touched.
+    /// codec read and the host did not change.
     pub adjustments: Vec<Adjustment>,
 }
 
@@ -230,7 +230,7 @@ pub struct Recognise {
 }
 
 impl Default for Recognise {
-    /// Checkpoints only: anybody may have typed the others.
+    /// Checkpoints only: a user may have typed the others.
     fn default() -> Self {
         Self { checkpoints: true, reminders: false, summaries: false }
     }

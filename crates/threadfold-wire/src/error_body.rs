@@ -25,13 +25,7 @@ pub(super) struct Report {
     words: String,
     /// Types and codes, in lower case, each on a line of its own. A message of one word is one too.
     codes: String,
-    /// The status of HTTP that it names as a number.
-    pub(super) status: Option<u16>,
-    /// How long it asks to wait, where that stands in a field of its own.
-    retry_delay: Option<Duration>,
-    /// The length of the prompt and the window, where those stand in fields of their own.
-    found: Option<u64>,
-    limit: Option<u64>,
+    facts: Facts,
 }
 
 impl Report {
@@ -41,38 +35,28 @@ impl Report {
         let value: Option<Value> = whole.and_then(|body| serde_json::from_slice(body).ok());
         let beginning = body.get(..MAX_MESSAGE * 5).unwrap_or(body);
         let text = String::from_utf8_lossy(beginning);
-        let Some(value) = value else { return Self::of_text(text.trim()) };
         let mut facts = Facts::default();
-        facts.gather(&value);
+        value.iter().for_each(|value| facts.gather(value));
         if facts.messages.is_empty() {
             facts.messages.push(text.trim().to_owned());
         }
-        let code = |text: &&String| !text.contains(char::is_whitespace);
-        let single = facts.messages.iter().filter(code).map(|text| searched(text));
+        // In a text, words and codes cannot be told apart.
+        let is_code = |text: &&String| value.is_none() || !text.contains(char::is_whitespace);
+        let single = facts.messages.iter().filter(is_code).map(|text| searched(text));
         let codes: Vec<&str> = facts.codes.iter().map(String::as_str).chain(single).collect();
         let words: Vec<&str> = facts.messages.iter().map(|text| searched(text)).collect();
         Self {
             message: abridged(&facts.messages.join(": ")),
             words: words.join(": ").to_ascii_lowercase(),
-            codes: lines(&codes.join("\n")),
-            status: facts.status,
-            retry_delay: facts.retry_delay,
-            found: facts.found,
-            limit: facts.limit,
+            // With a line break before the first code too.
+            codes: format!("\n{}", codes.join("\n")).to_ascii_lowercase(),
+            facts,
         }
     }
 
-    /// Reads a text, in which words and codes cannot be told apart.
-    fn of_text(text: &str) -> Self {
-        Self {
-            message: abridged(text),
-            words: searched(text).to_ascii_lowercase(),
-            codes: lines(searched(text)),
-            status: None,
-            retry_delay: None,
-            found: None,
-            limit: None,
-        }
+    /// The status of HTTP that it names as a number.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.facts.status
     }
 
     /// Whether its words hold any of these phrases.
@@ -97,17 +81,17 @@ impl Report {
             "wait ",
         ];
         let waits = BEFORE.iter().filter_map(|words| duration(after(&self.words, words)?));
-        self.retry_delay.or_else(|| waits.into_iter().next())
+        self.facts.retry_delay.or_else(|| waits.into_iter().next())
     }
 
     /// The window in tokens.
     pub(super) fn limit(&self) -> Option<u64> {
-        self.limit.or_else(|| overflow::limit(&self.words))
+        self.facts.limit.or_else(|| overflow::limit(&self.words))
     }
 
     /// The prompt in tokens, alone where the words tell it from the answer.
     pub(super) fn found(&self) -> Option<u64> {
-        self.found.or_else(|| overflow::found(&self.words))
+        self.facts.found.or_else(|| overflow::found(&self.words))
     }
 
     /// The tokens that were reserved for the answer.
@@ -117,12 +101,14 @@ impl Report {
 }
 
 /// What was found in the JSON.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Facts {
     messages: Vec<String>,
     codes: Vec<String>,
     status: Option<u16>,
+    /// How long it asks to wait, where that stands in a field of its own.
     retry_delay: Option<Duration>,
+    /// The length of the prompt and the window, where those stand in fields of their own.
     found: Option<u64>,
     limit: Option<u64>,
 }
@@ -206,14 +192,14 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     let mut seconds = None;
     loop {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (digits, behind) = rest.split_at(end);
+        let (digits, after_it) = rest.split_at(end);
         let Ok(amount) = digits.trim_end_matches('.').parse::<f64>() else { break };
-        let unit = behind.trim_start_matches(' ');
+        let unit = after_it.trim_start_matches(' ');
         let end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
-        let (unit, behind) = unit.split_at(end);
+        let (unit, after_it) = unit.split_at(end);
         let Some(factor) = factor(unit) else { break };
         seconds = Some(seconds.unwrap_or(0.0) + amount * factor);
-        rest = behind;
+        rest = after_it;
         if unit.is_empty() {
             break;
         }
@@ -247,16 +233,9 @@ fn searched(text: &str) -> &str {
     ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MAX_SEARCHED).unwrap_or(text)
 }
 
-/// Codes in lower case, with a line break before the first too.
-fn lines(codes: &str) -> String {
-    format!("\n{codes}").to_ascii_lowercase()
-}
-
 fn abridged(text: &str) -> Text {
-    match text.char_indices().nth(MAX_MESSAGE) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
-        None => text.into(),
-    }
+    let kept: String = text.chars().take(MAX_MESSAGE).collect();
+    if kept.len() < text.len() { format!("{kept}...").into() } else { kept.into() }
 }
 
 #[cfg(test)]

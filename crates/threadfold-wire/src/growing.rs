@@ -69,11 +69,11 @@ impl Growing {
         match self {
             Self::Nothing => *self = Self::Text(piece.to_owned()),
             Self::Text(before) => before.push_str(piece),
-            Self::Whole(json) if Raw::of(json).is_text() => {
-                let before = Raw::of(json).text().unwrap_or_default();
+            Self::Whole(json) => {
+                let before = Raw::of(json).text().ok_or(OTHER)?;
                 *self = Self::Text(format!("{before}{piece}"));
             }
-            Self::Whole(_) | Self::Array(_) | Self::Object(_) => return Err(OTHER),
+            Self::Array(_) | Self::Object(_) => return Err(OTHER),
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Growing {
             Self::Whole(json) => json.clone().into(),
             Self::Text(text) => text.clone().into(),
             Self::Array(items) => items.iter().map(Self::tree).collect::<Vec<_>>().into(),
-            Self::Object(object) => object.object().unwrap_or_default().into(),
+            Self::Object(object) => object.object().into(),
         }
     }
 }
@@ -117,7 +117,7 @@ impl Merged {
 
     /// The usage that the counts state.
     pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
-        let usage = Tree::from(self.object()?).into_json();
+        let usage = Tree::from(self.begun()?).into_json();
         counts.read(Raw::of(&usage))
     }
 
@@ -182,11 +182,16 @@ impl Merged {
         if let Growing::Whole(json) = value { Some(json) } else { None }
     }
 
-    /// The object; `None` if nothing came.
-    pub(super) fn object(&self) -> Option<Object> {
+    /// The object so far.
+    pub(super) fn object(&self) -> Object {
         let mut object = Object::default();
         self.add_to(&mut object);
-        (!self.fields.is_empty()).then_some(object)
+        object
+    }
+
+    /// The object so far; `None` if nothing came.
+    pub(super) fn begun(&self) -> Option<Object> {
+        (!self.fields.is_empty()).then(|| self.object())
     }
 
     /// Adds the fields to an object that has none of them.

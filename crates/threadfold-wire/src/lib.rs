@@ -59,6 +59,7 @@ mod extras;
 mod gemini;
 mod growing;
 mod json;
+mod kit;
 mod messages;
 mod names;
 mod normal;

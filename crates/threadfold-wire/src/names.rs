@@ -19,7 +19,7 @@ use super::{
 use threadfold_core::message::{ContentBlock, Message, Request, Text, ToolChoice, ToolSpec};
 
 /// The rules of one kind of name.
-pub(super) struct Rules {
+pub(super) struct NameRules {
     /// How many bytes a name may have.
     pub(super) most: usize,
     pub(super) is_legal: fn(char) -> bool,
@@ -32,7 +32,7 @@ pub(super) struct Rules {
 }
 
 /// The names of tools in most dialects.
-pub(super) const TOOLS: Rules = Rules {
+pub(super) const TOOLS: NameRules = NameRules {
     most: 64,
     is_legal: is_word,
     nameless: "tool",
@@ -49,7 +49,7 @@ fn begins(char: char) -> bool {
     char.is_ascii_alphabetic() || char == '_'
 }
 
-impl Rules {
+impl NameRules {
     pub(super) fn accept(&self, name: &str) -> bool {
         (1..=self.most).contains(&name.len())
             && name.chars().all(self.is_legal)
@@ -86,53 +86,102 @@ impl Rules {
     }
 }
 
-/// Names of one kind, and what became of those that are refused.
+/// What became of the names of one kind that are refused, and in which message each came first.
 #[derive(Debug, Default)]
-pub(super) struct Renamed(HashMap<Text, Text>);
+pub(super) struct Renamed {
+    to: HashMap<Text, Text>,
+    found: Vec<(Option<usize>, Text)>,
+}
 
 impl Renamed {
-    /// Finds a new name for every one that the rules refuse. The same name gets the same new one
-    /// everywhere, and no new one is another's. Each comes with the message that it stands in.
+    /// Finds a new name for every one that is refused, among proposals for it. The same name gets the same
+    /// new one everywhere, and no new one is another's. Each comes with the message that it stands in.
+    fn find<'m>(
+        names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
+        is_refused: impl Fn(&str) -> bool,
+        mut propose: impl FnMut(&Text) -> Text,
+    ) -> Self {
+        let mut renamed = Self::default();
+        let refused = names.clone().filter(|(_, name)| is_refused(name));
+        if refused.clone().next().is_none() {
+            return renamed;
+        }
+        let mut taken: HashSet<Text> = names.map(|(_, name)| name.clone()).collect();
+        for (at, name) in refused {
+            if renamed.to.contains_key(name) {
+                continue;
+            }
+            let mut to = propose(name);
+            while !taken.insert(to.clone()) {
+                to = propose(name);
+            }
+            renamed.to.insert(name.clone(), to);
+            renamed.found.push((at, name.clone()));
+        }
+        renamed
+    }
+
+    /// Finds a new name for every one that the rules refuse, and notes it.
     pub(super) fn new<'m>(
         names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
-        rules: &Rules,
+        rules: &NameRules,
         notes: &mut Notes,
         note: fn(Text, Text) -> Change,
     ) -> Self {
-        let mut renamed = HashMap::new();
-        let refused = names.clone().filter(|(_, name)| !rules.accept(name));
-        if refused.clone().next().is_none() {
-            return Self(renamed);
-        }
-        let mut taken: HashSet<Text> = names.map(|(_, name)| name.clone()).collect();
         // The number is remembered for each base, so that many names with one base stay linear.
         let mut numbers: HashMap<String, usize> = HashMap::new();
-        for (at, name) in refused {
-            if renamed.contains_key(name) {
-                continue;
-            }
+        let mark = if rules.spaced { '-' } else { '_' };
+        let numbered = |name: &Text| {
             let base = rules.mend(name);
-            let mut to = Text::from(base.as_str());
-            let number = numbers.entry(base.clone()).or_insert(1);
-            let mark = if rules.spaced { '-' } else { '_' };
-            while !taken.insert(to.clone()) {
-                *number += 1;
-                to = format!("{base}{mark}{number}").into();
-            }
-            notes.turn_to(at).note(note(name.clone(), to.clone()));
-            renamed.insert(name.clone(), to);
+            let number = numbers.entry(base.clone()).or_insert(0);
+            *number += 1;
+            if *number == 1 { base.into() } else { format!("{base}{mark}{number}").into() }
+        };
+        let renamed = Self::find(names, |name| !rules.accept(name), numbered);
+        renamed.note(notes, note);
+        renamed
+    }
+
+    /// Finds a short name for every id of a call that has more than `most` characters, which must be 20 at
+    /// least: its first characters and a hash, so that the same id gets the same name in every request.
+    pub(super) fn long_ids(messages: &[(usize, Message)], most: usize) -> Self {
+        let calls = messages.iter();
+        let calls =
+            calls.flat_map(|(at, it)| it.tool_uses().map(move |call| (Some(*at), &call.id)));
+        let ids: Vec<(Option<usize>, &Text)> = calls.collect();
+        let mut salts: HashMap<Text, u64> = HashMap::new();
+        let is_long = |id: &str| id.len() > most && id.chars().count() > most;
+        Self::find(ids.iter().copied(), is_long, |id| {
+            let salt = salts.entry(id.clone()).or_insert(0);
+            *salt += 1;
+            short(id, most, *salt - 1)
+        })
+    }
+
+    fn note(&self, notes: &mut Notes, note: fn(Text, Text) -> Change) {
+        for (at, from) in &self.found {
+            notes.turn_to(*at).note(note(from.clone(), self.written(from)));
         }
-        Self(renamed)
     }
 
     /// Whether every name is written as it is.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.to.is_empty()
     }
 
     /// The name in the form in which it is written.
     pub(super) fn written(&self, name: &Text) -> Text {
-        self.0.get(name).unwrap_or(name).clone()
+        self.to.get(name).unwrap_or(name).clone()
+    }
+
+    fn rename(&self, block: &mut ContentBlock, of_servers: bool) {
+        if let ContentBlock::ToolUse(call) = block {
+            call.name = self.written(&call.name);
+        } else if let ContentBlock::ServerToolUse(call) = block
+            && of_servers
+        {
+            call.name = self.written(&call.name);
+        }
     }
 }
 
@@ -142,7 +191,7 @@ impl Renamed {
 pub(super) fn legal<'r>(
     request: &'r Request,
     messages: &mut [(usize, Message)],
-    (rules, of_servers): (&Rules, bool),
+    (rules, of_servers): (&NameRules, bool),
     notes: &mut Notes,
 ) -> Cow<'r, Request> {
     // One that only a provider has is kept whole, with its name.
@@ -160,16 +209,16 @@ pub(super) fn legal<'r>(
     let declared = tools.clone().map(|name| (None, name));
     let of_tools = Renamed::new(declared, rules, notes, name_note);
     let written: Vec<Text> = tools.map(|name| of_tools.written(name)).collect();
-    let calls = calls.filter(|(_, name)| !of_tools.0.contains_key(*name));
+    let calls = calls.filter(|(_, name)| !of_tools.to.contains_key(*name));
     let names = written.iter().map(|name| (None, name)).chain(calls);
     let mut renamed = Renamed::new(names, rules, notes, name_note);
-    renamed.0.extend(of_tools.0);
-    if renamed.0.is_empty() {
+    renamed.to.extend(of_tools.to);
+    if renamed.to.is_empty() {
         return Cow::Borrowed(request);
     }
     for (_, message) in messages {
         let is_renamed = |block: &ContentBlock| {
-            called(block, of_servers).is_some_and(|name| renamed.0.contains_key(name))
+            called(block, of_servers).is_some_and(|name| renamed.to.contains_key(name))
         };
         if message.content.iter().any(is_renamed) {
             let blocks = message.make_mut().content.iter_mut();
@@ -186,33 +235,21 @@ pub(super) fn legal<'r>(
     Cow::Owned(request)
 }
 
-impl Renamed {
-    fn rename(&self, block: &mut ContentBlock, of_servers: bool) {
-        if let ContentBlock::ToolUse(call) = block {
-            call.name = self.written(&call.name);
-        } else if let ContentBlock::ServerToolUse(call) = block
-            && of_servers
-        {
-            call.name = self.written(&call.name);
-        }
-    }
-}
-
 /// Rewrites the ids of calls that these rules refuse. The same id in a later turn gets the same new
 /// one, and no new one is the id of another call.
-pub(super) fn rewrite_ids(thread: &mut Thread, rules: &Rules, notes: &mut Notes) {
+pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
     let blocks = thread
         .iter()
         .flat_map(|(at, message)| message.content.iter().filter_map(move |it| call(*at, it)));
     let ids = blocks.map(|(at, id, _)| (at, id));
     let renamed = Renamed::new(ids, rules, notes, |from, to| Change::IdRewritten { from, to });
-    if !renamed.0.is_empty() {
-        normal::rewrite_ids(thread, |id| renamed.0.get(id).cloned());
+    if !renamed.to.is_empty() {
+        normal::rewrite_ids(thread, |id| renamed.to.get(id).cloned());
     }
 }
 
 /// Whether a written field is a name that these rules accept.
-pub(super) fn is_legal(field: Option<&Tree>, rules: &Rules) -> bool {
+pub(super) fn is_legal(field: Option<&Tree>, rules: &NameRules) -> bool {
     field.and_then(Tree::text).is_some_and(|name| rules.accept(&name))
 }
 
@@ -231,63 +268,13 @@ pub(super) fn call(at: usize, block: &ContentBlock) -> Option<(Option<usize>, &T
     Some((Some(at), &call.id, &call.name))
 }
 
-/// The ids that are too long, and what they become.
-#[derive(Debug, Default)]
-pub(super) struct Ids(HashMap<Text, Text>);
-
-impl Ids {
-    /// Finds a short name for every id of more than `most` characters, which must be 20 at least:
-    /// its first characters and a hash, so that the same id gets the same name in every request.
-    /// Unique among all ids of the thread.
-    pub(super) fn new(messages: &[(usize, Message)], most: usize) -> Self {
-        let calls = messages.iter().flat_map(|(_, message)| message.tool_uses());
-        let ids: Vec<&Text> = calls.map(|call| &call.id).collect();
-        let is_long = |id: &Text| id.len() > most && id.chars().count() > most;
-        let mut names = HashMap::new();
-        if !ids.iter().any(|id| is_long(id)) {
-            return Self(names);
-        }
-        let mut taken: HashSet<Text> = ids.iter().map(|id| (*id).clone()).collect();
-        for id in ids.into_iter().filter(|id| is_long(id)) {
-            if names.contains_key(id) {
-                continue;
-            }
-            let mut salt = 0;
-            let name = loop {
-                let name = short(id, most, salt);
-                if taken.insert(name.clone()) {
-                    break name;
-                }
-                salt += 1;
-            };
-            names.insert(id.clone(), name);
-        }
-        Self(names)
-    }
-
-    /// The id under which a call goes on.
-    pub(super) fn of(&self, id: &Text) -> Text {
-        self.0.get(id).unwrap_or(id).clone()
-    }
-}
-
 /// Shortens the ids of calls, and of their results, that have more than `most` characters.
 pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
-    let ids = Ids::new(thread, most);
-    if ids.0.is_empty() {
-        return;
+    let renamed = Renamed::long_ids(thread, most);
+    renamed.note(notes, |from, to| Change::IdRewritten { from, to });
+    if !renamed.is_empty() {
+        normal::rewrite_ids(thread, |id| renamed.to.get(id).cloned());
     }
-    let mut seen = HashSet::new();
-    for (at, message) in thread.iter() {
-        for call in message.tool_uses() {
-            if let Some(to) = ids.0.get(&call.id).filter(|_| seen.insert(&call.id)) {
-                notes
-                    .turn_to(*at)
-                    .note(Change::IdRewritten { from: call.id.clone(), to: to.clone() });
-            }
-        }
-    }
-    normal::rewrite_ids(thread, |id| ids.0.get(id).cloned());
 }
 
 /// Returns the beginning of an id and a hash of it, `most` characters together.
@@ -419,7 +406,7 @@ mod tests {
     fn a_new_id_is_nobody_elses() {
         let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
         let calls = |ids: [&str; 4]| Message::new(Role::Assistant, ids.map(call).into());
-        let rules = Rules { nameless: "call", ..TOOLS };
+        let rules = NameRules { nameless: "call", ..TOOLS };
         let (mut thread, mut notes) = notes::prepare(&[calls(["a.b", "a_b", "a:b", ""])], "c");
         rewrite_ids(&mut thread, &rules, &mut notes);
         assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call"]));
@@ -430,8 +417,8 @@ mod tests {
         let call = |id: &str| ToolUse::new(id, "f", Json::default()).into();
         let ids = [format!("{}a", "x".repeat(60)), format!("{}b", "x".repeat(60)), "é".repeat(40)];
         let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
-        let names = Ids::new(&[(0, message)], 40);
-        let short: Vec<Text> = ids.iter().map(|id| names.of(&id.as_str().into())).collect();
+        let names = Renamed::long_ids(&[(0, message)], 40);
+        let short: Vec<Text> = ids.iter().map(|id| names.written(&id.as_str().into())).collect();
         assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");
         assert_ne!(short[0], short[1]);
         assert_eq!(short[2].as_str(), ids[2]);

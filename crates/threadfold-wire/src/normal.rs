@@ -103,14 +103,16 @@ pub(super) fn fit_tools(tools: &[ToolSpec], notes: &mut Notes) -> Vec<ToolSpec> 
 /// Returns a system message as one of the user, each text of it as a reminder.
 pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
     notes.note(Change::SystemMoved);
-    let changed = fit(&message.content, |block| {
+    let mut content = Vec::with_capacity(message.content.len());
+    for block in &message.content {
         let Some((text, extra)) = wire_text(Role::System, block) else {
-            return Err(notes.leave_out(block.kind(), "only a system message holds it"));
+            notes.drop_block(block.kind(), "only a system message holds it");
+            continue;
         };
         let reminder = SystemReminder { extra: extra.clone(), ..SystemReminder::new(text) }.into();
-        Ok(own_fields(block, Some(reminder), notes))
-    });
-    let mut moved = message.with_content(changed.unwrap_or_default());
+        content.extend(own_fields(block, Some(reminder), notes));
+    }
+    let mut moved = message.with_content(content);
     let parts = moved.make_mut();
     parts.role = Role::User;
     // Notes on the form of the old content do not fit the new one.

@@ -108,8 +108,7 @@ fn number(text: &str) -> Option<u64> {
 /// Reads the number right before the first of these words.
 fn last_number(text: &str, words: &str) -> Option<u64> {
     let (before, _) = text.split_once(words)?;
-    let start = before.rfind(|c: char| !c.is_ascii_digit() && c != ',' && c != '_');
-    number(before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default())
+    number(before.rsplit(|c: char| !c.is_ascii_digit() && c != ',' && c != '_').next()?)
 }
 
 #[cfg(test)]

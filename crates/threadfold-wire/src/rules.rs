@@ -9,6 +9,7 @@ use super::{
     contract::{Change, ModelTraits},
     normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
     notes::{Fitted, Notes, with_object},
+    texts::texts,
 };
 use threadfold_core::message::{
     ContentBlock, Document, Extra, Image, MediaSource, Message, Opaque, Role, Text, TextBlock,
@@ -59,8 +60,8 @@ pub(super) trait Rules {
         false
     }
 
-    /// Whether this provider can use the call of a server tool with this id.
-    fn takes_server_call(&self, _id: &Text) -> bool {
+    /// Whether this provider knows the form of a server call, or of the result of one.
+    fn knows_server_call(&self, _block: &ContentBlock) -> bool {
         false
     }
 
@@ -103,13 +104,14 @@ pub(super) trait Rules {
 
 /// Returns the messages as the provider takes them. Those of which nothing is left are left out.
 pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
+    let foreign = foreign_server_calls(rules, &messages, notes.codec());
     let mut thread: Thread = Vec::with_capacity(messages.len());
     for (at, message) in messages {
         notes.turn_to(at);
         let before = thread.last().map(|(_, last)| last.role);
         let stays = message.role != Role::System || rules.keeps_system(&message, before);
         let message = if stays { message } else { as_user(&message, notes) };
-        let message = if stays { fit_message(rules, message, notes) } else { message };
+        let message = if stays { fit_message(rules, message, &foreign, notes) } else { message };
         thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
     }
     thread
@@ -119,7 +121,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
 pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -> Vec<Message> {
     let mut fitted = Vec::with_capacity(system.len());
     for message in system {
-        let message = fit_message(rules, message.clone(), notes);
+        let message = fit_message(rules, message.clone(), &HashSet::new(), notes);
         if message.content.is_empty() {
             notes.drop_block("system message", "it has no content");
         } else {
@@ -168,9 +170,9 @@ pub(super) fn signed_fault(
 /// does not know the block of the call or of its result. Both are left out together, so an id stands
 /// for both.
 pub(super) fn foreign_server_calls(
-    codec: &str,
+    rules: &dyn Rules,
     messages: &[(usize, Message)],
-    knows: impl Fn(&ContentBlock) -> bool,
+    codec: &str,
 ) -> HashSet<Text> {
     let mut ids = HashSet::new();
     for (_, message) in messages {
@@ -178,7 +180,7 @@ pub(super) fn foreign_server_calls(
         for block in &message.content {
             let Some((extra, id)) = server_call(block) else { continue };
             let is_foreign = extra.codec().or(origin).is_some_and(|owner| owner != codec);
-            if is_foreign || !knows(block) {
+            if is_foreign || !rules.knows_server_call(block) {
                 ids.insert(id.clone());
             }
         }
@@ -196,8 +198,18 @@ pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
     is_data.then_some((media_type, data))
 }
 
-fn fit_message(rules: &dyn Rules, mut message: Message, notes: &mut Notes) -> Message {
+fn fit_message(
+    rules: &dyn Rules,
+    mut message: Message,
+    foreign: &HashSet<Text>,
+    notes: &mut Notes,
+) -> Message {
     let changed = fit(&message.content, |block| {
+        if server_call(block).is_some_and(|(_, id)| foreign.contains(id))
+            && message.role != Role::System
+        {
+            return Err(notes.leave_out(block.kind(), "another provider's server tool"));
+        }
         let fitted = fit_block(rules, &message, block, notes)?;
         Ok(own_fields(block, fitted, notes))
     });
@@ -216,11 +228,7 @@ fn fit_block(
 ) -> Fitted {
     let (role, is_own) = (message.role, is_made_by(message, notes.codec()));
     match block {
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => {
+        texts!() => {
             if role == Role::System && block.is_blank() {
                 return Err(notes.leave_out(block.kind(), "blank text"));
             }
@@ -251,12 +259,7 @@ fn fit_block(
             return Ok(rules.call(call, notes).map(ContentBlock::ToolUse));
         }
         ContentBlock::ToolResult(result) => return Ok(fit_result(rules, result, notes)),
-        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => {
-            let id = server_call(block).map(|(_, id)| id);
-            if id.is_some_and(|id| !rules.takes_server_call(id)) {
-                return Err(notes.leave_out(block.kind(), "another provider's server tool"));
-            }
-        }
+        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => {}
     }
     Ok(None)
 }
@@ -283,11 +286,7 @@ fn fit_nested(rules: &dyn Rules, block: &ContentBlock, notes: &mut Notes) -> Fit
         {
             Err(notes.leave_out(block.kind(), "blank text"))
         }
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => Ok(rules.text(Role::User, block, notes)),
+        texts!() => Ok(rules.text(Role::User, block, notes)),
         ContentBlock::Image(image) => fit_image(rules, image, notes),
         ContentBlock::Document(document) => fit_document(rules, Role::User, document, notes),
         ContentBlock::Opaque(opaque) => fit_opaque(rules, None, opaque, notes),

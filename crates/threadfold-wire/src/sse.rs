@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::stream::StreamEvent;
 
-/// The most bytes that one event may have, if nobody says otherwise: 16 MiB. Tool results that a
+/// The default limit on the bytes of one event: 16 MiB. Tool results that a
 /// provider makes itself arrive in one event and may be large.
 const MAX: usize = 16 * 1024 * 1024;
 
@@ -149,7 +149,7 @@ impl SseParser {
     /// Returns what stands after the last blank line as an event. The stream is over.
     ///
     /// By the standard it is none, for it may be cut off. Some servers leave out the blank line
-    /// after their last event; whoever takes it must see for himself that it is whole, as JSON
+    /// after their last event; the caller must check that it is whole, as JSON
     /// shows by itself.
     ///
     /// ```
@@ -192,8 +192,9 @@ impl SseParser {
             self.searched = self.at;
             self.after_return = false;
         }
-        let unsearched = self.bytes.get(self.searched..).unwrap_or_default();
-        let end = unsearched.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        debug_assert!(self.at <= self.searched && self.searched <= self.bytes.len());
+        let mut unsearched = self.bytes.iter().skip(self.searched);
+        let end = unsearched.position(|byte| matches!(byte, b'\n' | b'\r'));
         let end = end.map(|length| self.searched + length);
         self.searched = end.unwrap_or(self.bytes.len());
         self.check(self.searched - self.at)?;

@@ -10,6 +10,19 @@ use threadfold_core::message::{
 /// The mark of a text that reads as another kind and came so in a body. It is written unchanged.
 const CAME_SO: &str = "~form";
 
+/// The pattern of the blocks that are written as text: those for which [`wire_text`] has one.
+macro_rules! texts {
+    () => {
+        ContentBlock::Text(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+    };
+}
+
+pub(super) use texts;
+
 /// The text that a block is written as, if it is written as text, and its extra fields.
 pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
     match block {
@@ -82,7 +95,7 @@ fn form(blocks: &[ContentBlock], index: usize) -> Option<&TextBlock> {
     let ContentBlock::Text(text) = blocks.get(index)? else { return None };
     let form = markup::form(&text.text)?;
     let followed = || {
-        let after = blocks.get(index + 1..).unwrap_or_default().iter();
+        let after = blocks.iter().skip(index + 1);
         after.take_while(|block| !is_apart(block)).any(is_said)
     };
     (form != Form::Checkpoint || !followed()).then_some(text)

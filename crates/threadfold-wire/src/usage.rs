@@ -16,6 +16,10 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// A dialect that counts nothing. Those that do not report a count take it from here.
+    pub(super) const NONE: Self =
+        Self { input: &[], output: &[], cache_read: "", cache_write: "", reasoning: "" };
+
     /// Reads the counts, where a missing one is zero; `None` if this is no object.
     pub(super) fn read(&self, raw: Raw<'_>) -> Option<Usage> {
         let fields = Fields::of(raw)?;

@@ -1,13 +1,14 @@
-//! A chat server: many users, one thread for each, stored in SQLite.
+//! A chat server: many users, one thread for each, stored in SQLite or Postgres.
 //!
 //! | part | in |
 //! |---|---|
-//! | one session for each thread, one turn at a time | [`Threads`] |
+//! | one session for each thread, one turn at a time, also among several servers | [`Threads`] |
 //! | routes, server-sent events, what happens when a client leaves | [`router`] |
 //!
 //! Nobody logs in here: who knows the name of a thread may use it. Put your login before it, and take
 //! the thread from whom you know.
 
+mod lease;
 mod routes;
 mod threads;
 

@@ -4,11 +4,15 @@
 //! cargo run -p threadfold-server
 //! cargo run -p threadfold-server -- --address 127.0.0.1:8080 --database threads.db \
 //!     --model claude-sonnet-4-5
+//! cargo run -p threadfold-server -- --address 127.0.0.1:8081 --postgres postgres://localhost/agents
 //! ```
 //!
 //! Open the address that it prints. Without `--model` a stand-in tells of a lighthouse, in a small
 //! window: after some turns the thread is compacted. With it the users talk to a real model, whose key
 //! comes from the environment.
+//!
+//! With `--postgres` any number of these servers share one database, and a user's next request may
+//! reach any of them.
 
 use std::{error::Error, process::ExitCode, sync::Arc, time::Duration};
 
@@ -27,6 +31,7 @@ use threadfold::{
     session::SessionBuilder,
     testing::ExtractiveModel,
 };
+use threadfold_postgres::PostgresStore;
 use threadfold_sqlite::SqliteStore;
 use tokio::{net::TcpListener, signal};
 
@@ -49,31 +54,36 @@ async fn main() -> ExitCode {
 
 async fn serve() -> Result<(), Box<dyn Error>> {
     let (mut address, mut database) = ("127.0.0.1:8080".to_owned(), "threads.db".to_owned());
+    let (mut postgres, mut pause) = (None, Duration::from_millis(40));
     let mut model = ModelArguments::default();
     let mut parser = Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("address") => address = parser.value()?.string()?,
             Arg::Long("database") => database = parser.value()?.string()?,
+            Arg::Long("postgres") => postgres = Some(parser.value()?.string()?),
+            Arg::Long("pause") => pause = Duration::from_millis(parser.value()?.parse()?),
             Arg::Long(name) if ModelArguments::has(name) => {
                 let name = name.to_owned();
                 model.set(&name, parser.value()?)?;
             }
             Arg::Value(_) | Arg::Long(_) | Arg::Short(_) => {
                 let unexpected = argument.unexpected();
-                let usage = ModelArguments::USAGE;
-                let usage = format!("server [--address HOST:PORT] [--database FILE] [{usage}]");
-                return Err(format!("{unexpected}\nusage: {usage}").into());
+                return Err(format!("{unexpected}\n{}", usage()).into());
             }
         }
     }
-    let store = Arc::new(SqliteStore::open(&database)?);
-    let threads = match model.open().await? {
-        Some(named) => Threads::new(store, IDLE, move || session(&named)),
-        None => Threads::new(store, IDLE, stand_in),
-    };
     let listener = TcpListener::bind(&address).await?;
-    println!("http://{} with the threads of {database}; Ctrl-C ends it.", listener.local_addr()?);
+    let address = listener.local_addr()?;
+    let builder = builder(model.open().await?, pause);
+    let (threads, database) = match postgres {
+        Some(url) => {
+            let store = Arc::new(PostgresStore::open(&url).await?);
+            (Threads::shared(store, address.to_string(), builder), "Postgres".to_owned())
+        }
+        None => (Threads::new(Arc::new(SqliteStore::open(&database)?), IDLE, builder), database),
+    };
+    println!("http://{address} with the threads of {database}; Ctrl-C ends it.");
     let ended = {
         let threads = threads.clone();
         async move {
@@ -83,6 +93,23 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     };
     axum::serve(listener, router(threads)).with_graceful_shutdown(ended).await?;
     Ok(())
+}
+
+fn usage() -> String {
+    format!(
+        "usage: server [--address HOST:PORT] [--database FILE | --postgres URL] [{}]\n\
+         without a model: [--pause MILLISECONDS], the time between two words of the stand-in",
+        ModelArguments::USAGE
+    )
+}
+
+type Builder = Box<dyn Fn() -> SessionBuilder + Send + Sync>;
+
+fn builder(model: Option<NamedModel>, pause: Duration) -> Builder {
+    match model {
+        Some(named) => Box::new(move || session(&named)),
+        None => Box::new(move || stand_in(pause)),
+    }
 }
 
 /// The session of any user. All share one client, and with it its connections.
@@ -95,8 +122,8 @@ fn session(named: &NamedModel) -> SessionBuilder {
 }
 
 /// The same without a model.
-fn stand_in() -> SessionBuilder {
-    Session::builder(ModelAgent::new(Arc::new(Storyteller)))
+fn stand_in(pause: Duration) -> SessionBuilder {
+    Session::builder(ModelAgent::new(Arc::new(Storyteller { pause })))
         .system("You tell of a lighthouse.")
         .window(ContextWindow::new(WINDOW))
         .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
@@ -106,7 +133,9 @@ fn stand_in() -> SessionBuilder {
 
 /// A model without a model: it tells the next part of one story, word by word.
 #[derive(Debug)]
-struct Storyteller;
+struct Storyteller {
+    pause: Duration,
+}
 
 const STORY: [&str; 6] = [
     "The lighthouse stands on a rock before the harbour. The lamp was lit in 1874, says the stone above \
@@ -134,7 +163,7 @@ impl Model for Storyteller {
         let part = STORY.get(told % STORY.len()).copied().unwrap_or_default();
         let words = part.split_inclusive(' ').map(str::to_owned);
         let words = stream::iter(words).then(|word| async {
-            tokio::time::sleep(Duration::from_millis(40)).await;
+            tokio::time::sleep(self.pause).await;
             Ok(Delta::Text { text: word.into() })
         });
         let turn = Turn::new(Message::assistant(part), StopReason::EndTurn, None);

@@ -14,13 +14,16 @@ use futures::{
 };
 use threadfold::{
     Session, ThreadStore,
-    message::{Messages, ThreadId},
+    message::{Messages, Text, ThreadId},
     session::{
         Queued, SessionBuilder, SessionError, SessionEvent, SessionHandle, SessionStatus,
         api::TokenUsageSummary,
     },
+    store::LeaseStore,
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+use crate::lease::HeldLease;
 
 /// All threads of a server. Clones are the same threads.
 #[derive(Clone)]
@@ -29,12 +32,25 @@ pub struct Threads {
 }
 
 struct Shared {
-    store: Arc<dyn ThreadStore>,
+    store: Store,
     /// The session of a thread, but for its thread and its store.
     builder: Box<dyn Fn() -> SessionBuilder + Send + Sync>,
     open: Mutex<Open>,
     /// How many sessions stay in memory while nobody uses them.
     idle: usize,
+}
+
+/// Where the threads are.
+enum Store {
+    /// Only this server writes them, so a session stays valid between two turns.
+    Own(Arc<dyn ThreadStore>),
+    /// Other servers write them too. A turn acquires the lease of its thread and opens its session;
+    /// both end with the turn.
+    Leased {
+        store: Arc<dyn LeaseStore>,
+        /// The name of this server in its leases.
+        worker: String,
+    },
 }
 
 /// The sessions in memory.
@@ -47,10 +63,24 @@ struct Open {
 
 /// The place of one session. A turn holds its lock, so there is one turn of a thread at a time.
 struct Seat {
-    session: Arc<AsyncMutex<Option<Session>>>,
-    /// Set as soon as the session is open.
+    session: Arc<AsyncMutex<Option<OpenSession>>>,
+    /// Set as long as the session is open.
     handle: Mutex<Option<SessionHandle>>,
+    /// Texts that a turn left when it ended with its session.
+    waiting: Mutex<Vec<Text>>,
     used: Mutex<u64>,
+}
+
+/// A session, and its lease if other servers write the thread too.
+struct OpenSession {
+    session: Session,
+    lease: Option<HeldLease>,
+}
+
+/// The right to a session, for one turn.
+struct Taken {
+    session: OwnedMutexGuard<Option<OpenSession>>,
+    seat: Arc<Seat>,
 }
 
 /// What became of a text, or of the wish to go on.
@@ -95,6 +125,25 @@ impl Threads {
         idle: usize,
         builder: impl Fn() -> SessionBuilder + Send + Sync + 'static,
     ) -> Self {
+        Self::with_store(Store::Own(store), idle, builder)
+    }
+
+    /// Keeps threads in a store that other servers use too, so a user's next request may reach any of
+    /// them. A turn waits for that of another server and opens its session from the store. `worker` is
+    /// the name of this server.
+    pub fn shared(
+        store: Arc<dyn LeaseStore>,
+        worker: String,
+        builder: impl Fn() -> SessionBuilder + Send + Sync + 'static,
+    ) -> Self {
+        Self::with_store(Store::Leased { store, worker }, 0, builder)
+    }
+
+    fn with_store(
+        store: Store,
+        idle: usize,
+        builder: impl Fn() -> SessionBuilder + Send + Sync + 'static,
+    ) -> Self {
         let (builder, open) = (Box::new(builder), Mutex::default());
         Self { shared: Arc::new(Shared { store, builder, open, idle }) }
     }
@@ -106,18 +155,24 @@ impl Threads {
     /// [`SessionError`] if the thread cannot be loaded.
     pub async fn send(&self, thread: &ThreadId, text: String) -> Result<Begun, SessionError> {
         let seat = self.seat(thread);
-        let session = match Arc::clone(&seat.session).try_lock_owned() {
-            Ok(session) => session,
-            Err(_) => match seat.handle().map(|handle| handle.queue(text.as_str())) {
-                Some(Queued::Running | Queued::Blank) => return Ok(Begun::Running),
-                // The turn had just taken its last text, so this one begins a turn of its own.
-                Some(_) => return Ok(Begun::Turn(turn(seat, None, Input::Queued))),
-                // Another client has the thread loaded.
-                None => Arc::clone(&seat.session).lock_owned().await,
-            },
+        let (session, input) = match Arc::clone(&seat.session).try_lock_owned() {
+            Ok(session) => (session, Input::Text(text)),
+            Err(_) => {
+                let queued = seat.handle().map(|handle| (handle.queue(text.as_str()), handle));
+                let input = match queued {
+                    Some((Queued::Running | Queued::Blank, _)) => return Ok(Begun::Running),
+                    // The turn had just taken its last text, so this one begins a turn of its own.
+                    Some((_, handle)) => {
+                        seat.keep_waiting(&handle);
+                        Input::Queued
+                    }
+                    // Another client has the thread loaded.
+                    None => Input::Text(text),
+                };
+                (Arc::clone(&seat.session).lock_owned().await, input)
+            }
         };
-        let session = self.opened(&seat, session, thread).await?;
-        Ok(Begun::Turn(turn(seat, Some(session), Input::Text(text))))
+        Ok(Begun::Turn(turn(self.opened(seat, session, thread).await?, input)))
     }
 
     /// Goes on with a turn that broke off, because its client left or the model failed.
@@ -131,24 +186,27 @@ impl Threads {
         let Ok(session) = Arc::clone(&seat.session).try_lock_owned() else {
             return Ok(Begun::Running);
         };
-        let session = self.opened(&seat, session, thread).await?;
-        Ok(Begun::Turn(turn(seat, Some(session), Input::Rest)))
+        Ok(Begun::Turn(turn(self.opened(seat, session, thread).await?, Input::Rest)))
     }
 
     /// Loads the thread from the store, if it is not in memory.
     async fn opened(
         &self,
-        seat: &Seat,
-        mut session: OwnedMutexGuard<Option<Session>>,
+        seat: Arc<Seat>,
+        mut session: OwnedMutexGuard<Option<OpenSession>>,
         thread: &ThreadId,
-    ) -> Result<OwnedMutexGuard<Option<Session>>, SessionError> {
+    ) -> Result<Taken, SessionError> {
         if session.is_none() {
-            let builder = (self.shared.builder)().thread(thread.clone());
-            let opened = builder.store(Arc::clone(&self.shared.store)).open().await?;
-            *locked(&seat.handle) = Some(opened.handle());
-            *session = Some(opened);
+            *session = Some(self.shared.open(thread).await?);
         }
-        Ok(session)
+        if let Some(open) = &*session {
+            let handle = open.session.handle();
+            for text in locked(&seat.waiting).drain(..) {
+                handle.queue(text);
+            }
+            *locked(&seat.handle) = Some(handle);
+        }
+        Ok(Taken { session, seat })
     }
 
     /// Stops the running turn of a thread, if there is one. Its stream ends with `Aborted`.
@@ -173,7 +231,7 @@ impl Threads {
     /// [`SessionError`] if the thread is not in memory and cannot be loaded.
     pub async fn seen(&self, thread: &ThreadId) -> Result<Seen, SessionError> {
         let Some(handle) = self.handle(thread) else {
-            let messages = self.shared.store.load(thread).await?.log.replay()?;
+            let messages = self.shared.store.threads().load(thread).await?.log.replay()?;
             return Ok(Seen { messages: messages.into(), busy: false, answer: None, usage: None });
         };
         let busy = handle.status() != SessionStatus::Idle;
@@ -203,6 +261,35 @@ impl Threads {
     }
 }
 
+impl Shared {
+    /// Opens a session. If other servers write the thread too, it waits for their turn first.
+    async fn open(&self, thread: &ThreadId) -> Result<OpenSession, SessionError> {
+        let builder = (self.builder)().thread(thread.clone());
+        match &self.store {
+            Store::Own(store) => {
+                let session = builder.store(Arc::clone(store)).open().await?;
+                Ok(OpenSession { session, lease: None })
+            }
+            Store::Leased { store, worker } => {
+                // First the lease, then the log: another server may have written until then.
+                let mut lease = HeldLease::acquire(store, worker, thread).await?;
+                let session = builder.store(Arc::new(lease.store())).open().await?;
+                lease.renew_for(session.handle());
+                Ok(OpenSession { session, lease: Some(lease) })
+            }
+        }
+    }
+}
+
+impl Store {
+    fn threads(&self) -> &dyn ThreadStore {
+        match self {
+            Self::Own(store) => store.as_ref(),
+            Self::Leased { store, .. } => store.as_ref(),
+        }
+    }
+}
+
 impl Open {
     /// Drops the sessions that nobody uses and that were used least lately.
     fn forget(&mut self, idle: usize) {
@@ -218,7 +305,13 @@ impl Open {
 impl Seat {
     fn new() -> Self {
         let session = Arc::new(AsyncMutex::new(None));
-        Self { session, handle: Mutex::default(), used: Mutex::default() }
+        let (handle, waiting, used) = Default::default();
+        Self { session, handle, waiting, used }
+    }
+
+    /// Keeps the texts that wait for a turn, because the session may end before it takes them.
+    fn keep_waiting(&self, handle: &SessionHandle) {
+        locked(&self.waiting).extend(handle.take_queued());
     }
 
     fn handle(&self) -> Option<SessionHandle> {
@@ -228,25 +321,29 @@ impl Seat {
     /// Whether nothing is lost if it goes: nobody uses it, and no text waits for the next turn.
     fn may_go(self: &Arc<Self>) -> bool {
         // A seat is handed out under the lock of the map, so a single owner is the map itself.
-        Arc::strong_count(self) == 1 && self.handle().is_none_or(|handle| handle.queued() == 0)
+        Arc::strong_count(self) == 1
+            && locked(&self.waiting).is_empty()
+            && self.handle().is_none_or(|handle| handle.queued() == 0)
+    }
+}
+
+impl Drop for Taken {
+    /// Ends the session with its lease, if other servers write the thread too.
+    fn drop(&mut self) {
+        if let Some(open) = self.session.take_if(|open| open.lease.is_some()) {
+            *locked(&self.seat.handle) = None;
+            self.seat.keep_waiting(&open.session.handle());
+        }
     }
 }
 
 /// The events of a turn, and of the turns of texts that are queued meanwhile. The turn works while the stream is
 /// polled, and in no task of its own: when the stream is dropped, everything that belongs to the turn is
 /// dropped with it.
-fn turn(
-    seat: Arc<Seat>,
-    session: Option<OwnedMutexGuard<Option<Session>>>,
-    input: Input,
-) -> BoxStream<'static, TurnEvent> {
+fn turn(mut taken: Taken, input: Input) -> BoxStream<'static, TurnEvent> {
     let (mut sender, events) = mpsc::channel(0);
     let work = async move {
-        let mut session = match session {
-            Some(session) => session,
-            None => Arc::clone(&seat.session).lock_owned().await,
-        };
-        let Some(session) = session.as_mut() else { return };
+        let Some(OpenSession { session, .. }) = taken.session.as_mut() else { return };
         let mut turn = match input {
             Input::Text(text) => session.send(text),
             Input::Queued => session.run_queued(),

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::render::{ChunkBudget, RenderOptions};
+use crate::{
+    message::Text,
+    render::{ChunkBudget, RenderOptions},
+};
 
 /// Options and limits of a run. Every run ends within these limits, whatever the model answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,6 +13,11 @@ use crate::render::{ChunkBudget, RenderOptions};
 pub struct RunOptions {
     /// How the thread is rendered for the summariser.
     pub render: RenderOptions,
+    /// System prompt of the summarising model, instead of the built-in one.
+    pub prompt: Option<Text>,
+    /// What belongs into the summary, one text for each section and in this order, instead of the
+    /// built-in sections.
+    pub sections: Vec<Text>,
     /// Size of a chunk in bytes.
     pub chunks: ChunkBudget,
     /// Upper limit for the number of chunks, including those from halving.
@@ -38,6 +46,8 @@ impl Default for RunOptions {
                 tool_input_cap: Some(6_000),
                 ..RenderOptions::default()
             },
+            prompt: None,
+            sections: Vec::new(),
             chunks: ChunkBudget::default(),
             max_chunks: 500,
             max_rounds: 8,

@@ -3,11 +3,14 @@
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
 //! ours. It is enclosed in tags that do not occur in it.
 
-use super::condense::{clipped, condense};
+use super::{
+    condense::{clipped, condense},
+    state::Data,
+};
 use crate::{
     edl::tool::EdlTool,
     message::{ContentBlock, Message, Request, ToolSpec},
-    strategy::tagged::tagged,
+    strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
 /// The file that the model edits. Its content at the end of the run is the summary.
@@ -15,163 +18,103 @@ pub(super) const SUMMARY: &str = "/summary.md";
 
 /// Version of the prompts, part of [`RunStep::Call`](super::RunStep::Call)'s key: increase it with
 /// every change of a prompt, so that hosts do not reuse answers to older ones.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");
-const FIRST: &str = include_str!("../prompts/chunk_first.md");
-const LATER: &str = include_str!("../prompts/chunk_later.md");
-const LAST: &str = include_str!("../prompts/chunk_last.md");
-const ONLY: &str = include_str!("../prompts/chunk_only.md");
 const CONDENSE: &str = include_str!("../prompts/condense.md");
 const CONDENSE_SYSTEM: &str = include_str!("../prompts/condense_system.md");
-const FOCUS: &str = "The user asks you to pay special attention to this:";
-const RULES: &str =
-    "These rules are kept word for word beside the brief, so it need not repeat them:";
+
+/// What to do with a chunk while the file is empty, and with every other one.
+const WRITE: &str = "/summary.md is empty: write it.";
+const UPDATE: &str = "Fold it into /summary.md: keep lines that still hold word for word, correct what \
+                      it makes wrong, add what is new.";
+/// Stands in place of a next prompt.
 const CARRY_ON: &str = "(The user said nothing new. The work goes on where it stands.)";
 
-/// The prompt for one chunk.
-pub(super) struct ChunkPrompt<'a> {
-    /// Index of the chunk.
-    pub(super) index: usize,
-    pub(super) total: usize,
-    pub(super) transcript: &'a str,
-    pub(super) summary: &'a str,
-    /// Upper limit for the bytes of the summary.
-    pub(super) summary_bytes: usize,
-    /// Upper limit for the bytes of each text beside the chunk. Every request repeats them, so a
-    /// long paste must not inflate all requests.
-    pub(super) aside_bytes: usize,
-    pub(super) next_prompt: Option<&'a Message>,
-    pub(super) focus: Option<&'a str>,
-    /// Standing rules, which are kept beside the summary.
-    pub(super) rules: Option<&'a str>,
+/// Returns the request that opens the conversation about the current chunk of a run.
+pub(super) fn chunk(run: &Data) -> Request {
+    let (index, total) = (run.done, run.chunks.len());
+    // Every request repeats the asides, so a long paste must not inflate all requests.
+    let most = run.options.aside_bytes;
+    let next = run.next_prompt.as_ref().map(|next| clipped(&text_of(next), most));
+    let next = next.filter(|text| !text.trim().is_empty());
+    let rules = run.rules.as_ref().map(|rules| condense(rules, most));
+    let first = if index == 0 { "It is the first one. " } else { "" };
+    let last = if index + 1 < total {
+        ""
+    } else {
+        " It is the last one: see to it that the brief is complete and says where things stand now."
+    };
+    let work = if run.has_summary() { UPDATE } else { WRITE };
+    let values = [
+        ("number", &*(index + 1).to_string()),
+        ("total", &total.to_string()),
+        ("status", &format!("{first}{work}{last}")),
+        ("room", &run.options.summary_bytes.to_string()),
+        ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
+        ("asides", &(focus(run) + &aside(RULES, "rules", rules))),
+        ("sections", &sections(&run.options.sections, SECTIONS)),
+        ("values", VALUES),
+        ("summary", &tagged("summary", run.summary())),
+        ("transcript", &tagged("transcript", run.chunk())),
+    ];
+    let system = run.options.prompt.as_deref().unwrap_or(SYSTEM);
+    let tools =
+        EdlTool::ALL.map(|tool| ToolSpec::new(tool.name(), tool.description(), tool.schema()));
+    Request { tools: tools.to_vec().into(), ..request(run, system, fill(CHUNK, &values)) }
 }
 
-impl ChunkPrompt<'_> {
-    /// Returns the request that opens the conversation about this chunk.
-    pub(super) fn request(&self, answer_tokens: u64) -> Request {
-        Request {
-            tools: EdlTool::ALL.map(spec).to_vec().into(),
-            max_output: Some(answer_tokens),
-            ..Request::new(vec![Message::user(self.text())])
-        }
-        .with_system(SYSTEM.trim_end())
-    }
-
-    fn text(&self) -> String {
-        let most = self.aside_bytes;
-        let next = self.next_prompt.map(|next| clipped(&text_of(next), most));
-        let next = next.filter(|text| !text.trim().is_empty());
-        let focus = aside(FOCUS, "focus", self.focus.map(|focus| clipped(focus, most)));
-        let focus = focus + &aside(RULES, "rules", self.rules.map(|rules| condense(rules, most)));
-        fill(
-            CHUNK.trim_end(),
-            &[
-                ("number", &(self.index + 1).to_string()),
-                ("total", &self.total.to_string()),
-                ("status", self.status()),
-                ("room", &self.summary_bytes.to_string()),
-                ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
-                ("focus", &focus),
-                ("summary", &tagged("summary", self.summary)),
-                ("transcript", &tagged("transcript", self.transcript)),
-            ],
-        )
-    }
-
-    fn status(&self) -> &'static str {
-        let (is_first, is_last) = (self.index == 0, self.index + 1 >= self.total);
-        let status = match (is_first, is_last) {
-            (true, true) => ONLY,
-            (true, false) => FIRST,
-            (false, false) => LATER,
-            (false, true) => LAST,
-        };
-        status.trim_end()
-    }
+/// Returns the request for a summary of at most `most` bytes. The model answers with it as text.
+pub(super) fn shorter(run: &Data, most: usize) -> Request {
+    let values = [
+        ("bytes", &*run.summary().len().to_string()),
+        ("most", &most.to_string()),
+        ("sections", &sections(&run.options.sections, SECTIONS)),
+        ("values", VALUES),
+        ("asides", &focus(run)),
+        ("summary", &tagged("summary", run.summary())),
+    ];
+    request(run, CONDENSE_SYSTEM, fill(CONDENSE, &values))
 }
 
-/// The prompt for a shorter summary.
-pub(super) struct CondensePrompt<'a> {
-    pub(super) summary: &'a str,
-    /// Upper limit for the bytes of the new summary.
-    pub(super) most: usize,
-    /// Upper limit for the bytes of the focus.
-    pub(super) aside_bytes: usize,
-    pub(super) focus: Option<&'a str>,
+fn request(run: &Data, system: &str, text: String) -> Request {
+    let request = Request::new(vec![Message::user(text)]).with_system(system.trim_end());
+    Request { max_output: Some(run.options.answer_tokens), ..request }
 }
 
-impl CondensePrompt<'_> {
-    /// Returns the request. The model answers with the new summary as text.
-    pub(super) fn request(&self, answer_tokens: u64) -> Request {
-        let focus = self.focus.map(|focus| clipped(focus, self.aside_bytes));
-        let text = fill(
-            CONDENSE.trim_end(),
-            &[
-                ("bytes", &self.summary.len().to_string()),
-                ("most", &self.most.to_string()),
-                ("focus", &aside(FOCUS, "focus", focus)),
-                ("summary", &tagged("summary", self.summary)),
-            ],
-        );
-        Request { max_output: Some(answer_tokens), ..Request::new(vec![Message::user(text)]) }
-            .with_system(CONDENSE_SYSTEM.trim_end())
-    }
+fn focus(run: &Data) -> String {
+    let most = run.options.aside_bytes;
+    aside(FOCUS, "focus", run.focus.as_ref().map(|focus| clipped(focus, most)))
 }
 
-fn spec(tool: EdlTool) -> ToolSpec {
-    ToolSpec::new(tool.name(), tool.description(), tool.schema())
-}
-
-/// An introducing line and the text in tags; empty without a text.
+/// An introducing line and the text in tags, before a blank line; empty without a text.
 fn aside(line: &str, name: &str, text: Option<String>) -> String {
-    text.map(|text| format!("{line}\n{}\n", tagged(name, &text))).unwrap_or_default()
+    text.map(|text| format!("{line}\n{}\n\n", tagged(name, &text))).unwrap_or_default()
 }
 
 /// The text blocks of a message, joined by line breaks.
-fn text_of(message: &Message) -> String {
+pub(super) fn text_of(message: &Message) -> String {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
-}
-
-/// Replaces each `{{name}}` of a template by its value. Values are not searched for names.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::new();
-    let mut rest = template;
-    while let Some((before, tail)) = rest.split_once("{{") {
-        filled.push_str(before);
-        let Some((name, after)) = tail.split_once("}}") else { break };
-        let value = values.iter().find(|(key, _)| *key == name);
-        debug_assert!(value.is_some(), "the template names {name}, which has no value");
-        filled.push_str(value.map_or("", |(_, value)| value));
-        rest = after;
-    }
-    filled.push_str(rest);
-    filled
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::RunOptions;
 
     fn prompt(transcript: &str, next: Option<&Message>) -> String {
         numbered(0, 2, transcript, next)
     }
 
     fn numbered(index: usize, total: usize, transcript: &str, next: Option<&Message>) -> String {
-        let prompt = ChunkPrompt {
-            index,
-            total,
-            transcript,
-            summary: "",
-            summary_bytes: 60_000,
-            aside_bytes: 8_000,
-            next_prompt: next,
-            focus: None,
-            rules: None,
-        };
-        prompt.text()
+        let mut chunks = vec![0..0; total];
+        chunks[index] = 0..transcript.len();
+        let options = RunOptions::default();
+        let mut run = Data::new(transcript.into(), chunks, next.cloned(), options);
+        run.done = index;
+        text_of(&chunk(&run).messages[0])
     }
 
     #[test]

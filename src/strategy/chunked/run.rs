@@ -16,11 +16,15 @@ use super::{
     cover,
     options::RunOptions,
     prompt,
-    state::{self, Data, State, Task},
+    state::{Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
-use crate::strategy::{attempt::backoff, run_error::RunError};
+use crate::strategy::{
+    attempt::{self, backoff},
+    instructions,
+    run_error::RunError,
+};
 use crate::{
     compact::legality,
     message::{
@@ -77,14 +81,15 @@ impl CompactionRun {
     ///
     /// - [`RunError::NothingToSummarise`] if the thread has no text.
     /// - [`RunError::TooManyChunks`] if it needs more than [`RunOptions::max_chunks`].
+    /// - [`RunError::Option`] if the prompt or a section of the options is blank.
     pub fn new(
         messages: &[Message],
         next_prompt: Option<Message>,
         options: RunOptions,
     ) -> Result<Self, RunError> {
+        instructions::check(options.prompt.as_ref(), &options.sections)?;
         let rendered = render(messages, &options.render);
-        let chunks: Vec<_> =
-            chunk_ranges(&rendered, options.chunks).into_iter().map(|chunk| chunk.bytes).collect();
+        let chunks = chunk_ranges(&rendered, options.chunks);
         let (found, limit) = (chunks.len(), options.max_chunks);
         if found == 0 {
             return Err(RunError::NothingToSummarise);
@@ -108,6 +113,26 @@ impl CompactionRun {
     #[must_use]
     pub fn with_rules(mut self, rules: impl Into<Text>) -> Self {
         self.data.rules = Some(rules.into());
+        self.with_new_prompt()
+    }
+
+    /// Returns the run with an earlier summary that it brings up to date. Its messages are those
+    /// after that summary.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
+    ///
+    /// let new = [Message::user("Now fix the lexer.")];
+    /// let run = CompactionRun::new(&new, None, RunOptions::default())?;
+    /// let run = run.with_summary("The parser is fixed.");
+    /// let RunStep::Call { request, .. } = run.step() else { panic!("it has not been asked") };
+    /// let prompt = request.messages[0].content[0].as_text().unwrap();
+    /// assert!(prompt.contains("<summary>\nThe parser is fixed.\n</summary>"), "{prompt}");
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn with_summary(mut self, summary: &str) -> Self {
+        self.data.begin_with(summary);
         self.with_new_prompt()
     }
 
@@ -168,9 +193,8 @@ impl CompactionRun {
             return self.data.fail(self.stopped(stop_reason));
         }
         let calls = message.tool_uses().next().is_some();
-        let complete = state::is_complete(&stop_reason) && !calls;
-        let texts = message.content.iter().filter_map(ContentBlock::as_text);
-        let text = texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
+        let complete = attempt::is_complete(&stop_reason) && !calls;
+        let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.data.condense(complete.then_some(text.as_str()));
     }
@@ -178,8 +202,7 @@ impl CompactionRun {
     fn fold(&mut self, turn: Turn) {
         self.data.rounds = self.data.rounds.saturating_add(1);
         let Turn { message, stop_reason, .. } = turn;
-        let chat: usize =
-            message.content.iter().filter_map(ContentBlock::as_text).map(|text| text.len()).sum();
+        let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.repair();
         let calls = self.open_calls();
@@ -187,13 +210,13 @@ impl CompactionRun {
             StopReason::Aborted => self.data.fail(self.stopped(stop_reason)),
             StopReason::Refusal => self.data.give_up(self.stopped(stop_reason)),
             StopReason::ContextWindowExceeded => self.data.shrink(),
-            _ if !calls.is_empty() => self.run_calls(&calls),
+            _ if !calls.is_empty() => self.run_calls(&calls, says_done(&text)),
             StopReason::MaxTokens => self.ask_again(GO_ON),
             StopReason::PauseTurn => self.check_caps(),
             StopReason::EndTurn
             | StopReason::ToolUse
             | StopReason::StopSequence
-            | StopReason::Other(_) => self.end_chunk(chat),
+            | StopReason::Other(_) => self.end_chunk(text.len()),
         }
     }
 
@@ -201,15 +224,22 @@ impl CompactionRun {
         RunError::Stopped { chunk: self.data.done + 1, reason }
     }
 
-    fn run_calls(&mut self, calls: &[ToolUse]) {
+    /// Runs the calls. If the model said that they complete its work and they did, it is not asked
+    /// again, which saves sending the chunk a second time.
+    fn run_calls(&mut self, calls: &[ToolUse], completes: bool) {
         let most = self.data.options.summary_bytes;
         let results = tools::run_calls(&mut self.data.workspace, calls, most);
-        self.data.refused |= results.message.tool_results().any(|result| result.is_error);
+        let refused = results.message.tool_results().any(|result| result.is_error);
+        self.data.refused |= refused;
         if let Some(shorter) = results.too_large {
             self.data.too_large = Some(shorter.into());
         }
         self.push(results.message);
-        self.check_caps();
+        if completes && !refused && self.data.has_changed() && self.data.has_summary() {
+            self.data.close_chunk(ChunkOutcome::Folded, None);
+        } else {
+            self.check_caps();
+        }
     }
 
     /// Takes the failure of a call: the run retries it after a wait, halves the chunk, continues
@@ -339,17 +369,17 @@ impl CompactionRun {
     /// its text in bytes.
     fn end_chunk(&mut self, chat: usize) {
         let chunk = self.data.done + 1;
-        let (blank, changed) = (!self.data.has_summary(), self.data.has_changed());
+        let (folded, changed) = (self.data.has_folded(), self.data.has_changed());
         // The model had something to add, but its edit was refused or written as chat.
         let idle = !changed && (self.data.refused || chat > CHAT);
         if self.data.should_condense() {
             self.data.make_room();
-        } else if (idle || blank) && !self.data.nudged {
+        } else if (idle || !folded || !self.data.has_summary()) && !self.data.nudged {
             self.data.nudged = true;
             self.ask_again(NUDGE);
-        } else if blank {
+        } else if !self.data.has_summary() {
             self.data.give_up(RunError::BlankSummary { chunk });
-        } else if idle {
+        } else if idle || !folded {
             self.data.give_up(RunError::NotFolded { chunk });
         } else {
             let outcome = if changed { ChunkOutcome::Folded } else { ChunkOutcome::Unchanged };
@@ -383,6 +413,11 @@ impl<'de> Deserialize<'de> for CompactionRun {
         data.check().map_err(de::Error::custom)?;
         Ok(Self { data })
     }
+}
+
+/// Whether a text has the word that announces the last edit of a chunk.
+fn says_done(text: &str) -> bool {
+    text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "DONE")
 }
 
 /// The answer with long texts clipped: edits are in calls, and every further request of the chunk

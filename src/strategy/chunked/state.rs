@@ -3,6 +3,7 @@
 //! | state | input | next state |
 //! |---|---|---|
 //! | folding a chunk | calls | folding: their results are sent |
+//! | folding a chunk | calls that changed the summary, none refused, with the word DONE | the next chunk |
 //! | folding a chunk | end of the answer; the summary changed, or there was nothing to add | the next chunk |
 //! | folding a chunk | end of the answer; the edits did not fit the summary | condensing, once a chunk |
 //! | folding a chunk | end of the answer; an expected edit is missing | folding: a reminder is sent, once a chunk |
@@ -28,14 +29,14 @@ use super::{
     cover,
     halve::halve,
     options::RunOptions,
-    prompt::{ChunkPrompt, CondensePrompt, SUMMARY},
+    prompt::{self, SUMMARY},
     step::{ChunkOutcome, ChunkStep},
     tools,
 };
 use crate::strategy::run_error::RunError;
 use crate::{
     edl::Workspace,
-    message::{Message, ModelErrorKind, Request, StopReason, Text, Usage},
+    message::{Message, ModelErrorKind, Request, Text, Usage},
 };
 
 /// Version of the stored form. Version 1 can be read too: its missing fields have defaults.
@@ -50,7 +51,7 @@ const MAX_UNFOLDED: usize = 3;
 /// Assumed bytes per token of a summary.
 const BYTES_PER_TOKEN: u64 = 3;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Data {
     pub(super) format: u32,
     pub(super) options: RunOptions,
@@ -85,7 +86,7 @@ pub(super) struct Data {
     pub(super) steps: Vec<ChunkStep>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum State {
     Asking {
@@ -93,6 +94,7 @@ pub(super) enum State {
         #[serde(default)]
         task: Task,
     },
+    #[default]
     Done,
     Failed {
         error: RunError,
@@ -118,27 +120,16 @@ impl Data {
         options: RunOptions,
     ) -> Self {
         let workspace = workspace_of("");
+        let before = workspace.clone();
         let mut data = Self {
             format: FORMAT,
             options,
-            focus: None,
-            rules: None,
             next_prompt,
             rendered,
             chunks,
-            done: 0,
-            before: workspace.clone(),
+            before,
             workspace,
-            request: Request::default(),
-            rounds: 0,
-            retries: 0,
-            nudged: false,
-            refused: false,
-            too_large: None,
-            condensed: false,
-            chunk_usage: Usage::default(),
-            state: State::Done,
-            steps: Vec::new(),
+            ..Self::default()
         };
         data.ask_about_chunk();
         data
@@ -158,6 +149,19 @@ impl Data {
     /// Whether the summary has any text.
     pub(super) fn has_summary(&self) -> bool {
         !self.summary().trim().is_empty()
+    }
+
+    /// Begins with this summary, which the run brings up to date.
+    pub(super) fn begin_with(&mut self, summary: &str) {
+        self.workspace = workspace_of(&format!("{}\n", summary.trim_end()));
+        self.before = self.workspace.clone();
+    }
+
+    /// Whether a chunk was folded in, the current one included.
+    pub(super) fn has_folded(&self) -> bool {
+        let folded =
+            |step: &ChunkStep| matches!(step.outcome, ChunkOutcome::Folded | ChunkOutcome::Capped);
+        self.has_changed() || self.steps.iter().any(folded)
     }
 
     /// Whether the current chunk changed the summary.
@@ -180,18 +184,7 @@ impl Data {
 
     /// Opens the conversation about the current chunk.
     pub(super) fn ask_about_chunk(&mut self) {
-        let prompt = ChunkPrompt {
-            index: self.done,
-            total: self.chunks.len(),
-            transcript: self.chunk(),
-            summary: self.summary(),
-            summary_bytes: self.options.summary_bytes,
-            aside_bytes: self.options.aside_bytes,
-            next_prompt: self.next_prompt.as_ref(),
-            focus: self.focus.as_deref(),
-            rules: self.rules.as_deref(),
-        };
-        self.request = prompt.request(self.options.answer_tokens);
+        self.request = prompt::chunk(self);
         self.rounds = 0;
         self.nudged = false;
         self.refused = false;
@@ -219,13 +212,7 @@ impl Data {
     }
 
     fn ask_to_condense(&mut self) {
-        let prompt = CondensePrompt {
-            summary: self.summary(),
-            most: self.condensed_bytes(),
-            aside_bytes: self.options.aside_bytes,
-            focus: self.focus.as_deref(),
-        };
-        self.request = prompt.request(self.options.answer_tokens);
+        self.request = prompt::shorter(self, self.condensed_bytes());
         self.ask(Task::Condense);
     }
 
@@ -281,7 +268,7 @@ impl Data {
         self.before = self.workspace.clone();
         self.condensed = false;
         self.done += 1;
-        if !self.has_summary() && self.done >= MAX_UNFOLDED.min(self.chunks.len()) {
+        if !self.has_folded() && self.done >= MAX_UNFOLDED.min(self.chunks.len()) {
             let first = self.steps.iter().find_map(|step| step.failure.clone());
             let error = first.unwrap_or(RunError::BlankSummary { chunk: self.done });
             self.request = Request::default();
@@ -300,14 +287,14 @@ impl Data {
         let is_second = matches!(last, Some(RunError::Model { .. }));
         let chunk_only = match kind {
             ModelErrorKind::Refused => true,
-            ModelErrorKind::Other => self.has_summary() && !is_second,
+            ModelErrorKind::Other => self.has_folded() && !is_second,
             ModelErrorKind::Overflow { .. }
             | ModelErrorKind::Retryable { .. }
             | ModelErrorKind::Authentication
             | ModelErrorKind::NoModel => false,
         };
         let chunk = self.done + 1;
-        if !chunk_only && !self.has_summary() {
+        if !chunk_only && !self.has_folded() {
             return self.fail(why(chunk));
         }
         self.give_up(why(chunk));
@@ -364,7 +351,7 @@ impl Data {
     /// none was folded in.
     pub(super) fn retry(&mut self) {
         self.workspace = self.before.clone();
-        if !self.has_summary() {
+        if !self.has_folded() {
             self.done = 0;
         }
         self.condensed = false;
@@ -406,19 +393,6 @@ impl Data {
             return Err(RunError::Chunks { chunk: self.done.saturating_add(1) });
         }
         Ok(())
-    }
-}
-
-/// Whether the answer is complete text.
-pub(super) fn is_complete(reason: &StopReason) -> bool {
-    match reason {
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => true,
-        StopReason::ToolUse
-        | StopReason::MaxTokens
-        | StopReason::PauseTurn
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => false,
     }
 }
 

@@ -28,7 +28,8 @@ const MIN_SUMMARY: usize = 200;
 /// Folds the thread chunk by chunk into a summary that a model edits. For threads that exceed any
 /// single request.
 ///
-/// Everything before the last legal cut is summarised; open calls stay after it. The message that
+/// Everything before the last legal cut is summarised; open calls stay after it. An earlier summary
+/// is edited, so that its lines which still hold stay word for word and cost no tokens. The message that
 /// the user typed last stays word for word, unless a next prompt follows. If the context window is
 /// known, every request with its answer fits it, for windows from about 3,500 tokens.
 ///
@@ -73,7 +74,13 @@ impl Chunked {
         let bytes = fit::bytes(room, head, job.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
         let options = RunOptions { summary_bytes, ..options };
-        Ok(fit::new_run(head, &job.thread, &job.brief, options)?)
+        // A summary that leaves too little room for edits is read like every other message.
+        let earlier = full_summary::split(head, &job.brief)
+            .filter(|(text, _)| text.len() <= summary_bytes / 2);
+        let Some((summary, new)) = earlier else {
+            return Ok(fit::new_run(head, &job.thread, &job.brief, options)?);
+        };
+        Ok(fit::new_run(&new, &job.thread, &job.brief, options)?.with_summary(&summary))
     }
 }
 
@@ -192,31 +199,18 @@ impl ChunkedAttempt {
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
+        let is_idle = matches!(
+            error,
+            RunError::TooManyRounds { .. }
+                | RunError::BlankSummary { .. }
+                | RunError::NotFolded { .. }
+        );
+        if is_idle && tail::missed_target(&self.job.thread, &self.job.brief).is_some() {
+            return self.job.digest(error);
+        }
         match error {
-            RunError::TooManyRounds { .. }
-            | RunError::BlankSummary { .. }
-            | RunError::NotFolded { .. }
-                if tail::missed_target(&self.job.thread, &self.job.brief).is_some() =>
-            {
-                self.job.digest(error)
-            }
             RunError::Model { kind: ModelErrorKind::NoModel, .. } => Err(StrategyError::NeedsModel),
-            RunError::TooManyRounds { .. }
-            | RunError::BlankSummary { .. }
-            | RunError::NotFolded { .. }
-            | RunError::NothingToSummarise
-            | RunError::TooManyChunks { .. }
-            | RunError::Stopped { .. }
-            | RunError::Model { .. }
-            | RunError::DoesNotFit { .. }
-            | RunError::Aborted { .. }
-            | RunError::Format { .. }
-            | RunError::Chunks { .. }
-            | RunError::Option { .. }
-            | RunError::NoRoom { .. }
-            | RunError::Exhausted { .. }
-            | RunError::PieceTooLarge { .. }
-            | RunError::NotSmaller { .. } => Err(error.into()),
+            error => Err(error.into()),
         }
     }
 }

@@ -31,27 +31,17 @@ pub(super) fn run_calls(
     for call in calls {
         results.push(match run_call(workspace, call, summary_bytes) {
             Ok(text) => ToolResult::text(call.id.clone(), text).into(),
-            Err(refused) => {
-                too_large = refused.too_large.or(too_large);
-                ToolResult::error(call.id.clone(), refused.text).into()
+            Err((text, shorter)) => {
+                too_large = shorter.or(too_large);
+                ToolResult::error(call.id.clone(), text).into()
             }
         });
     }
     RoundResults { message: Message::new(Role::User, results), too_large }
 }
 
-/// Why a call changed nothing.
-struct Refused {
-    text: String,
-    /// The summary that did not fit, shortened.
-    too_large: Option<String>,
-}
-
-impl From<String> for Refused {
-    fn from(text: String) -> Self {
-        Self { text, too_large: None }
-    }
-}
+/// Why a call changed nothing, and the summary that did not fit, shortened.
+type Refused = (String, Option<String>);
 
 /// The summary; empty if the model deleted the file.
 pub(super) fn summary(workspace: &Workspace) -> &str {
@@ -65,10 +55,10 @@ fn run_call(
 ) -> Result<String, Refused> {
     let Some(tool) = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name()) else {
         let text = format!("There is no tool {}. There are edl and get_file.", call.name);
-        return Err(text.into());
+        return Err((text, None));
     };
     let input = call.input.json().and_then(|json| json.to_value());
-    let input = input.map_err(|error| format!("The input cannot be read: {error}"))?;
+    let input = input.map_err(|error| (format!("The input cannot be read: {error}"), None))?;
     let before = workspace.clone();
     let reply = tool.call(workspace, &input);
     let found = summary(workspace).len();
@@ -79,15 +69,16 @@ fn run_call(
             "Refused: /summary.md would have {found} bytes, {summary_bytes} are the most. \
              Nothing was changed. Write less, or shorten what no longer matters."
         );
-        return Err(Refused { text, too_large: Some(shorter) });
+        return Err((text, Some(shorter)));
     }
     if size(workspace) > summary_bytes.saturating_mul(SCRATCH) {
         *workspace = before;
-        return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned().into());
+        return Err(("Refused: too much beside /summary.md. Nothing was changed.".into(), None));
     }
     // Providers refuse an empty result.
-    let text = if reply.text.trim().is_empty() { "(nothing to show)".into() } else { reply.text };
-    if reply.is_error { Err(text.into()) } else { Ok(text) }
+    let shown =
+        |text: String| if text.trim().is_empty() { "(nothing to show)".into() } else { text };
+    reply.map(shown).map_err(|text| (shown(text), None))
 }
 
 fn size(workspace: &Workspace) -> usize {

@@ -3,7 +3,6 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    batch_list::BatchList,
     chunks::{self, Chunk, Item, Piece},
     options::FoldBatches,
     requests::{MIN_TOKENS, RequestWriter},
@@ -13,12 +12,13 @@ use super::{
 use crate::strategy::run_error::RunError;
 use crate::{
     message::{
-        Batch, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text, Timestamp, Turn,
+        Batch, BatchId, ContentBlock, Message, ModelError, ModelErrorKind, Request, Role, Summary,
+        Text, Timestamp, Turn,
     },
     strategy::{
         attempt,
         brief::Brief,
-        contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError},
+        contract::{ArchiveEntry, Attempt, ModelRole, Progress, Proposal, Step, StrategyError},
         snapshot::Snapshot,
         tail,
     },
@@ -37,7 +37,11 @@ pub(super) struct Folding {
     requests: RequestWriter,
     /// Items that no job was begun for.
     remaining: VecDeque<Item>,
-    list: BatchList,
+    /// The batches so far, in order, and the archive entries of the new ones.
+    batches: Vec<Batch>,
+    archive: Vec<ArchiveEntry>,
+    /// The id of the next new batch.
+    next_id: BatchId,
     /// Number of jobs that were begun.
     jobs: usize,
     /// Number of requests that were answered.
@@ -80,7 +84,9 @@ impl Folding {
     ) -> Result<Self, StrategyError> {
         let request = Box::new(Request::default());
         let mut folding = Self {
-            list: BatchList::new(&thread, &brief),
+            batches: Vec::new(),
+            archive: Vec::new(),
+            next_id: first_id(&thread, &brief),
             options,
             thread,
             brief,
@@ -102,16 +108,16 @@ impl Folding {
     fn next_job(&mut self) {
         while let Some(item) = self.remaining.pop_front() {
             match item {
-                Item::Earlier(Earlier::Batch(batch)) => self.list.keep(batch),
+                Item::Earlier(Earlier::Batch(batch)) => self.batches.push(batch),
                 Item::Earlier(Earlier::Summary(text, message)) => {
                     let at = self.time(message);
-                    let batch = self.list.batch(0, (at, at), 0);
-                    self.list.add(Batch { text, ..batch }, 0);
+                    let batch = self.new_batch(0, (at, at), 0);
+                    self.add(Batch { text, ..batch }, 0);
                 }
                 Item::Chunk(chunk) => return self.fold(chunk),
             }
         }
-        if self.list.batches().len() > self.options.max_batches() {
+        if self.batches.len() > self.options.max_batches() {
             return self.merge_older();
         }
         self.state = State::Ended(self.propose().map(Box::new));
@@ -120,15 +126,15 @@ impl Folding {
     fn fold(&mut self, chunk: Chunk) {
         let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
         let (start, end) = (self.time(first), self.time(last));
-        let batch = self.list.batch(0, (start, end), chunk.messages);
+        let batch = self.new_batch(0, (start, end), chunk.messages);
         let job = Job { pieces: [chunk.piece].into(), batch: Some(batch), ..Job::default() };
         self.begin(job);
     }
 
     /// Summarises all batches except the last `clip_last` ones into one.
     fn merge_older(&mut self) {
-        let replaces = self.list.batches().len().saturating_sub(self.options.clip_last);
-        let (sources, _) = self.list.batches().split_at(replaces);
+        let replaces = self.batches.len().saturating_sub(self.options.clip_last);
+        let (sources, _) = self.batches.split_at(replaces);
         let depth = sources.iter().map(|source| source.depth).max().unwrap_or_default();
         let messages = sources.iter().map(|source| source.messages);
         let messages = messages.fold(0, usize::saturating_add);
@@ -139,7 +145,7 @@ impl Folding {
             vec![Message::user(text)]
         });
         let pieces = chunks::in_pieces(parts, self.requests.room, self.thread.counter()).into();
-        let batch = self.list.batch(depth.saturating_add(1), (start, end), messages);
+        let batch = self.new_batch(depth.saturating_add(1), (start, end), messages);
         self.begin(Job { pieces, batch: Some(batch), replaces, ..Job::default() });
     }
 
@@ -153,7 +159,7 @@ impl Folding {
     fn ask(&mut self, after: Duration) {
         let Some(piece) = self.job.pieces.front() else { return };
         // Batches that are being merged are the material, so they are not shown a second time.
-        let before = if self.job.replaces > 0 { &[] } else { self.list.batches() };
+        let before = if self.job.replaces > 0 { &[][..] } else { &self.batches };
         let before = before.iter().map(|batch| batch.text.as_str());
         let so_far: Vec<&str> = before.chain(self.job.texts.iter().map(Text::as_str)).collect();
         let request = self.requests.request(&so_far, piece, self.thread.counter());
@@ -171,7 +177,7 @@ impl Folding {
         let job = std::mem::take(&mut self.job);
         if let Some(batch) = job.batch {
             let texts: Vec<&str> = job.texts.iter().map(Text::as_str).collect();
-            self.list.add(Batch { text: texts.join("\n\n").into(), ..batch }, job.replaces);
+            self.add(Batch { text: texts.join("\n\n").into(), ..batch }, job.replaces);
         }
         self.next_job();
         Ok(())
@@ -242,12 +248,34 @@ impl Folding {
         Duration::from_millis(self.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
     }
 
+    /// Returns a new batch with the next id and without text.
+    fn new_batch(
+        &mut self,
+        depth: u32,
+        (start, end): (Timestamp, Timestamp),
+        messages: usize,
+    ) -> Batch {
+        let id = self.next_id;
+        self.next_id.index = id.index.saturating_add(1);
+        Batch { depth, start, end, messages, ..Batch::new(id, "") }
+    }
+
+    /// Adds a new batch at the end, or replaces the first `replaces` batches by it.
+    fn add(&mut self, batch: Batch, replaces: usize) {
+        let replaced = self.batches.drain(..replaces.min(self.batches.len()));
+        let ids = replaced.map(|source| source.id).collect();
+        self.archive.push(ArchiveEntry { replaces: ids, ..ArchiveEntry::new(batch.clone()) });
+        let at = if replaces > 0 { 0 } else { self.batches.len() };
+        self.batches.insert(at, batch);
+    }
+
     fn time(&self, message: usize) -> Timestamp {
         self.thread.time(message).unwrap_or(self.brief.now)
     }
 
     fn propose(&mut self) -> Result<Proposal, StrategyError> {
-        let (batches, archive) = std::mem::take(&mut self.list).close();
+        let batches = std::mem::take(&mut self.batches);
+        let archive = std::mem::take(&mut self.archive);
         let text = self.options.view(&batches);
         let summary = Summary { compaction: self.brief.compaction, batches, ..Summary::new(text) };
         let before = self.split.tokens();
@@ -264,11 +292,25 @@ impl Folding {
 
     fn progress(&self) -> Progress {
         let chunks = self.remaining.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
-        let batches = self.list.batches().len() + self.remaining.len() + 1;
+        let batches = self.batches.len() + self.remaining.len() + 1;
         let merges = self.job.replaces == 0 && batches > self.options.max_batches();
         let left = self.job.pieces.len() + chunks + usize::from(merges);
         Progress { done: self.done, total: self.done + left }
     }
+}
+
+/// Returns the first id of new batches. It follows those of the batches in the thread: without a log,
+/// all compactions have the same number.
+fn first_id(thread: &Snapshot, brief: &Brief) -> BatchId {
+    let compaction = brief.compaction.unwrap_or_default();
+    let blocks = thread.messages().iter().flat_map(|message| &message.content);
+    let batches = blocks.filter_map(|block| {
+        if let ContentBlock::Summary(summary) = block { Some(&summary.batches) } else { None }
+    });
+    let ids = batches.flatten().map(|batch| batch.id);
+    let ids = ids.filter(|id| id.compaction == compaction);
+    let index = ids.map(|id| id.index.saturating_add(1)).max().unwrap_or_default();
+    BatchId { compaction, index }
 }
 
 impl Attempt for Folding {

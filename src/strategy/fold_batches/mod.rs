@@ -12,21 +12,17 @@
 //! | `options` | [`FoldBatches`] and its checks |
 //! | `score` | [`Scoring`]: the importance of a message |
 //! | `plain` | renders messages as plain text |
-//! | `split` | divides the old part into stretches between legal cuts, and chooses those to remove |
+//! | `split` | divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
 //! | `chunks` | groups stretches into chunks |
 //! | `clip` | shortens messages to a token limit |
 //! | `view` | writes the text that represents all batches |
 //! | `requests` | writes the requests |
-//! | `batch_list` | the batches so far, and the archive entries |
-//! | `fold_plan` | builds the plan |
 //! | `fold` | the state machine |
 //! | `strategy` | implements the strategy |
 
-mod batch_list;
 mod chunks;
 mod clip;
 mod fold;
-mod fold_plan;
 mod options;
 mod plain;
 mod requests;

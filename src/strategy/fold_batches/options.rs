@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::score::Scoring;
 use crate::message::Text;
-use crate::strategy::run_error::RunError;
+use crate::strategy::{instructions, run_error::RunError};
 
 /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
 ///
@@ -50,6 +50,9 @@ pub struct FoldBatches {
     pub clip_last: usize,
     /// System prompt of the summarising model, instead of the built-in one.
     pub prompt: Option<Text>,
+    /// What the text of a batch preserves, one text for each point and in this order, instead of the
+    /// built-in list.
+    pub sections: Vec<Text>,
     /// Importance of messages, which decides what stays if not everything is folded.
     pub scoring: Scoring,
     /// Upper limit for the tokens of the compacted thread; the target of the brief applies too.
@@ -77,6 +80,7 @@ impl Default for FoldBatches {
             clip_first: 2,
             clip_last: 2,
             prompt: None,
+            sections: Vec::new(),
             scoring: Scoring::default(),
             target: None,
             tool_result_cap: Some(12_000),
@@ -102,9 +106,6 @@ impl FoldBatches {
     ///
     /// [`RunError::Option`], for the first invalid option.
     pub fn check(&self) -> Result<(), RunError> {
-        let invalid = |option: &str, found: &str, rule: &str| {
-            Err(RunError::Option { option: option.into(), found: found.into(), rule: rule.into() })
-        };
         let zeros = [
             ("chunk_messages", self.chunk_messages == 0),
             ("chunk_tokens", self.chunk_tokens == Some(0)),
@@ -112,14 +113,13 @@ impl FoldBatches {
             ("timeout_ms", self.timeout_ms == Some(0)),
         ];
         if let Some((option, _)) = zeros.into_iter().find(|(_, is_zero)| *is_zero) {
-            return invalid(option, "0", "at least 1 is needed");
+            return Err(RunError::option(option, "0", "at least 1 is needed"));
         }
         if self.clip_first == 0 && self.clip_last == 0 {
-            return invalid("clip_first", "0", "with clip_last at 0 no batch would be shown");
+            let rule = "with clip_last at 0 no batch would be shown";
+            return Err(RunError::option("clip_first", "0", rule));
         }
-        if self.prompt.as_ref().is_some_and(Text::is_blank) {
-            return invalid("prompt", "blank", "a text is needed, or none for the built-in one");
-        }
+        instructions::check(self.prompt.as_ref(), &self.sections)?;
         self.scoring.check()
     }
 

@@ -52,21 +52,12 @@ pub(super) fn plain(
 
 /// The text of a block; `None` if it is blank or omitted.
 fn text_of(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Text> {
-    let text = match block {
-        ContentBlock::Text(block) => block.text.clone(),
-        ContentBlock::Summary(_) => return None,
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Opaque(_) => {
+    if matches!(block, ContentBlock::Summary(_)) {
+        return None;
+    }
+    let text = match block.as_text() {
+        Some(text) => text.clone(),
+        None => {
             let rendered = render(&[Message::new(role, vec![block.clone()])], options);
             // The first heading is the role, which the message has already.
             let (_, under_heading) = rendered.text().split_once("\n\n")?;

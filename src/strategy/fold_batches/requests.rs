@@ -8,9 +8,8 @@ use crate::{
     message::{Message, Messages, Request},
     strategy::{
         brief::Brief,
-        clip::{ASIDE_TOKENS, clip},
+        instructions::{VALUES, asides, fill, sections, tagged},
         snapshot::Snapshot,
-        tagged::tagged,
     },
     tokens::TokenCounter,
 };
@@ -18,6 +17,9 @@ use crate::{
 const SYSTEM: &str = include_str!("../prompts/fold_system.md");
 const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
 const DIRECTIVE: &str = include_str!("../prompts/fold.md");
+/// The built-in sections: what an account of a stretch preserves.
+const SECTIONS: &str = include_str!("../prompts/fold_sections.md");
+const NEXT: &str = "When all stretches are done the user will ask this; do not answer it now:";
 
 /// Upper limit for the summary so far, as a multiple of the limit for one batch.
 const SO_FAR_BATCHES: u64 = 8;
@@ -47,7 +49,9 @@ impl RequestWriter {
         brief: &Brief,
     ) -> Result<Self, RunError> {
         let counter = thread.counter();
-        let directive = Message::user(directive(brief, counter));
+        let values = [("sections", &*sections(&options.sections, SECTIONS)), ("values", VALUES)];
+        let directive = fill(DIRECTIVE, &values) + &asides(thread, brief, "", NEXT);
+        let directive = Message::user(directive);
         let so_far = options.summary_tokens.saturating_mul(SO_FAR_BATCHES);
         let mut writer = Self { options, directive, so_far, room: None };
         let Some(window) = thread.window() else { return Ok(writer) };
@@ -90,22 +94,4 @@ impl RequestWriter {
             ..Request::new(messages)
         }
     }
-}
-
-/// The message that asks for the summary, with the user's focus and next prompt.
-fn directive(brief: &Brief, counter: &dyn TokenCounter) -> String {
-    let mut text = DIRECTIVE.trim_end().to_owned();
-    let mut aside = |label: &str, aside: &str| {
-        text.push_str("\n\n");
-        text.push_str(label);
-        text.push('\n');
-        text.push_str(&clip(aside, ASIDE_TOKENS, counter));
-    };
-    if let Some(focus) = brief.reason.focus() {
-        aside("The user asks you to pay special attention to this:", focus);
-    }
-    if let Some(next) = brief.next_text() {
-        aside("When all stretches are done the user will ask this; do not answer it now:", &next);
-    }
-    text
 }

@@ -104,29 +104,27 @@ impl Scoring {
     }
 
     pub(super) fn check(&self) -> Result<(), RunError> {
+        let from_0 = "a number from 0 is needed";
         let numbers = [
-            ("scoring.system_weight", self.system_weight),
-            ("scoring.user_weight", self.user_weight),
-            ("scoring.assistant_weight", self.assistant_weight),
-            ("scoring.question_bonus", self.question_bonus),
-            ("scoring.tool_call_bonus", self.tool_call_bonus),
-            ("scoring.keyword_bonus", self.keyword_bonus),
-            ("scoring.length_weight", self.length_weight),
+            ("system_weight", self.system_weight, f64::MAX, from_0),
+            ("user_weight", self.user_weight, f64::MAX, from_0),
+            ("assistant_weight", self.assistant_weight, f64::MAX, from_0),
+            ("question_bonus", self.question_bonus, f64::MAX, from_0),
+            ("tool_call_bonus", self.tool_call_bonus, f64::MAX, from_0),
+            ("keyword_bonus", self.keyword_bonus, f64::MAX, from_0),
+            ("length_weight", self.length_weight, f64::MAX, from_0),
+            ("recency_decay", self.recency_decay, 1.0, "a number from 0 to 1 is needed"),
         ];
-        let invalid = |option: &str, found: Text, rule: &str| {
-            Err(RunError::Option { option: option.into(), found, rule: rule.into() })
-        };
-        for (option, value) in numbers {
-            if !(value.is_finite() && value >= 0.0) {
-                return invalid(option, value.to_string().into(), "a number from 0 is needed");
-            }
-        }
-        if !(0.0..=1.0).contains(&self.recency_decay) {
-            let found = self.recency_decay.to_string().into();
-            return invalid("scoring.recency_decay", found, "a number from 0 to 1 is needed");
+        let mut numbers = numbers.into_iter();
+        if let Some((name, found, _, rule)) =
+            numbers.find(|(_, found, most, _)| !(0.0..=*most).contains(found))
+        {
+            let option = format!("scoring.{name}");
+            return Err(RunError::option(&option, found.to_string(), rule));
         }
         if self.keywords.iter().any(Text::is_blank) {
-            return invalid("a word of scoring.keywords", "blank".into(), "all texts hold it");
+            let rule = "all texts hold it";
+            return Err(RunError::option("a word of scoring.keywords", "blank", rule));
         }
         Ok(())
     }

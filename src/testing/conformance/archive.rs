@@ -177,10 +177,17 @@ async fn list_is_in_order(archive: &dyn Archive) -> Result<(), Breach> {
 
 async fn search_finds(archive: &dyn Archive) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::SearchFinds);
-    let texts = ["We read src/main.rs.", "Tests PASS now", "Nothing of note", ""];
+    let texts = [
+        "We read src/main.rs.",
+        "Tests PASS now",
+        "Nothing of note",
+        "",
+        "100% of a_b\\c, \u{39f}\u{394}\u{39f}\u{3a3}",
+        "axb\u{0}NUL",
+    ];
     let entries: Vec<_> = (0..).zip(texts).map(|(at, text)| entry(1, at, 1, text)).collect();
     write(archive, law, &thread, 1, &entries).await?;
-    let rows: [(&str, &[u32]); 7] = [
+    let rows: [(&str, &[u32]); 14] = [
         ("src/main.rs", &[0]),
         ("READ", &[0]),
         ("do tests pass?", &[1]),
@@ -188,6 +195,13 @@ async fn search_finds(archive: &dyn Archive) -> Result<(), Breach> {
         ("", &[]),
         (" \n\t", &[]),
         ("note main.rs", &[2, 0]),
+        ("e", &[2, 1, 0]),
+        ("100%", &[4]),
+        ("a_b", &[4]),
+        ("b\\c", &[4]),
+        ("\u{3bf}\u{3b4}\u{3bf}\u{3c3}", &[4]),
+        ("nul", &[5]),
+        ("b\u{0}n", &[5]),
     ];
     for (query, expected) in rows {
         let found = archive.search(&thread, query, 9, &visible(&[1])).await;

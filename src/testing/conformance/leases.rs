@@ -9,7 +9,7 @@ use super::{
     outcome::{named, same},
 };
 use crate::{
-    log::{Event, LocalNotice, LogId, LoggedEvent},
+    log::{Event, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     store::{Lease, LeaseStore, StoreError},
 };
@@ -277,7 +277,7 @@ fn rises(before: &Lease, after: &Lease) -> Result<(), Breach> {
 }
 
 fn notice(seq: u64) -> LoggedEvent {
-    let event = Event::LocalNotice(LocalNotice { text: format!("event {seq}").into() });
+    let event = Event::LocalNotice { text: format!("event {seq}").into() };
     LoggedEvent { seq, at: Timestamp(seq), event }
 }
 

@@ -27,6 +27,7 @@ mod store;
 mod strategy;
 mod threads;
 mod wire_format;
+mod words;
 mod workers;
 
 pub use archive::archive;
@@ -38,4 +39,6 @@ pub use runs::runs;
 pub use store::{failing_store, store};
 pub use strategy::strategy;
 pub use wire_format::wire_format;
+#[cfg(feature = "recall")]
+pub use words::searches;
 pub use workers::{Worked, workers};

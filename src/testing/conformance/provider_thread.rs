@@ -95,7 +95,8 @@ const CASES: &[Case] = &[
 ];
 
 fn run_case(mut thread: Box<dyn ProviderThread>, case: &Case) -> Result<(), Breach> {
-    let messages = notation::parse(case.thread).unwrap_or_default();
+    let messages = notation::parse(case.thread)
+        .map_err(|error| Law::Compacts.breach(case.thread, "a thread", error))?;
     messages.into_iter().for_each(|message| thread.push(message));
     let before = thread.messages().clone();
     let epoch = thread.thread().epoch();

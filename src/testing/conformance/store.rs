@@ -5,10 +5,11 @@ use futures::future::join_all;
 use super::{
     law::{Breach, Law},
     outcome::{named, same},
+    words::words_are_found,
 };
 use crate::{
     ledger::Ledger,
-    log::{Event, EventLog, HostEvent, LocalNotice, LogBase, LogError, LogId, LoggedEvent},
+    log::{Event, EventLog, LogBase, LogError, LogId, LoggedEvent},
     message::{Json, Message, ThreadId, Timestamp},
     retention::Facts,
     store::{Loaded, StoreError, ThreadStore},
@@ -16,8 +17,8 @@ use crate::{
 
 /// Tests a store: appended events are loaded unchanged; appends that expect another length or do not
 /// continue the log are refused and store nothing; threads are independent; of concurrent appends
-/// exactly one succeeds; a base is kept of the stored log only, if bases are kept; deleted threads
-/// are gone.
+/// exactly one succeeds; a base is kept of the stored log only, if bases are kept; so is an index
+/// of words, which finds each of them; deleted threads are gone.
 ///
 /// `make` is called once for each law and must return an empty store.
 ///
@@ -41,6 +42,7 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
     threads_are_apart(&*make()).await?;
     one_writer_wins(&*make()).await?;
     bases_belong(&*make()).await?;
+    words_are_found(&*make()).await?;
     deleted_is_gone(&*make()).await
 }
 
@@ -336,7 +338,7 @@ fn appended(seq: u64, event: Event) -> LoggedEvent {
 }
 
 fn notice(seq: u64, text: String) -> LoggedEvent {
-    appended(seq, Event::LocalNotice(LocalNotice { text: text.into() }))
+    appended(seq, Event::LocalNotice { text: text.into() })
 }
 
 /// `count` events from this number on, of several kinds in turn.
@@ -349,7 +351,7 @@ fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
         4 => parsed(seq, r#"{"truncated":{"from":"all"}}"#),
         _ => {
             let data = Json::parse(r#"{"z":1.50,"a":null}"#).unwrap_or_default();
-            appended(seq, Event::Host(HostEvent { kind: "approved".into(), data }))
+            appended(seq, Event::Host { kind: "approved".into(), data })
         }
     };
     (0..count).map(|index| event(from.saturating_add(index))).collect()

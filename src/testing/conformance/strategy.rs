@@ -6,14 +6,14 @@ use std::{
 };
 
 use super::{
-    answers::{HALF, Way},
+    answers::Way,
     law::{Breach, Law, for_all},
     threads::{Case, cases, generated, idle},
 };
 use crate::{
     message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Text},
     strategy::{Attempt, CompactionStrategy, Proposal, Rejection, Step, StrategyError},
-    testing::generate::legal_thread,
+    testing::{Misbehaviour, generate::legal_thread, hostile},
 };
 
 /// An attempt with more calls than this for a short thread is regarded as endless.
@@ -50,7 +50,7 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
         nothing_to_do(strategy, &case)?;
     }
     for case in cases() {
-        for way in Way::ALL {
+        for way in Way::all() {
             // Without a call, every other model would give the same plan.
             if conforms(strategy, &case, way)? == 0 {
                 break;
@@ -59,7 +59,7 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
     }
     for_all(&legal_thread(0..24), 12, |messages| {
         for case in generated(messages) {
-            for way in [Way::Extracts, Way::Fails] {
+            for way in [Way::Extracts, Way::Misbehaves(Misbehaviour::Fails)] {
                 conforms(strategy, &case, way)?;
             }
         }
@@ -82,7 +82,7 @@ fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<(), B
 /// Checks one case, and returns how many calls it took.
 fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<usize, Breach> {
     let first = guarded(strategy, case, way)?;
-    if way == Way::Extracts || way == Way::Overloaded {
+    if matches!(way, Way::Extracts | Way::Misbehaves(Misbehaviour::Overloaded)) {
         // An attempt that is dropped in the middle must not affect the next one.
         let _ = catch_unwind(AssertUnwindSafe(|| begin_and_drop(strategy, case, way)));
         let second = guarded(strategy, case, way)?;
@@ -212,7 +212,9 @@ fn speaks_for_nobody(case: &Case, way: Way, proposal: &Proposal) -> Result<(), B
         if !ids(std::slice::from_ref(message)).is_subset(&calls) {
             return breach(Law::MakesNoCalls, message);
         }
-        if way == Way::Truncated && format!("{message:?}").contains(HALF) {
+        if way == Way::Misbehaves(Misbehaviour::Truncated)
+            && format!("{message:?}").contains(hostile::HALF)
+        {
             return breach(Law::TakesWholeAnswers, message);
         }
     }

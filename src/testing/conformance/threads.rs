@@ -7,9 +7,8 @@ use crate::{
     ledger::Ledger,
     log,
     message::{
-        CheckpointIds, CompactionId, CompactionReason, ContentBlock, ContextWindow, Json, Message,
-        Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Thinking, ToolResult,
-        ToolUse,
+        CheckpointIds, CompactionId, CompactionReason, ContentBlock, ContextWindow, Message, Role,
+        ServerToolResult, ServerToolUse, Summary, SystemReminder, Thinking, ToolResult, ToolUse,
     },
     retention::RetentionPolicy,
     strategy::{Brief, Snapshot},
@@ -163,16 +162,11 @@ fn autonomous() -> Vec<Message> {
 fn provider_tools() -> Vec<Message> {
     let searched = |number: usize| {
         let id = format!("s{number}");
-        let input = Json::parse(r#"{"query":"parser"}"#).unwrap_or_default();
-        let content = Json::parse(r#"[{"url":"https://example.org"}]"#).unwrap_or_default();
-        let kind = "web_search_tool_result".into();
-        let (name, extra) = ("web_search".into(), Default::default());
-        let call = ServerToolUse { id: id.clone().into(), name, input, extra };
-        let extra = Default::default();
-        let result = ServerToolResult { tool_use_id: id.into(), kind, content, extra };
+        let input = serde_json::json!({ "query": "parser" });
+        let found = serde_json::json!([{ "url": "https://example.org" }]);
         let blocks = vec![
-            ContentBlock::ServerToolUse(call),
-            ContentBlock::ServerToolResult(result),
+            ServerToolUse::new(id.clone(), "web_search", input).into(),
+            ServerToolResult::new(id, "web_search_tool_result", found).into(),
             ContentBlock::text(long("I found a page.")),
         ];
         [Message::user(format!("Search for part {number}.")), Message::new(Role::Assistant, blocks)]

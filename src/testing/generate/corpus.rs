@@ -8,8 +8,9 @@ use std::collections::HashSet;
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 
+use super::blocks::json;
 use crate::message::{
-    CheckpointId, CheckpointIds, ContentBlock, Json, Message, Role, SystemReminder, Text, Thinking,
+    CheckpointId, CheckpointIds, ContentBlock, Message, Role, SystemReminder, Text, Thinking,
     ToolResult, ToolUse, Usage,
 };
 
@@ -113,7 +114,7 @@ impl Writer {
         for _ in 0..calls {
             self.calls += 1;
             let id = Text::from(format!("call_{}", self.calls));
-            let input = Json::parse(r#"{"path":"src/main.rs","limit":200}"#).unwrap_or_default();
+            let input = json(r#"{"path":"src/main.rs","limit":200}"#);
             content.push(ToolUse::new(id.clone(), "read_file", input).into());
             open.push(id);
         }

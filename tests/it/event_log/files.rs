@@ -9,10 +9,7 @@ use threadfold::{
     Plan,
     compact::{Insert, Splice},
     legality,
-    log::{
-        CompactionFailure, CompactionRecord, CompactionUndone, Event, EventLog, LoggedEvent,
-        Truncated,
-    },
+    log::{CompactionFailure, CompactionRecord, Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, Timestamp},
     testing::{
         cases::{Case, read},
@@ -66,11 +63,11 @@ fn log_of(case: &Case) -> EventLog {
             "truncate" => {
                 let (from, len) = rest.split_once(' ').unwrap();
                 let (from, len) = (from.parse().unwrap(), len.parse().unwrap());
-                push(&mut log, Event::Truncated(Truncated { from, len }));
+                push(&mut log, Event::Truncated { from, len });
             }
             "undo" => {
                 let id = CompactionId(rest.parse().unwrap());
-                push(&mut log, Event::CompactionUndone(CompactionUndone { id }));
+                push(&mut log, Event::CompactionUndone { id });
             }
             "fail" => {
                 let id = log.next_compaction();

@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*};
 use threadfold::{
     Message,
-    log::{CompactionUndone, Event, EventLog, LoggedEvent},
+    log::{Event, EventLog, LoggedEvent},
     message::{CompactionId, Timestamp},
     testing::generate::junk_thread,
 };
@@ -101,7 +101,7 @@ fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
         let plan = threadfold::Plan::from_splices(count, vec![splice(0..count - 1, &["all"])]);
         let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
         log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
-        let event = Event::CompactionUndone(CompactionUndone { id });
+        let event = Event::CompactionUndone { id };
         log.append(Timestamp(0), event).unwrap();
     }
     assert_eq!(log.replay().unwrap(), before);

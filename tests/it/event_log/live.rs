@@ -5,9 +5,9 @@ use std::sync::Arc;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     Message, Plan, Role, Thread,
-    compact::{CompactOptions, Edit, Position, Strip},
+    compact::{CompactOptions, Edit, Position},
     legality,
-    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source, Truncated},
+    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
     testing::generate::{junk_thread, legal_thread},
 };
@@ -17,23 +17,22 @@ use crate::support::tries::tries;
 #[derive(Clone, Debug)]
 enum Work {
     Push(Vec<Message>),
-    Compact(Vec<(Index, Index, bool)>, Strip),
+    Compact(Vec<(Index, Index, bool)>, CompactOptions),
     Truncate(Index),
     Undo,
     Fail,
 }
 
 fn work() -> impl Strategy<Value = Work> {
-    let strip = any::<[bool; 3]>().prop_map(|[reminders, thinking, keep_open_loop]| Strip {
-        reminders,
-        thinking,
-        keep_open_loop,
-    });
+    let options =
+        any::<[bool; 3]>().prop_map(|[strip_reminders, strip_thinking, keep_open_loop]| {
+            CompactOptions { strip_reminders, strip_thinking, keep_open_loop, compaction: None }
+        });
     let edits = vec((any::<Index>(), any::<Index>(), any::<bool>()), 0..4);
     prop_oneof![
         3 => legal_thread(1..4).prop_map(Work::Push),
         1 => junk_thread(1..3).prop_map(Work::Push),
-        4 => (edits, strip).prop_map(|(edits, strip)| Work::Compact(edits, strip)),
+        4 => (edits, options).prop_map(|(edits, options)| Work::Compact(edits, options)),
         1 => any::<Index>().prop_map(Work::Truncate),
         3 => Just(Work::Undo),
         1 => Just(Work::Fail),
@@ -72,12 +71,12 @@ impl Session {
                 self.thread.push(message.clone());
                 self.append(Event::MessageAppended(message));
             }),
-            Work::Compact(edits, strip) => self.compact(&edits, strip),
+            Work::Compact(edits, options) => self.compact(&edits, options),
             Work::Truncate(at) => {
                 let from = self.thread.messages().len();
                 let len = at.index(from + 1);
                 self.thread.truncate(len);
-                self.append(Event::Truncated(Truncated { from, len }));
+                self.append(Event::Truncated { from, len });
                 if let Some(top) = self.standing.last_mut() {
                     top.reached |= len < top.after;
                 }
@@ -91,10 +90,9 @@ impl Session {
         }
     }
 
-    fn compact(&mut self, picks: &[(Index, Index, bool)], strip: Strip) {
+    fn compact(&mut self, picks: &[(Index, Index, bool)], options: CompactOptions) {
         let before = self.thread.messages().to_vec();
         let edits = edits(&before, picks);
-        let options = CompactOptions { strip, compaction: None };
         let Ok(plan) = Plan::from_edits(&before, edits, &options) else { return };
         let id = self.log.next_compaction();
         let record = CompactionRecord::new(id, CompactionReason::Threshold, "s", plan.clone());
@@ -239,7 +237,7 @@ proptest! {
         works.into_iter().for_each(|work| session.carry_out(work));
         let (before, found) = (session.log.clone(), session.thread.messages().len());
         let (from, log) = (found + wrong, &mut session.log);
-        let refused = log.append(Timestamp(0), Event::Truncated(Truncated { from, len: 0 }));
+        let refused = log.append(Timestamp(0), Event::Truncated { from, len: 0 });
         prop_assert_eq!(refused, Err(LogError::Truncated { from, len: 0, found }));
         let (id, plan) = (log.next_compaction(), Plan::from_splices(from, Vec::new()));
         let record = CompactionRecord::new(id, CompactionReason::default(), "s", plan);

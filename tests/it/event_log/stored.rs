@@ -4,9 +4,8 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,
     compact::{CompactReport, Insert, Size, Splice},
     log::{
-        CompactionFailure, CompactionRecord, CompactionUndone, Event, EventLog, HostEvent,
-        LocalNotice, LogError, LogRead, LogReadOptions, LoggedEvent, PromptAuthor, RungReport,
-        SystemPrompt, Truncated,
+        CompactionFailure, CompactionRecord, Event, EventLog, LogError, LogRead, LoggedEvent,
+        PromptAuthor, RungReport,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
 };
@@ -28,9 +27,9 @@ fn every_kind() -> EventLog {
     let blocks = vec![ToolResult::text("t1", "done").into(), ContentBlock::checkpoint(id)];
     append(&mut log, Event::MessageAppended(Message::new(Role::User, blocks)));
     for by in [PromptAuthor::Host, PromptAuthor::User] {
-        append(&mut log, Event::SystemPromptSet(SystemPrompt { text: "be brief".into(), by }));
+        append(&mut log, Event::SystemPromptSet { text: "be brief".into(), by });
     }
-    append(&mut log, Event::LocalNotice(LocalNotice { text: "compacting".into() }));
+    append(&mut log, Event::LocalNotice { text: "compacting".into() });
     let failed = failure(&log);
     append(&mut log, Event::CompactionFailed(Box::new(failed)));
     let part = Splice { at: 3..4, insert: vec![Insert::Part { message: 3, blocks: vec![0] }] };
@@ -38,10 +37,10 @@ fn every_kind() -> EventLog {
         unreachable!()
     };
     append(&mut log, Event::Compacted(Box::new(told(*record))));
-    append(&mut log, Event::Truncated(Truncated { from: 3, len: 3 }));
-    append(&mut log, Event::CompactionUndone(CompactionUndone { id: CompactionId(1) }));
+    append(&mut log, Event::Truncated { from: 3, len: 3 });
+    append(&mut log, Event::CompactionUndone { id: CompactionId(1) });
     let data = Json::parse(r#"{"z":1.0,"a":[]}"#).unwrap();
-    append(&mut log, Event::Host(HostEvent { kind: "tool_approval".into(), data }));
+    append(&mut log, Event::Host { kind: "tool_approval".into(), data });
     log
 }
 
@@ -94,7 +93,7 @@ fn every_kind_of_event_comes_back_with_its_time() {
 #[test]
 fn the_stored_form_is_this() {
     let mut log = log_of(&["a"]);
-    append(&mut log, Event::Truncated(Truncated { from: 1, len: 1 }));
+    append(&mut log, Event::Truncated { from: 1, len: 1 });
     compact(&mut log, vec![splice(0..1, &[])]);
     let expected = [
         HEADER.trim_end(),
@@ -123,8 +122,7 @@ fn a_log_cut_anywhere_is_a_readable_prefix() {
         let read = EventLog::read(part).unwrap();
         let end = part.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
         assert_eq!(read.end, end as u64);
-        let torn = read.torn.map(|torn| (torn.offset, torn.bytes));
-        assert_eq!(torn, (end < cut).then_some((end as u64, (cut - end) as u64)));
+        assert_eq!(read.torn, (end < cut).then_some((cut - end) as u64));
         assert_eq!(read.log.events(), &log.events()[..read.log.len() as usize]);
         assert_eq!(bytes(&read.log), whole[..end], "cut off there, the store is whole again");
     }
@@ -137,7 +135,7 @@ fn a_last_line_of_garbage_is_torn_and_one_in_the_middle_an_error() {
     for garbage in garbage {
         let torn = read(&format!("{HEADER}{event}\n{garbage}\n")).unwrap();
         assert_eq!(torn.log.len(), 1);
-        assert_eq!(torn.torn.unwrap().bytes, garbage.len() as u64 + 1);
+        assert_eq!(torn.torn.unwrap(), garbage.len() as u64 + 1);
         let broken = read(&format!("{HEADER}{garbage}\n{event}\n")).unwrap_err();
         assert!(matches!(broken, LogError::Broken { line: 2, .. }), "{broken}");
         let next = event.replace(":0", ":1");
@@ -200,15 +198,13 @@ fn another_version_and_other_files_are_refused() {
 fn a_line_has_a_most() {
     let text = format!("{HEADER}{{\"seq\":0,\"at\":5,\"event\":\"{}\"}}\n", "x".repeat(100));
     let line = (text.len() - HEADER.len()) as u64;
-    let with =
-        |max_line_bytes| EventLog::read_with(text.as_bytes(), &LogReadOptions { max_line_bytes });
+    let with = |max_line_bytes| EventLog::read_within(text.as_bytes(), max_line_bytes);
     assert_eq!(with(line).unwrap().log.len(), 1);
     let error = with(line - 1).unwrap_err();
     assert_eq!(error.to_string(), format!("line 2 of the log has more than {} bytes", line - 1));
     // An endless line is not read to its end.
     let endless = std::io::BufReader::new(std::io::repeat(b'{'));
-    let options = LogReadOptions { max_line_bytes: 1 << 16 };
-    let error = EventLog::read_with(endless, &options).unwrap_err();
+    let error = EventLog::read_within(endless, 1 << 16).unwrap_err();
     assert!(matches!(error, LogError::LineTooLong { line: 1, limit: 65_536 }));
 }
 
@@ -226,7 +222,7 @@ fn a_message_that_cannot_be_read_is_an_error_and_nothing_follows_it() {
         refused.to_string(),
         "the message of event 0 cannot be read, so the thread is not known"
     );
-    append(&mut log, Event::LocalNotice(LocalNotice { text: "help".into() }));
+    append(&mut log, Event::LocalNotice { text: "help".into() });
     assert_eq!(String::from_utf8(bytes(&log)).unwrap().lines().nth(1), Some(lines));
 }
 
@@ -278,7 +274,7 @@ fn odd_json_in_any_place_is_stored_and_comes_back() {
             result.into(),
         ];
         append(&mut log, Event::MessageAppended(Message::new(Role::Assistant, blocks)));
-        append(&mut log, Event::Host(HostEvent { kind: text.into(), data: json() }));
+        append(&mut log, Event::Host { kind: text.into(), data: json() });
         let message = log.replay().unwrap().remove(0);
         let splices = vec![Splice { at: 0..1, insert: vec![Insert::Message { message }] }];
         compact(&mut log, splices);

@@ -3,8 +3,8 @@
 use threadfold::{
     ContentBlock, Message, Role,
     compact::{Insert, Splice},
-    log::{CompactionUndone, Event, LogError, Source, Truncated, UnreadEvent},
-    message::{CompactionId, Json, Thinking, Timestamp},
+    log::{Event, LogError, Source},
+    message::{CompactionId, Json, Text, Thinking, Timestamp},
 };
 
 use super::{append, compact, compacted, log_of, say, splice, texts};
@@ -36,9 +36,9 @@ fn a_cut_into_what_a_compaction_left_cannot_be_taken_back() {
     let mut log = log_of(&["a", "b", "c"]);
     compact(&mut log, vec![splice(0..2, &["ab"])]);
     say(&mut log, "d");
-    append(&mut log, Event::Truncated(Truncated { from: 3, len: 2 }));
+    append(&mut log, Event::Truncated { from: 3, len: 2 });
     assert!(log.undo_plan(FIRST).is_ok());
-    append(&mut log, Event::Truncated(Truncated { from: 2, len: 1 }));
+    append(&mut log, Event::Truncated { from: 2, len: 1 });
     say(&mut log, "e");
     say(&mut log, "f");
     assert_eq!(log.undo(Timestamp(9), FIRST), Err(LogError::TruncatedCompaction { id: FIRST }));
@@ -51,8 +51,8 @@ fn what_would_not_replay_is_refused() {
     compact(&mut log, vec![splice(0..2, &["ab"])]);
     let part =
         |message, blocks| Splice { at: 0..1, insert: vec![Insert::Part { message, blocks }] };
-    let unread = || UnreadEvent { kind: "later".into(), data: Json::default() };
-    let kind = "later".into();
+    let kind = || Text::from("later");
+    let data = Json::default;
     let used = |log| {
         let Event::Compacted(mut record) = compacted(log, vec![splice(0..1, &[])]) else {
             unreachable!()
@@ -62,11 +62,11 @@ fn what_would_not_replay_is_refused() {
     };
     let rows = [
         (
-            Event::Truncated(Truncated { from: 3, len: 1 }),
+            Event::Truncated { from: 3, len: 1 },
             "a cut from 3 to 1 messages does not fit a thread of 2",
         ),
         (
-            Event::Truncated(Truncated { from: 2, len: 3 }),
+            Event::Truncated { from: 2, len: 3 },
             "a cut from 2 to 3 messages does not fit a thread of 2",
         ),
         (
@@ -82,12 +82,9 @@ fn what_would_not_replay_is_refused() {
             "splice 0 of the plan keeps blocks of message 1 that are not there",
         ),
         (used(&log), "compaction 0 is in the log already"),
+        (Event::CompactionUndone { id: SECOND }, "compaction 1 is not in the log"),
         (
-            Event::CompactionUndone(CompactionUndone { id: SECOND }),
-            "compaction 1 is not in the log",
-        ),
-        (
-            Event::Unknown(unread()),
+            Event::Unknown { kind: kind(), data: data() },
             "an event of kind \"later\" that was not understood cannot be appended",
         ),
     ];
@@ -96,8 +93,8 @@ fn what_would_not_replay_is_refused() {
         assert_eq!(log.append(Timestamp(9), event).unwrap_err().to_string(), reason);
         assert_eq!((&log, log.replay()), (&before, before.replay()));
     }
-    let malformed = log.append(Timestamp(9), Event::Malformed(unread()));
-    assert_eq!(malformed, Err(LogError::Unread { kind }));
+    let malformed = log.append(Timestamp(9), Event::Malformed { kind: kind(), data: data() });
+    assert_eq!(malformed, Err(LogError::Unread { kind: kind() }));
 }
 
 #[test]
@@ -127,7 +124,7 @@ fn reasoning_that_came_since_is_marked_and_what_is_put_back_is_as_it_was() {
 #[test]
 fn a_compaction_covers_what_its_messages_stand_for() {
     let mut log = log_of(&["a", "b"]);
-    append(&mut log, Event::LocalNotice(threadfold::log::LocalNotice { text: "hm".into() }));
+    append(&mut log, Event::LocalNotice { text: "hm".into() });
     say(&mut log, "c");
     say(&mut log, "d");
     // `b` stays, and `a` and `c` go.

@@ -4,7 +4,7 @@
 
 use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Role, Thread,
-    compact::{CompactInput, CompactOptions, Edit, Position, Strip},
+    compact::{CompactOptions, Edit, Position},
     legality,
     message::{
         Json, RedactedThinking, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
@@ -35,8 +35,8 @@ pub(crate) fn check(bytes: &[u8]) {
         check_plan(plan, &thread, true);
     }
     let value = serde_json::from_slice(json.unwrap_or_default()).unwrap_or_default();
-    if let Ok(input) = CompactInput::parse(&value) {
-        let plan = Plan::new(&thread, &input.replacements, &options);
+    if let Ok(ranges) = Replacement::parse_all(&value) {
+        let plan = Plan::new(&thread, &ranges, &options);
         plan.iter().for_each(|plan| check_plan(plan, &thread, true));
     }
     let stored = json.and_then(|json| serde_json::from_slice::<Plan>(json).ok());
@@ -68,7 +68,7 @@ fn check_plan(plan: &Plan, thread: &[Message], ours: bool) {
             let same = before.iter().zip(live.messages()).take(head);
             assert!(same.clone().count() == head && { same }.all(|(old, new)| old.ptr_eq(new)));
             assert_eq!(live.size().messages, plan.messages_after());
-            assert!(removed.messages.len() <= thread.len());
+            assert!(removed.len() <= thread.len());
             let fresh: Thread = live.messages().iter().cloned().collect();
             assert_eq!(live.size(), fresh.size());
             assert_eq!(live.open_calls(), fresh.open_calls());
@@ -135,8 +135,12 @@ impl Dice<'_> {
 
     fn options(&mut self) -> CompactOptions {
         let mut flag = || self.below(2) == 0;
-        let strip = Strip { reminders: flag(), thinking: flag(), keep_open_loop: flag() };
-        CompactOptions { strip, compaction: None }
+        CompactOptions {
+            strip_reminders: flag(),
+            strip_thinking: flag(),
+            keep_open_loop: flag(),
+            compaction: None,
+        }
     }
 
     fn range(&mut self) -> Replacement {

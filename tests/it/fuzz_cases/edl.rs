@@ -31,7 +31,7 @@ pub(crate) fn check(bytes: &[u8]) {
     };
     for tool in EdlTool::ALL {
         let input = serde_json::json!({ "script": script, "paths": [script] });
-        tool.call_within(&mut before.clone(), &input, &limits);
+        let _ = tool.call_within(&mut before.clone(), &input, &limits);
     }
     match Script::parse_within(script, &limits) {
         Ok(parsed) => check_run(&parsed, &before, &limits),

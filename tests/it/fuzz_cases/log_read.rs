@@ -21,7 +21,7 @@ pub(crate) fn check(bytes: &[u8]) {
 }
 
 fn check_read(bytes: &[u8], read: LogRead) {
-    let torn = read.torn.map_or(0, |torn| torn.bytes);
+    let torn = read.torn.unwrap_or(0);
     assert_eq!(read.end + torn, bytes.len() as u64);
     let complete = usize::try_from(read.end).ok().and_then(|end| bytes.get(..end));
     let again = EventLog::read(complete.expect("the end is within the input"));

@@ -14,7 +14,7 @@ use std::ops::Range;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     CheckpointId, ContentBlock, Message, Replacement, Role,
-    compact::{CompactOptions, Edit, Position, Strip},
+    compact::{CompactOptions, Edit, Position},
     message::Summary,
 };
 
@@ -28,7 +28,9 @@ fn picks() -> impl Strategy<Value = Picks> {
 
 fn options() -> impl Strategy<Value = CompactOptions> {
     any::<[bool; 3]>().prop_map(|[reminders, thinking, keep_open_loop]| CompactOptions {
-        strip: Strip { reminders, thinking, keep_open_loop },
+        strip_reminders: reminders,
+        strip_thinking: thinking,
+        keep_open_loop,
         compaction: None,
     })
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use threadfold::{
     ContentBlock, Message, Role,
-    compact::{Position, Strip},
+    compact::{CompactOptions, Position},
     legality,
 };
 
@@ -12,7 +12,7 @@ use threadfold::{
 pub(crate) fn compact(
     thread: &[Message],
     ranges: &[(Range<Position>, Vec<Message>)],
-    strip: Strip,
+    strip: &CompactOptions,
 ) -> Vec<Message> {
     let Some(first) = ranges.first().map(|(range, _)| range.start.message) else {
         return thread.to_vec();
@@ -72,10 +72,10 @@ pub(crate) fn compact(
     built
 }
 
-fn stripped(role: Role, block: &ContentBlock, strip: Strip, outside_loop: bool) -> bool {
+fn stripped(role: Role, block: &ContentBlock, strip: &CompactOptions, outside_loop: bool) -> bool {
     let reminder = matches!(block, ContentBlock::SystemReminder(_));
-    (role == Role::User && strip.reminders && reminder)
-        || (role == Role::Assistant && strip.thinking && outside_loop && block.is_reasoning())
+    (role == Role::User && strip.strip_reminders && reminder)
+        || (role == Role::Assistant && strip.strip_thinking && outside_loop && block.is_reasoning())
 }
 
 fn close(

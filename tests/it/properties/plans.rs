@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     Message, Plan, Thread, compact,
-    compact::{CompactOptions, Insert, Size, Strip},
+    compact::{CompactOptions, Insert, Size},
     legality,
     testing::generate::{junk_thread, legal_thread},
     tokens::ByteEstimate,
@@ -31,10 +31,10 @@ proptest! {
             let message = Message::summary(threadfold::Role::Assistant, summary);
             (range.clone(), if blank { vec![] } else { vec![message] })
         });
-        let expected = model::compact(&thread, &inserted.collect::<Vec<_>>(), options.strip);
+        let expected = model::compact(&thread, &inserted.collect::<Vec<_>>(), &options);
         prop_assert_eq!(&after, &expected);
         prop_assert_eq!(legality::violations(&after), []);
-        accounts(&plan, &thread, &after, &removed.messages)?;
+        accounts(&plan, &thread, &after, &removed)?;
     }
 
     #[test]
@@ -46,11 +46,11 @@ proptest! {
         let Ok(plan) = Plan::from_edits(&thread, asked.clone(), &options) else { return Ok(()) };
         let removed = plan.apply(&mut after).unwrap();
         prop_assert_eq!(legality::violations(&after), []);
-        accounts(&plan, &thread, &after, &removed.messages)?;
+        accounts(&plan, &thread, &after, &removed)?;
         // An empty range divides no message, so only those that take something are compared.
         if asked.iter().all(|edit| edit.range.start < edit.range.end) {
             let told = asked.into_iter().map(|edit| (edit.range, edit.insert)).collect::<Vec<_>>();
-            prop_assert_eq!(after, model::compact(&thread, &told, options.strip));
+            prop_assert_eq!(after, model::compact(&thread, &told, &options));
         }
     }
 
@@ -77,8 +77,11 @@ proptest! {
     #[test]
     fn ranges_at_once_are_ranges_from_the_back(thread in legal_thread(0..12), picks in picks()) {
         // What is open may differ in between, so stripping is left out.
-        let strip = Strip { reminders: false, thinking: false, keep_open_loop: true };
-        let options = CompactOptions { strip, compaction: None };
+        let options = CompactOptions {
+            strip_reminders: false,
+            strip_thinking: false,
+            ..CompactOptions::default()
+        };
         let asked = replacements(&thread, &picks);
         let Ok(plan) = Plan::new(&thread, &asked, &options) else { return Ok(()) };
         let mut at_once = thread.clone();
@@ -128,7 +131,7 @@ proptest! {
         let mut after = thread.clone();
         if let Ok(plan) = Plan::from_edits(&thread, edits(&thread, &picks), &options) {
             let removed = plan.apply(&mut after).unwrap();
-            accounts(&plan, &thread, &after, &removed.messages)?;
+            accounts(&plan, &thread, &after, &removed)?;
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadfold::{
     CompactionStrategy, EventLog, Model, ProviderThread, Request, Thread,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
-    log::{Event, Truncated},
+    log::Event,
     message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
     model::{Clock, StdClock},
     proxy::View,
@@ -135,7 +135,7 @@ impl Work<'_> {
         if same < tail.len() {
             let len = row.view.messages.len().saturating_add(same);
             journal.read_whole().await?;
-            journal.append(now, Event::Truncated(Truncated { from: live.len(), len }))?;
+            journal.append(now, Event::Truncated { from: live.len(), len })?;
         }
         appended(journal, rest.get(same..).unwrap_or_default(), now)
     }

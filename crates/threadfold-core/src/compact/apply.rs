@@ -12,15 +12,6 @@ use super::{
 };
 use crate::message::Message;
 
-/// What applying a plan removed from the thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Removed {
-    /// The removed messages, in order. A message of which the plan keeps some blocks is included
-    /// whole.
-    pub messages: Vec<Message>,
-}
-
 impl Plan {
     /// Returns the thread after the plan. Messages that stay are the same handles.
     ///
@@ -41,7 +32,8 @@ impl Plan {
         Ok(self.after_unchecked(messages))
     }
 
-    /// Applies the plan and returns the messages that it removed. No text is copied.
+    /// Applies the plan and returns the messages that it removed, in order. A message of which the
+    /// plan keeps some blocks is included whole. No text is copied.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -49,14 +41,14 @@ impl Plan {
     /// let mut thread = vec![Message::user("hi"), Message::assistant("hello")];
     /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
     /// let removed = plan.apply(&mut thread)?;
-    /// assert_eq!((thread.len(), removed.messages.len()), (1, 2));
+    /// assert_eq!((thread.len(), removed.len()), (1, 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`CompactError`] if the plan does not fit these messages, which are then unchanged.
-    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, CompactError> {
+    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Vec<Message>, CompactError> {
         let after = self.after(messages)?;
         let removed = self.removed_from(messages);
         *messages = after;
@@ -81,13 +73,13 @@ impl Plan {
     /// Returns the messages that the plan removes, without checking it, as
     /// [`after_unchecked`](Self::after_unchecked).
     #[doc(hidden)]
-    pub fn removed_from(&self, messages: &[Message]) -> Removed {
+    pub fn removed_from(&self, messages: &[Message]) -> Vec<Message> {
         let count = self.splices().iter().map(|splice| splice.at.len()).sum();
         let mut removed = Vec::with_capacity(count);
         for splice in self.splices() {
             removed.extend(range(messages, splice.at.clone()));
         }
-        Removed { messages: removed }
+        removed
     }
 }
 
@@ -168,7 +160,7 @@ mod tests {
                     let plan =
                         Plan::from_splices(8, vec![splice(&first, one), splice(&second, two)]);
                     let mut after = thread.clone();
-                    let removed = plan.apply(&mut after).unwrap().messages;
+                    let removed = plan.apply(&mut after).unwrap();
                     let expected = [
                         &thread[..first.start],
                         &come(one),

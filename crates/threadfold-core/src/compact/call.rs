@@ -6,7 +6,7 @@
 
 use super::{
     edit::{self, CompactError, Edit},
-    edits::{self, CompactOptions, Strip},
+    edits::{self, CompactOptions},
     plan::Plan,
     position::{CheckpointIndex, Position},
     replacements::Replacement,
@@ -68,9 +68,8 @@ impl Plan {
             }),
         }
         // Without another call the tool loop is finished, so its reasoning need not stay.
-        let keep_open_loop = options.strip.keep_open_loop && !is_only_call;
-        let strip = Strip { keep_open_loop, ..options.strip };
-        Self::from_edits(messages, edits, &CompactOptions { strip, ..*options })
+        let keep_open_loop = options.keep_open_loop && !is_only_call;
+        Self::from_edits(messages, edits, &CompactOptions { keep_open_loop, ..*options })
     }
 }
 

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{InvalidValue, Usage};
 
-/// Millionths of a currency unit. A price for a million tokens is the price of one token in them.
-pub type Micros = i64;
-
 /// The prices of a model and the rules of its prompt cache, as the host knows them.
+///
+/// Bills are in millionths of a currency unit, so the price of a million tokens is the price of one
+/// token in them.
 ///
 /// The crate has no table of prices, because one would be wrong some day without notice. As an
 /// example, Anthropic's pricing page of 2025-10 listed for Claude Sonnet 4.5: 3 dollars for a
@@ -57,6 +57,7 @@ fn five_minutes() -> u64 {
 }
 
 /// How a compaction changes the prompt, in tokens of the whole request.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PromptChange {
     /// The tokens before the first edit: system prompt, tools and unchanged messages.
@@ -79,12 +80,12 @@ pub struct CompactionCost {
     /// no whole block of the cache before it. All tokens if the cache is cold.
     pub tokens_rebilled: u64,
     /// The bill for the strategy's own model calls.
-    pub model_calls: Micros,
+    pub model_calls: i64,
     /// What the next request costs more because of the rewritten prompt; negative if it costs less
     /// from the start, as with a cold cache.
-    pub rebill: Micros,
+    pub rebill: i64,
     /// What every request after the next one saves.
-    pub saved_per_request: Micros,
+    pub saved_per_request: i64,
     /// The number of requests after which the compaction has paid for itself, the next one included;
     /// `None` if it never does.
     pub pays_after: Option<u64>,
@@ -118,7 +119,7 @@ impl Prices {
 
     /// Returns what a call with this usage costs.
     #[must_use]
-    pub fn bill(&self, usage: &Usage) -> Micros {
+    pub fn bill(&self, usage: &Usage) -> i64 {
         let Usage { input, output, cache_read, cache_write, .. } = *usage;
         let fresh = input.saturating_sub(cache_read).saturating_sub(cache_write);
         micros(
@@ -165,20 +166,7 @@ impl Prices {
     }
 
     /// Returns what a compaction costs and saves whose strategy used the `spent` tokens.
-    ///
-    /// ```
-    /// # use threadfold::{Usage, compact::{Prices, PromptChange}};
-    /// let text = r#"{"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}"#;
-    /// let prices: Prices = serde_json::from_str(text)?;
-    /// let change = PromptChange { kept: 5_000, before: 100_000, after: 60_000 };
-    /// let cost = prices.compaction(change, &Usage::default(), true);
-    /// assert_eq!((cost.tokens_rebilled, cost.saved_per_request), (55_000, 12_000));
-    /// assert_eq!(cost.pays_after, Some(16));
-    /// // Nothing is lost if the cache is cold anyway.
-    /// assert_eq!(prices.compaction(change, &Usage::default(), false).pays_after, Some(1));
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    #[must_use]
+    #[doc(hidden)]
     pub fn compaction(&self, change: PromptChange, spent: &Usage, is_warm: bool) -> CompactionCost {
         let PromptChange { kept, before, after } = change;
         let shared = |tokens: u64| if is_warm { tokens } else { 0 };
@@ -209,8 +197,8 @@ fn price(tokens: u64, price: f64) -> f64 {
 }
 
 /// Rounds to a whole number; a float beyond the range becomes its end.
-fn micros(price: f64) -> Micros {
-    price.round() as Micros
+fn micros(price: f64) -> i64 {
+    price.round() as i64
 }
 
 #[cfg(test)]
@@ -254,6 +242,17 @@ mod tests {
             }
             assert_eq!(cost.pays_after, Some(requests), "{kept} {before} {after} {warm}");
         }
+    }
+
+    #[test]
+    fn what_is_rebilled_and_saved_is_counted_and_a_cold_cache_costs_nothing() {
+        let prices = Prices { cache_min: 0, ..prices() };
+        let change = PromptChange { kept: 5_000, before: 100_000, after: 60_000 };
+        let cost = prices.compaction(change, &Usage::default(), true);
+        assert_eq!((cost.tokens_rebilled, cost.saved_per_request), (55_000, 12_000));
+        assert_eq!(cost.pays_after, Some(16));
+        let cold = prices.compaction(change, &Usage::default(), false);
+        assert_eq!(cold.pays_after, Some(1));
     }
 
     #[test]

@@ -18,27 +18,19 @@ use super::{
 };
 use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
 
-/// How a thread is compacted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CompactOptions {
-    /// What is stripped from messages that stay.
-    pub strip: Strip,
-    /// The number of this compaction in a log, recorded in the summaries.
-    pub compaction: Option<CompactionId>,
-}
-
-/// What is stripped from messages that stay, starting at the first message that an edit changes.
-/// Messages that become empty are removed.
+/// How a thread is compacted: what is stripped from messages that stay, starting at the first
+/// message that an edit changes. Messages that become empty are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Strip {
+pub struct CompactOptions {
     /// Strips system reminders from user messages.
-    pub reminders: bool,
+    pub strip_reminders: bool,
     /// Strips reasoning from assistant messages, readable or encrypted.
-    pub thinking: bool,
+    pub strip_thinking: bool,
     /// Keeps the reasoning of an open tool loop, because most providers require it.
     pub keep_open_loop: bool,
+    /// The number of this compaction in a log, recorded in the summaries.
+    pub compaction: Option<CompactionId>,
 }
 
 impl Plan {
@@ -112,10 +104,10 @@ impl Plan {
     }
 }
 
-impl Default for Strip {
+impl Default for CompactOptions {
     /// Strips everything except the reasoning of an open tool loop.
     fn default() -> Self {
-        Self { reminders: true, thinking: true, keep_open_loop: true }
+        Self { strip_reminders: true, strip_thinking: true, keep_open_loop: true, compaction: None }
     }
 }
 
@@ -186,13 +178,13 @@ fn plan(
         }
     }
     calls::check(messages, &edits)?;
-    Ok(Sweep::new(messages, &edits, options.strip).run(edits))
+    Ok(Sweep::new(messages, &edits, options).run(edits))
 }
 
 /// One sweep over the thread from the first message that an edit touches.
 struct Sweep<'a> {
     messages: &'a [Message],
-    strip: Strip,
+    options: &'a CompactOptions,
     /// The first message whose reasoning stays.
     loop_from: usize,
     /// The first message that neither a splice nor the part of the thread that stays covers yet.
@@ -203,13 +195,13 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(messages: &'a [Message], edits: &[(usize, Edit)], strip: Strip) -> Self {
+    fn new(messages: &'a [Message], edits: &[(usize, Edit)], options: &'a CompactOptions) -> Self {
         let next = edits.first().map_or(messages.len(), |(_, edit)| edit.range.start.message);
-        let open_loop = legality::open_loop(messages).filter(|_| strip.keep_open_loop);
+        let open_loop = legality::open_loop(messages).filter(|_| options.keep_open_loop);
         let loop_from = open_loop.unwrap_or(messages.len());
         Self {
             messages,
-            strip,
+            options,
             loop_from,
             next,
             insert: Vec::new(),
@@ -274,10 +266,12 @@ impl<'a> Sweep<'a> {
 
     fn strips(&self, index: usize, message: &Message, block: usize) -> bool {
         let Some(block) = message.content.get(block) else { return false };
-        let Strip { reminders, thinking, .. } = self.strip;
+        let CompactOptions { strip_reminders, strip_thinking, .. } = *self.options;
         match (message.role, block) {
-            (Role::User, ContentBlock::SystemReminder(_)) => reminders,
-            (Role::Assistant, block) => thinking && index < self.loop_from && block.is_reasoning(),
+            (Role::User, ContentBlock::SystemReminder(_)) => strip_reminders,
+            (Role::Assistant, block) => {
+                strip_thinking && index < self.loop_from && block.is_reasoning()
+            }
             (Role::System | Role::User, _) => false,
         }
     }

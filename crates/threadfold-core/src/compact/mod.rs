@@ -15,7 +15,7 @@
 //! let summary = Replacement::new("a.txt holds a poem.").from("aaaaaa".parse()?);
 //! let compacted = compact(&thread, &[summary])?;
 //! assert_eq!(compacted.messages.len(), 2);
-//! assert_eq!(compacted.removed.messages, thread[1..]);
+//! assert_eq!(compacted.removed, thread[1..]);
 //! assert_eq!(compacted.report.before.messages, 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -38,13 +38,12 @@ mod summarise;
 mod trim;
 mod violations;
 
-pub use apply::Removed;
-pub use cost::{CompactionCost, Micros, Prices, PromptChange};
+pub use cost::{CompactionCost, Prices, PromptChange};
 pub use edit::{CompactError, Edit};
-pub use edits::{CompactOptions, Strip};
+pub use edits::CompactOptions;
 pub use plan::{Insert, Plan, Splice};
 pub use position::Position;
-pub use replacements::{CompactInput, Replacement};
+pub use replacements::Replacement;
 pub use report::{CompactReport, Size};
 pub use trim::{TrimOptions, Trimmed, trim};
 
@@ -62,7 +61,7 @@ pub struct Compacted {
     /// The thread after the compaction.
     pub messages: Vec<Message>,
     /// The messages that were removed.
-    pub removed: Removed,
+    pub removed: Vec<Message>,
     /// The plan that was applied. Applied to the original thread, it returns the same messages.
     pub plan: Plan,
     /// What the compaction saved.

@@ -29,6 +29,7 @@ impl Position {
 }
 
 /// The position of a checkpoint.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointPosition {
     /// The position after the checkpoint.
@@ -38,11 +39,11 @@ pub enum CheckpointPosition {
 }
 
 /// The position of every checkpoint of a thread.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointIndex(HashMap<CheckpointId, CheckpointPosition>);
 
 impl CheckpointIndex {
-    #[doc(hidden)]
     pub fn of<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Self {
         let mut index = Self::default();
         for (message_index, message) in messages.into_iter().enumerate() {
@@ -52,7 +53,6 @@ impl CheckpointIndex {
     }
 
     /// Adds the checkpoints of the message with this index.
-    #[doc(hidden)]
     pub fn add(&mut self, index: usize, message: &Message) {
         for (id, block) in message.checkpoints() {
             let position = CheckpointPosition::At(Position { message: index, block });
@@ -62,7 +62,6 @@ impl CheckpointIndex {
     }
 
     /// Returns the position of a checkpoint; `None` if it is not in the thread.
-    #[doc(hidden)]
     pub fn find(&self, id: CheckpointId) -> Option<CheckpointPosition> {
         self.0.get(&id).copied()
     }

@@ -32,26 +32,6 @@ pub struct Replacement {
     pub summary: Text,
 }
 
-/// The input of the `compact` tool.
-///
-/// ```
-/// use threadfold::compact::CompactInput;
-///
-/// let input = serde_json::json!({"replacements": [{"to": "aaaaaa", "summary": "Hello."}]});
-/// assert_eq!(CompactInput::parse(&input)?.replacements.len(), 1);
-///
-/// let input = serde_json::json!({"replacements": [{"to": 5, "summary": "Hello."}]});
-/// let error = CompactInput::parse(&input).unwrap_err();
-/// assert_eq!(error.to_string(), "replacements[0].to must be a string, found 5");
-/// # Ok::<(), threadfold::compact::CompactError>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct CompactInput {
-    /// The ranges, in any order.
-    pub replacements: Vec<Replacement>,
-}
-
 impl Replacement {
     /// Returns the replacement of the whole thread. Narrow it with [`from`](Self::from) and
     /// [`to`](Self::to).
@@ -79,7 +59,7 @@ impl Replacement {
     /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
     /// let compacted = compact(&thread, &[Replacement::new("Said hello.").from(after_hi.id)])?;
     /// assert_eq!(compacted.messages[0], thread[0]);
-    /// assert_eq!(compacted.removed.messages, thread[1..]);
+    /// assert_eq!(compacted.removed, thread[1..]);
     /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     #[must_use]
@@ -97,26 +77,24 @@ impl Replacement {
     /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
     /// let compacted = compact(&thread, &[Replacement::new("A greeting.").to(after_hi.id)])?;
     /// assert_eq!(compacted.messages[1], Message::assistant("hello"));
-    /// assert_eq!(compacted.removed.messages, thread[..1]);
+    /// assert_eq!(compacted.removed, thread[..1]);
     /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     #[must_use]
     pub fn to(self, id: CheckpointId) -> Self {
         Self { to: Some(id), ..self }
     }
-}
 
-impl CompactInput {
-    /// Reads the JSON input of the tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`. A
-    /// `null` counts as absent, and an id may be given as a marker, `<checkpoint:a1b2c3>`.
+    /// Reads the JSON input of the `compact` tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`.
+    /// A `null` counts as absent, and an id may be given as a marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
-    /// use threadfold::compact::CompactInput;
+    /// use threadfold::Replacement;
     ///
     /// let input = serde_json::json!({"replacements": [{"to": "a1b2c3", "summary": "We talked."}]});
-    /// assert_eq!(CompactInput::parse(&input)?.replacements[0].from, None);
+    /// assert_eq!(Replacement::parse_all(&input)?[0].from, None);
     /// let wrong = serde_json::json!({"replacements": [{"summary": 7}]});
-    /// let error = CompactInput::parse(&wrong).unwrap_err();
+    /// let error = Replacement::parse_all(&wrong).unwrap_err();
     /// assert_eq!(error.to_string(), "replacements[0].summary must be a string, found 7");
     /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
@@ -125,15 +103,14 @@ impl CompactInput {
     ///
     /// [`CompactError`] with the field and its index. Checkpoints that are not in the thread
     /// are no error here.
-    pub fn parse(input: &Value) -> Result<Self, CompactError> {
+    pub fn parse_all(input: &Value) -> Result<Vec<Self>, CompactError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
         let items = list.as_array().ok_or_else(|| mismatch("replacements", "an array", list))?;
         if items.is_empty() {
             return Err(CompactError::NoReplacements);
         }
-        let replacements = items.iter().enumerate().map(|(index, item)| replacement(index, item));
-        Ok(Self { replacements: replacements.collect::<Result<_, _>>()? })
+        items.iter().enumerate().map(|(index, item)| replacement(index, item)).collect()
     }
 }
 
@@ -222,7 +199,7 @@ mod tests {
             ),
         ];
         for (input, text) in rows {
-            assert_eq!(CompactInput::parse(&input).unwrap_err().to_string(), text);
+            assert_eq!(Replacement::parse_all(&input).unwrap_err().to_string(), text);
         }
     }
 
@@ -232,13 +209,14 @@ mod tests {
             {"from": "<checkpoint:aaaaaa>", "to": null, "summary": ""}
         ]});
         let expected = Replacement::new("").from("aaaaaa".parse().unwrap());
-        assert_eq!(CompactInput::parse(&input).unwrap().replacements, [expected]);
+        assert_eq!(Replacement::parse_all(&input).unwrap(), [expected]);
     }
 
     #[test]
     fn what_was_found_is_quoted_up_to_forty_characters() {
-        let message =
-            |count: usize| CompactInput::parse(&json!("é".repeat(count))).unwrap_err().to_string();
+        let message = |count: usize| {
+            Replacement::parse_all(&json!("é".repeat(count))).unwrap_err().to_string()
+        };
         let head = "input must be an object, found \"";
         assert_eq!(message(38), format!("{head}{}\"", "é".repeat(38)));
         assert_eq!(message(39), format!("{head}{}...", "é".repeat(39)));

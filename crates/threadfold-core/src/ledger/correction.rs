@@ -1,14 +1,14 @@
 //! Sentences with which the user takes a rule back.
 
-use super::meaning::{listed, topic, words};
+use super::meaning::{Meaning, listed, topic, words};
 
 /// What a sentence takes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Correction {
-    /// Rules that forbid this topic: `you may touch the lexer`.
-    Allows(Vec<String>),
-    /// Rules that demand this topic: `you don't have to use tabs`.
-    Releases(Vec<String>),
+    /// A rule that forbids this: `you may touch the lexer`.
+    Allows(About),
+    /// A rule that demands this: `you don't have to use tabs`.
+    Releases(About),
     /// The rule whose topic contains these words: `forget what I said about tabs`.
     Forgets(Vec<String>),
     /// The rule whose words this sentence contains: `forget never use tabs`.
@@ -17,7 +17,27 @@ pub(super) enum Correction {
     All,
 }
 
-const ALLOWS: [&str; 14] = [
+/// What a permission or a release is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct About {
+    topic: Vec<String>,
+    /// Whether it holds for good: `again`, `any more`, `from now on`.
+    lasts: bool,
+    /// Whether it begins with the thing, not with the verb: `tabs are fine again`.
+    thing_first: bool,
+}
+
+/// How well a correction fits a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    None,
+    /// It may mean this rule, if it can mean no other.
+    Part,
+    /// Both name the same.
+    Whole,
+}
+
+const ALLOWS: [&str; 15] = [
     "you may",
     "you can",
     "you are allowed to",
@@ -25,6 +45,7 @@ const ALLOWS: [&str; 14] = [
     "you are free to",
     "you're free to",
     "feel free to",
+    "go ahead and",
     "it's ok to",
     "it's okay to",
     "it's fine to",
@@ -48,48 +69,214 @@ const RELEASES: [&str; 11] = [
     "there's no need to",
 ];
 
-const ABOUT: [&str; 8] = [
+/// What may follow the thing that is allowed: `red ink is fine again`.
+const ALLOWED: [&str; 8] = [
+    "fine",
+    "ok",
+    "okay",
+    "allowed",
+    "permitted",
+    "welcome",
+    "no longer forbidden",
+    "no longer banned",
+];
+
+/// What may follow the thing that is not demanded any more: `the header is no longer needed`.
+const NEEDLESS: [&str; 7] = [
+    "no longer needed",
+    "no longer required",
+    "no longer necessary",
+    "not needed",
+    "not required",
+    "not necessary",
+    "optional",
+];
+
+/// What may follow the name of a rule: `the ban on tabs is lifted`.
+const ENDED: [&str; 7] = [
+    "is lifted",
+    "is off",
+    "is gone",
+    "is over",
+    "no longer applies",
+    "no longer holds",
+    "does not apply",
+];
+
+const FORGETS: [&str; 10] = [
+    "forget",
+    "ignore",
+    "disregard",
+    "drop",
+    "scrap",
+    "scratch",
+    "cancel",
+    "lift",
+    "i take back",
+    "i withdraw",
+];
+
+/// What precedes the topic of a forgotten rule.
+const ABOUT: [&str; 6] = [
     "what i said about",
     "what i told you about",
     "everything i said about",
-    "the rule about",
-    "my rule about",
-    "that rule about",
-    "the rules about",
-    "my rules about",
+    "what i said on",
+    "what i wrote about",
+    "that about",
 ];
+
+/// Nouns for a rule, which name none by themselves.
+const RULES: &str = " rule rules ban limit limits restriction requirement instruction thing ";
 
 const EVERY: [&str; 5] =
     ["all my rules", "all the rules", "all rules", "all of my rules", "all these rules"];
 
+/// Phrases that make a permission hold for good.
+const LASTING: [&str; 8] = [
+    " again ",
+    " anymore ",
+    " any more ",
+    " any longer ",
+    " from now on ",
+    " from here on ",
+    " after all ",
+    " these days ",
+];
+
 /// Returns which rules a sentence takes back, or `None` if it is no correction.
 pub(super) fn correction(sentence: &str) -> Option<Correction> {
-    let filler =
-        |word: &String| listed(" actually ok okay now please and so well oh then also ", word);
-    let words: Vec<String> = words(sentence).take(200).skip_while(filler).collect();
-    let line = words.join(" ");
-    let rest = |phrases: &[&str]| {
-        let rest = |phrase: &&str| line.strip_prefix(*phrase)?.strip_prefix(' ');
-        phrases.iter().find_map(rest)
-    };
-    if let Some(rest) = rest(&ALLOWS) {
-        let allows = !listed(" not only never no ", rest.split(' ').next().unwrap_or_default());
-        return allows.then(|| Correction::Allows(about(rest)));
+    // What follows a comma comments on it: `forget the rule about tabs, use what fits`.
+    let clause = sentence.split([',', ';']).next().unwrap_or(sentence);
+    let line = without_fillers(sentence);
+    if let Some(rest) = after(&line, &ALLOWS) {
+        let first = rest.split(' ').next().unwrap_or_default();
+        if FORGETS.contains(&first) {
+            return forgotten(&without_fillers(clause)).or_else(|| forgotten(rest));
+        }
+        let allows = !listed(" not only never no ", first);
+        return allows.then(|| Correction::Allows(About::of(rest, false)));
     }
-    if let Some(rest) = rest(&RELEASES) {
-        return Some(Correction::Releases(about(rest)));
+    if let Some(rest) = after(&line, &RELEASES) {
+        return Some(Correction::Releases(About::of(rest, false)));
     }
-    let forgotten = rest(&["forget", "ignore", "disregard", "drop", "scratch", "cancel"])?;
-    if let Some(subject) = ABOUT.iter().find_map(|phrase| forgotten.strip_prefix(phrase)) {
-        return Some(Correction::Forgets(about(subject)));
-    }
-    if EVERY.contains(&forgotten) {
-        return Some(Correction::All);
-    }
-    Some(Correction::Names(format!(" {forgotten} ")))
+    forgotten(&without_fillers(clause)).or_else(|| of_thing(&line))
 }
 
-fn about(rest: &str) -> Vec<String> {
-    let words: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
-    topic(&words)
+/// Reads `forget the rule about tabs`, `ignore the ten line limit`, `the ban on tabs is lifted`.
+fn forgotten(line: &str) -> Option<Correction> {
+    let (line, _) = without_lasting(line);
+    let ended = ENDED.iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '));
+    if let Some(named) = ended {
+        return named_rule(named).map(|topic| Correction::Forgets(stripped(&topic)));
+    }
+    let line = after(&line, &ALLOWS).unwrap_or(&line);
+    let rest = after(line, &FORGETS)?;
+    if EVERY.contains(&rest) {
+        return Some(Correction::All);
+    }
+    let about = after(rest, &ABOUT).map(str::to_owned).or_else(|| named_rule(rest));
+    Some(about.map_or_else(
+        || Correction::Names(format!(" {rest} ")),
+        |about| Correction::Forgets(stripped(&about)),
+    ))
+}
+
+/// Returns the words of a phrase that names a rule, without the noun and what binds it: `the rule
+/// about tabs`, `the ten line limit`.
+fn named_rule(phrase: &str) -> Option<String> {
+    let words: Vec<&str> = phrase.split(' ').collect();
+    let at = words.iter().position(|word| listed(RULES, word))?;
+    let binds =
+        words.get(at + 1).is_none_or(|next| listed(" about on against for of that to with ", next));
+    let rest = words.iter().enumerate().filter(|(index, _)| *index != at);
+    binds.then(|| rest.map(|(_, word)| *word).collect::<Vec<_>>().join(" "))
+}
+
+/// Reads `hikes above 14 km are allowed now`, `the header is no longer needed`.
+fn of_thing(line: &str) -> Option<Correction> {
+    let (bare, lasts) = without_lasting(line);
+    let is_marked = lasts || bare != line || bare.contains(" no longer ");
+    let thing = |ends: &[&str]| {
+        let thing = ends.iter().find_map(|end| bare.strip_suffix(end)?.strip_suffix(' '))?;
+        thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
+    };
+    let about = |thing: &str| About { lasts, ..About::of(thing, true) };
+    // Without a word of time it judges: `tabs are fine`.
+    let allowed =
+        thing(&ALLOWED).filter(|_| is_marked).map(|thing| Correction::Allows(about(thing)));
+    allowed.or_else(|| thing(&NEEDLESS).map(|thing| Correction::Releases(about(thing))))
+}
+
+/// Returns the rest of a line after the first of the phrases that it begins with.
+fn after<'a>(line: &'a str, phrases: &[&str]) -> Option<&'a str> {
+    phrases.iter().find_map(|phrase| line.strip_prefix(phrase)?.strip_prefix(' '))
+}
+
+/// Returns the words of a text in lower case, without those that only open it.
+fn without_fillers(text: &str) -> String {
+    const FILLERS: &str = " actually ok okay now please and so well oh then also yes sure alright ";
+    let words = words(text).take(200).skip_while(|word| listed(FILLERS, word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a line without the words of time at its end, and whether they say that it holds for
+/// good.
+fn without_lasting(line: &str) -> (String, bool) {
+    let mut bare = format!(" {line} ");
+    let lasts = LASTING.iter().any(|phrase| bare.contains(phrase));
+    for phrase in LASTING {
+        bare = bare.replace(phrase, " ");
+    }
+    (bare.replace(" now ", " ").trim().to_owned(), lasts)
+}
+
+impl About {
+    fn of(phrase: &str, thing_first: bool) -> Self {
+        let (bare, lasts) = without_lasting(phrase);
+        Self { topic: stripped(&bare), lasts, thing_first }
+    }
+
+    /// Returns how well this names what a rule is about.
+    pub(super) fn fit(&self, rule: &Meaning) -> Fit {
+        let (named, topic) = (&self.topic, significant(&rule.topic));
+        if named.is_empty() {
+            return Fit::None;
+        }
+        if named == &topic {
+            return Fit::Whole;
+        }
+        // A rule about several things is not taken back by naming one of them.
+        if named.len() < 2 || rule.lists {
+            return Fit::None;
+        }
+        let positions: Option<Vec<usize>> =
+            named.iter().map(|word| topic.iter().position(|other| other == word)).collect();
+        let Some(positions) = positions else { return Fit::None };
+        let ordered = self.thing_first || positions.is_sorted();
+        let last = positions.iter().max().copied().unwrap_or_default();
+        // `You may touch the oven again` leaves out `while I'm out`; `red ink is fine again` leaves
+        // out the verb. A word left out between two named ones makes another thing.
+        let fits = topic.iter().enumerate().all(|(at, _)| {
+            positions.contains(&at) || (self.thing_first && at == 0) || (self.lasts && at > last)
+        });
+        if ordered && fits { Fit::Part } else { Fit::None }
+    }
+}
+
+fn stripped(phrase: &str) -> Vec<String> {
+    let words: Vec<String> = phrase.split_whitespace().map(str::to_owned).collect();
+    significant(&topic(&words))
+}
+
+/// Returns the words of a topic without those that only join or count.
+fn significant(topic: &[String]) -> Vec<String> {
+    const JOINING: &str =
+        " of at on in to with for by from about against me i it each every any anything all ";
+    topic.iter().filter(|word| !listed(JOINING, word)).cloned().collect()
+}
+
+/// Whether a rule's topic contains all words of another.
+pub(super) fn contains(rule: &Meaning, topic: &[String]) -> bool {
+    !topic.is_empty() && topic.iter().all(|word| rule.topic.contains(word))
 }

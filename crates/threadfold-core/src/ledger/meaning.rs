@@ -34,8 +34,10 @@ pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
 /// What a sentence asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// The words that say what it is about, in the singular.
+    /// The words that say what it is about, in their base form.
     pub(super) topic: Vec<String>,
+    /// Whether it names several things: `the lexer or the parser`.
+    pub(super) lists: bool,
     /// Whether it forbids; `None` if it says more than one thing.
     pub(super) forbids: Option<bool>,
     /// What it chooses, if anything.
@@ -73,7 +75,13 @@ impl Meaning {
             (1, 0) => Some(true),
             _ => None,
         };
-        Self { topic: topic(&words), forbids, choice: choice(&words), limit: limit(&words) }
+        Self {
+            topic: topic(&words),
+            lists: count(" and or nor ") > 0,
+            forbids,
+            choice: choice(&words),
+            limit: limit(&words),
+        }
     }
 }
 
@@ -114,10 +122,31 @@ pub(super) fn is_of_speaker(words: &[String], at: usize) -> bool {
     at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|subject| subject == "i")
 }
 
-/// Returns the words that say what a sentence is about, in the singular.
+/// Returns the words that say what a sentence is about, in their base form.
 pub(super) fn topic(words: &[String]) -> Vec<String> {
     let line = format!(" {} ", words.join(" ")).replace(" from now on ", " ");
-    line.split_whitespace().filter(|word| !listed(EMPTY, word)).map(singular).collect()
+    line.split_whitespace().filter(|word| !listed(EMPTY, word)).map(base).collect()
+}
+
+/// Returns a word without the ending of its plural or verb form: `lines`, `booking`, `planned`.
+fn base(word: &str) -> String {
+    const SHORTEST: usize = 3;
+    let word = singular(word);
+    let verb = word.strip_suffix("ing").or(word.strip_suffix("ed"));
+    let Some(stem) = verb.filter(|stem| stem.len() >= SHORTEST) else {
+        return word
+            .strip_suffix('e')
+            .filter(|stem| stem.len() >= SHORTEST)
+            .unwrap_or(&word)
+            .to_owned();
+    };
+    let mut doubled = stem.chars().rev();
+    match (doubled.next(), doubled.next()) {
+        (Some(one), Some(two)) if one == two && !matches!(one, 'l' | 's' | 'z') => {
+            stem.strip_suffix(one).unwrap_or(stem).to_owned()
+        }
+        _ => stem.to_owned(),
+    }
 }
 
 fn singular(word: &str) -> String {

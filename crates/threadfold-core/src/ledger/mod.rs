@@ -18,7 +18,7 @@
 //!
 //! # What is a rule
 //!
-//! An English sentence that the user typed: not in a fence, not quoted, not indented as code, not
+//! A sentence that the user typed: not in a fence, not quoted, not indented as code, not
 //! between the tags of a host, no question, and no report of another person's words. Quoted text
 //! may contain its own closing mark, so a fence and a pair of tags extend to the last mark that
 //! closes them, and text after `The page says:` or `Here is the log:` extends to its last quotation
@@ -26,41 +26,55 @@
 //! output. Other pasted text cannot be recognised: a host that puts such text into a user message
 //! marks the message [`untyped`](crate::Message::untyped). A sentence is a rule if
 //!
-//! - a clause begins with `never`, `always`, `only`, `no longer`, `prefer`, or forbids (`don't`,
-//!   `do not`), unless it is about this moment (`yet`, `for now`, `don't worry`);
+//! - it is announced as a rule (`Please follow this rule: ...`), or is an item of a list whose
+//!   heading announces rules or demands (`House rules:`, `You must never:`); then the heading belongs
+//!   to it;
+//! - it contains `from now on`, `for this conversation`, `for the rest of`, `at all times`, `under no
+//!   circumstances` or `I prefer`, and does not only state something (`from now on it's easy`);
+//! - a clause begins with `never`, `always`, `only`, `no longer`, `prefer`, `avoid`, or forbids
+//!   (`don't`, `do not`), unless it is about this moment (`yet`, `for now`, `today`) or remarks
+//!   something (`never heard of it`);
 //! - a subject other than `I`, `it`, `this`, `they` and the like `must`, `should always`, `should
-//!   never`, `should only`, `may not`, or is `not allowed`;
-//! - it contains `from now on`, `going forward`, `for the rest of`, `at all times`, `under no
-//!   circumstances` or `I prefer`;
+//!   never`, `should only`, `may not`, or is `not allowed`, unless the sentence is a guess (`one
+//!   would think`, `according to the guide`);
 //! - it asks to `keep` or `leave` something as it is;
 //! - it names a condition that recurs and what is to be done then (`When you name a branch, begin
-//!   with the ticket`), says something of `every reply` or `every commit`, or ends with `only`;
+//!   with the ticket`), says something of `every reply` or `all paragraphs`, ends with `only`, or
+//!   gives the form of something that recurs (`write dates as year-month-day`);
 //! - it is short and begins with `use`, without a word that ties it to the current task (`to`, `it`,
 //!   `this`, `first`).
 //!
+//! Announced rules and rules for the conversation are also found in German, Spanish, French, Chinese
+//! and Japanese. Other demands in these languages are kept as what the user typed.
+//!
 //! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
-//! demand without an object of its own (`Never raise without asking.`) carries the sentence before.
+//! demand without an object of its own (`Never raise without asking.`, `It must never leave the
+//! house.`) carries the sentence before.
 //!
 //! Every other sentence is a request for one time: `please fix the bug`.
 //!
 //! # What takes a rule back
 //!
 //! Only sentences that the user typed later, only rules of the user, and only if the sentence is
-//! plain. In doubt both rules stay. Two sentences have the same topic if they are equal without
-//! articles, `please`, `now`, and the words that demand or forbid.
+//! plain. In doubt both rules stay. Two sentences have the same topic if the base forms of their
+//! words are equal without articles, prepositions, `please`, `now`, and the words that demand or
+//! forbid.
 //!
 //! - The opposite on the same topic: `never use tabs`, `always use tabs`.
 //! - Another limit: `use at most 3 retries`, `use at most 5 retries`.
-//! - Permission on the same topic (`you may`, `feel free to`, `it's fine to`), or release (`you
-//!   don't have to`, `no need to`, `you no longer need to`).
+//! - Permission on the same topic (`you may`, `feel free to`, `tabs are fine again`), or release
+//!   (`you don't have to`, `no need to`, `the header is no longer needed`). If it can mean one rule
+//!   only, that names one thing, it may leave out the verb (`red ink is fine again`), and with
+//!   `again`, `any more` or `from now on` what follows the thing (`while I'm out`).
 //! - Another choice with the same verb and circumstances that names the old one (`use spaces instead
 //!   of tabs`, `use spaces, not tabs`), or that says `instead`, `actually` or `I changed my mind`, if
 //!   it can mean one rule only.
 //! - Another value for the same subject, in a rule or in any other sentence: `The limit is $40`, `The
 //!   limit is $60`. Prohibitions that name two things both hold.
-//! - `Forget what I said about tabs`, if one rule contains all these words; `forget` with the words
-//!   of a rule; `forget all my rules`.
+//! - `Forget what I said about tabs`, `the ban on tabs is lifted`, `ignore the ten line limit`, if one
+//!   rule contains all these words; `forget` with the words of a rule; `forget all my rules`.
 
+mod announce;
 mod correction;
 mod form;
 mod list;
@@ -76,6 +90,7 @@ pub use rule::{Rule, RuleId, RuleSource, RuleStatus};
 pub use rules::Ledger;
 
 pub(crate) use self::{
+    announce::is_preface,
     standing::{is_rule, lacks_subject},
     typed::typed,
 };

@@ -6,16 +6,17 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    correction::{Correction, correction},
+    announce::{heads_rules, is_preface, names_rules},
+    correction::{Correction, Fit, contains, correction},
     form::Stored,
     meaning::{Meaning, words},
     rule::{Rule, RuleId, RuleSource, RuleStatus},
-    standing::{is_preface, is_standing, lacks_subject, may_ask},
+    standing::{is_about_last, is_choice, is_standing, lacks_subject, may_ask},
     typed::{ends_quoted, typed},
 };
 use crate::{
     message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
-    prose::{Subject, paragraphs, sentences},
+    prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
 /// The standing rules of a thread. The [module](super) says which sentences are rules.
@@ -60,16 +61,46 @@ impl Ledger {
     /// ```
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
-            for paragraph in paragraphs(&text) {
-                let (mut quoted, mut before) = (false, None);
-                for sentence in sentences(&paragraph) {
-                    if !quoted {
-                        self.read_sentence(position, before, sentence);
+            let mut heading: Option<String> = None;
+            for Paragraph { text, is_item } in marked_paragraphs(&text) {
+                match heading.as_deref().filter(|_| is_item) {
+                    Some(heading) if heads_rules(heading) => {
+                        self.read_item(position, heading, &text);
                     }
-                    quoted = ends_quoted(sentence, quoted);
-                    before = Some(sentence).filter(|_| !quoted);
+                    // `Use the red pan` is a step below `The plan:`, not a rule.
+                    Some(_) if is_choice(&text) => {}
+                    Some(_) | None => self.read_paragraph(position, &text),
+                }
+                if !is_item {
+                    heading = text.strip_suffix([':', '\u{ff1a}']).map(str::to_owned);
                 }
             }
+        }
+    }
+
+    /// Reads an item of a list whose heading announces rules or demands.
+    fn read_item(&mut self, position: usize, heading: &str, item: &str) {
+        if !may_ask(item) {
+            return;
+        }
+        let whole = format!("{heading}: {item}");
+        // An item that demands by itself needs no heading, unless the heading forbids.
+        let alone = is_standing(item) && !is_choice(item) && names_rules(heading);
+        let text = if alone { item } else { &whole };
+        let source = RuleSource::Message { position };
+        if let Ok(id) = self.enter(source, text, text) {
+            self.supersede(id);
+        }
+    }
+
+    fn read_paragraph(&mut self, position: usize, paragraph: &str) {
+        let (mut quoted, mut before) = (false, None);
+        for sentence in sentences(paragraph) {
+            if !quoted {
+                self.read_sentence(position, before, sentence);
+            }
+            quoted = ends_quoted(sentence, quoted);
+            before = Some(sentence).filter(|_| !quoted);
         }
     }
 
@@ -195,7 +226,7 @@ impl Ledger {
         if let Some(correction) = correction(sentence) {
             return self.correct(&correction);
         }
-        let bound = before.filter(|before| is_preface(before));
+        let bound = before.filter(|before| is_preface(before) || is_about_last(sentence));
         if is_preface(sentence) || (bound.is_none() && !is_standing(sentence)) {
             return self.read_value(sentence);
         }
@@ -309,29 +340,29 @@ impl Ledger {
     }
 
     fn correct(&mut self, correction: &Correction) {
-        let is_meant = |entry: &Entry| {
+        let fit = |entry: &Entry| {
             let meaning = &entry.meaning;
-            let about = |topic: &[String]| !topic.is_empty() && meaning.topic == topic;
-            entry.is_revocable()
-                && match correction {
-                    Correction::Allows(topic) => meaning.forbids == Some(true) && about(topic),
-                    Correction::Releases(topic) => meaning.forbids == Some(false) && about(topic),
-                    Correction::Forgets(topic) => {
-                        !topic.is_empty() && topic.iter().all(|word| meaning.topic.contains(word))
-                    }
-                    Correction::Names(text) => text.contains(&format!(" {} ", spoken(&entry.key))),
-                    Correction::All => true,
+            let part = |fits: bool| if fits { Fit::Part } else { Fit::None };
+            match correction {
+                _ if !entry.is_revocable() => Fit::None,
+                Correction::Allows(about) if meaning.forbids == Some(true) => about.fit(meaning),
+                Correction::Releases(about) if meaning.forbids == Some(false) => about.fit(meaning),
+                Correction::Allows(_) | Correction::Releases(_) => Fit::None,
+                Correction::Forgets(topic) => part(contains(meaning, topic)),
+                Correction::Names(text) => {
+                    part(text.contains(&format!(" {} ", spoken(&entry.key))))
                 }
+                Correction::All => Fit::Whole,
+            }
         };
+        let fits: Vec<Fit> = self.entries.iter().map(fit).collect();
+        let best = fits.iter().max().copied().unwrap_or(Fit::None);
         // A few words may be in several rules; then it is unclear which one the user means.
-        let must_be_one = match correction {
-            Correction::Allows(_) | Correction::Releases(_) | Correction::All => false,
-            Correction::Forgets(_) | Correction::Names(_) => true,
-        };
-        if must_be_one && self.entries.iter().filter(|entry| is_meant(entry)).count() != 1 {
+        let meant = fits.iter().filter(|fit| **fit == best).count();
+        if best == Fit::None || (best == Fit::Part && meant != 1) {
             return;
         }
-        for entry in self.entries.iter_mut().filter(|entry| is_meant(entry)) {
+        for (entry, _) in self.entries.iter_mut().zip(&fits).filter(|(_, fit)| **fit == best) {
             entry.rule.status = RuleStatus::Revoked;
         }
         self.drop_inactive();

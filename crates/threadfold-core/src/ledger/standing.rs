@@ -1,13 +1,16 @@
 //! Whether a sentence is a rule for the rest of the thread.
 
-use super::meaning::{is_of_speaker, listed, words};
+use super::{
+    announce::{is_announced, is_for_good},
+    meaning::{is_of_speaker, listed, words},
+};
 use crate::{
     message::steps,
     prose::{is_narrator, may_demand},
 };
 
 /// Words that may precede the demand in a clause.
-const FILLERS: &str = " please so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
+const FILLERS: &str = " please pls so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
 
 /// Verbs after `don't` that make no lasting rule.
 const ONCE_FORBIDDEN: &str =
@@ -20,7 +23,11 @@ const PRONOUNS: &str = " it this that them so these those again anything please 
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
 
 /// Phrases that tie a sentence to this moment.
-const FOR_ONCE: [&str; 8] = [
+const FOR_ONCE: [&str; 12] = [
+    " today ",
+    " tonight ",
+    " tomorrow ",
+    " as the song ",
     " yet ",
     " for now ",
     " right now ",
@@ -31,21 +38,27 @@ const FOR_ONCE: [&str; 8] = [
     " for the moment ",
 ];
 
-/// Phrases that turn a demand into a rule.
-const FOR_GOOD: [&str; 9] = [
-    " from now on ",
-    " going forward ",
-    " for the rest of ",
-    " at all times ",
-    " under no circumstances ",
-    " i prefer ",
-    " we prefer ",
-    " i'd prefer ",
-    " i would prefer ",
-];
-
 /// Verbs that report another person's words.
-const REPORTS: &str = " says said say wrote writes reads told claims claimed quote quotes ";
+const REPORTS: &str = " says said say goes wrote writes reads told claims claimed quote quotes ";
+
+/// Subjects of a report in a clause of its own: `never touch it, she said`.
+const REPORTERS: &str = " he she they someone somebody ";
+
+/// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
+const GUESSES: [&str; 12] = [
+    "according to",
+    "apparently",
+    "supposedly",
+    "allegedly",
+    "i suppose",
+    "i guess",
+    "i assume",
+    "i hear",
+    "i heard",
+    "they say",
+    "one would think",
+    "you would think",
+];
 
 /// Words that begin a demand.
 const ASKING: &str =
@@ -54,21 +67,58 @@ const ASKING: &str =
 /// Whether a sentence is in the user's own words and may demand something.
 pub(super) fn may_ask(sentence: &str) -> bool {
     // A sentence in quotation marks is another person's.
-    if sentence.starts_with('"') || !may_demand(sentence) {
+    if sentence.starts_with('"') || !(may_demand(sentence) || is_polite(sentence)) {
         return false;
     }
-    let head: Vec<String> = words(sentence).take(40).collect();
-    let level =
-        head.first().is_some_and(|word| listed(" error warn warning info debug trace ", word));
-    !level && !is_reported(&head)
+    let level = words(sentence)
+        .next()
+        .is_some_and(|word| listed(" error warn warning info debug trace ", &word));
+    let clauses: Vec<Vec<String>> = clauses(sentence).collect();
+    !level && !is_reported(&clauses) && !clauses.iter().any(|clause| is_report(clause))
+}
+
+/// Whether a question is a demand: `could you always answer in French?`
+fn is_polite(sentence: &str) -> bool {
+    let opening: Vec<String> = words(sentence).take(6).collect();
+    let asks = matches!(opening.as_slice(), [one, two, ..]
+        if listed(" could can would will ", one) && two == "you");
+    asks && opening.iter().any(|word| matches!(word.as_str(), "always" | "never"))
+}
+
+/// Whether a clause only says whose words the others are: `she said`, `as the song goes`.
+fn is_report(clause: &[String]) -> bool {
+    let is_report = |word: Option<&String>| word.is_some_and(|word| listed(REPORTS, word));
+    match clause {
+        [first, ..] if listed(REPORTERS, first) => is_report(clause.get(1)),
+        [first, rest @ ..] if first == "as" => {
+            is_report(rest.last()) && !rest.contains(&"i".into())
+        }
+        [first, _, ..] => first == "said" || first == "says",
+        [_] | [] => false,
+    }
 }
 
 /// Whether a sentence reports another person's words before its demand: `he said we must hurry`.
-fn is_reported(words: &[String]) -> bool {
-    let mut numbered = words.iter().enumerate();
-    let report = numbered.position(|(at, word)| listed(REPORTS, word) && !is_of_speaker(words, at));
-    let demand = words.iter().position(|word| listed(ASKING, word));
-    report.is_some_and(|report| demand.is_none_or(|demand| report < demand))
+fn is_reported(clauses: &[Vec<String>]) -> bool {
+    for clause in clauses {
+        for (at, word) in clause.iter().enumerate() {
+            // As the first word it is the user's own demand: `quote prices in francs only`.
+            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) {
+                return true;
+            }
+            if listed(ASKING, word) {
+                return false;
+            }
+        }
+    }
+    false
+}
+
+/// Whether the verb at `at` is the user's or a part of a demand: `I said`, `remember to quote`.
+fn is_own_verb(words: &[String], at: usize) -> bool {
+    let to =
+        at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| word == "to");
+    to || is_of_speaker(words, at)
 }
 
 /// Whether a sentence is a rule by itself.
@@ -85,35 +135,34 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     }
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
-    let for_good = FOR_GOOD.iter().any(|phrase| line.contains(phrase)) && !announces;
     let clauses: Vec<Vec<String>> = clauses(sentence).collect();
+    let guessed = clauses.iter().any(|clause| is_guess(clause));
+    let for_good = is_for_good(&line) && !announces && !guessed;
+    let is_demand = |clause: &Vec<String>| {
+        is_lasting_demand(clause)
+            || is_manner(clause)
+            || is_wanted(clause)
+            || (!guessed && (is_demanded(clause) || is_general(clause)))
+    };
+    let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
     for_good
-        || is_choice(&all)
-        || clauses.iter().any(|clause| is_lasting_demand(clause) || is_manner(clause))
+        || is_announced(sentence)
+        || is_choice(sentence)
+        || clauses.iter().any(|clause| is_demand(clause) || is_excluded(clause, ever))
         || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
 }
 
-/// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
-pub(super) fn is_preface(sentence: &str) -> bool {
-    const MOST: usize = 3;
-    const LONGEST: usize = 200;
-    // Few sentences are so short and have such a phrase, and reading clauses takes long.
-    let lower = sentence.get(..sentence.len().min(LONGEST)).map(str::to_ascii_lowercase);
-    let has_phrase = |text: &str| FOR_GOOD.iter().any(|phrase| text.contains(phrase.trim()));
-    if sentence.len() > LONGEST || !lower.is_some_and(|text| has_phrase(&text)) {
-        return false;
-    }
-    clauses(sentence).last().is_some_and(|clause| {
-        let line = format!(" {} ", clause.join(" "));
-        let rest = FOR_GOOD.iter().find_map(|phrase| line.strip_prefix(phrase));
-        rest.is_some_and(|rest| rest.split_whitespace().count() <= MOST)
-            && !clause.iter().any(|word| word == "i" || word == "we")
-    })
+fn is_guess(clause: &[String]) -> bool {
+    let line = format!("{} ", clause.join(" "));
+    GUESSES.iter().any(|guess| line.strip_prefix(guess).is_some_and(|rest| rest.starts_with(' ')))
 }
 
 /// Whether a demand names no object of its own, so that it needs the sentence before it: `Never
 /// raise without asking.`
 pub(crate) fn lacks_subject(sentence: &str) -> bool {
+    if is_about_last(sentence) {
+        return true;
+    }
     let words: Vec<String> = words(sentence).take(6).collect();
     let is_demand = |word: &String| matches!(word.as_str(), "never" | "always" | "don't" | "do");
     let Some(at) = words.iter().take(3).position(is_demand) else { return false };
@@ -122,6 +171,29 @@ pub(crate) fn lacks_subject(sentence: &str) -> bool {
     let object = after.nth(1);
     object.is_none_or(|word| matches!(word, "without" | "unless" | "before" | "after" | "until"))
         || object.is_some_and(|word| matches!(word, "it" | "them" | "this" | "that"))
+}
+
+/// Whether a demand says of what the sentence before names how it must always be: `It must never
+/// leave the house.`
+pub(super) fn is_about_last(sentence: &str) -> bool {
+    let words: Vec<String> =
+        words(sentence).take(9).skip_while(|word| listed(FILLERS, word)).collect();
+    match words.as_slice() {
+        [subject, modal, adverb, verb, ..] => {
+            let demands = listed(" it they this that these those he she ", subject)
+                && listed(" must may should shall can ", modal)
+                && listed(" never always only not ", adverb);
+            let guesses = adverb == "not" && listed(" be have ", verb);
+            (demands && !guesses) || is_kept_in_mind(&words)
+        }
+        [] | [_] | [_, _] | [_, _, _] => false,
+    }
+}
+
+/// `keep that in mind`.
+fn is_kept_in_mind(words: &[String]) -> bool {
+    matches!(words, [verb, object, of, mind, ..]
+        if listed(" keep bear have ", verb) && listed(PRONOUNS, object) && of == "in" && mind == "mind")
 }
 
 /// Words that begin a condition.
@@ -137,7 +209,8 @@ const NO_VERBS: &str = " a an the this that these those there it its i i'm i'll 
 /// branch, prefix it`. An occasion (`when you are done`) makes no rule.
 fn is_condition(condition: &[String], consequence: &[String]) -> bool {
     let [opening, subject, rest @ ..] = condition else { return false };
-    let lasts = subject == "you"
+    let asked = subject == "i" && rest.first().is_some_and(|verb| verb == "ask");
+    let lasts = (asked || listed(" you a an any ", subject))
         && !rest.is_empty()
         && listed(CONDITIONS, opening)
         && !rest.iter().any(|word| listed(OCCASIONS, word));
@@ -149,23 +222,44 @@ fn begins_with_verb(clause: &[String]) -> bool {
 }
 
 /// Whether a clause says how something is always to be done: `sign every reply with your name`,
-/// `answer in one line only`.
+/// `answer in one line only`, `write dates as year-month-day`.
 fn is_manner(clause: &[String]) -> bool {
-    const OURS: &str = " reply replies response responses answer answers commit commits turn ";
-    if clause.len() < 4 {
+    const EXPRESSES: &str =
+        " give write quote state spell express report show print format name sort list ";
+    if clause.len() < 4 || !begins_with_verb(clause) {
         return false;
     }
-    let recurs = clause.windows(2).any(|pair| {
-        let [one, two] = pair else { return false };
-        matches!(one.as_str(), "every" | "each" | "your") && listed(OURS, two)
-    });
-    let recurs = recurs && clause.iter().any(|word| matches!(word.as_str(), "every" | "each"));
+    let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
+    let yours = clause
+        .windows(2)
+        .any(|pair| matches!(pair, [one, two] if one == "your" && listed(OURS, two)));
+    let each = clause.iter().any(|word| matches!(word.as_str(), "every" | "each"));
     let only = clause.last().is_some_and(|word| word == "only");
-    (recurs || only) && begins_with_verb(clause)
+    let form = listed(EXPRESSES, word(0))
+        && listed(OURS, word(1))
+        && word(1).ends_with('s')
+        && matches!(word(2), "in" | "as" | "with");
+    // `Read all names` is a task: only what is expressed or kept so is one for good.
+    let lasts = listed(EXPRESSES, word(0)) || listed(" keep begin start end ", word(0));
+    let all = clause.iter().any(|word| word == "all");
+    (recurs(clause) && (lasts || !all)) || (yours && each) || only || form
+}
+
+/// What an agent writes again and again, so that `every` means from now on.
+const OURS: &str = " reply replies response responses answer answers commit commits turn letter letters email emails message messages \
+    paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
+    price prices number numbers amount amounts distance distances name names unit units comment comments ";
+
+/// Whether a clause speaks of all of what an agent writes: `every reply`, `all dates`, `every time`.
+fn recurs(clause: &[String]) -> bool {
+    clause.windows(2).any(|pair| {
+        matches!(pair, [one, two] if (listed(" every each all ", one) && listed(OURS, two))
+            || (one == "every" && two == "time"))
+    })
 }
 
 /// Returns the clauses of a sentence, without the fillers before their demand.
-fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
+pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
     parts.flat_map(|part| part.split(" - ")).map(|part| {
         let words = words(part).take(200);
@@ -177,7 +271,23 @@ fn is_lasting_demand(clause: &[String]) -> bool {
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
     let article = |word| listed(" the a an same is was mind one two some ", word);
     match word(0) {
-        "never" | "always" | "only" => clause.len() > 1 && !article(word(1)),
+        "could" | "can" | "would" | "will" if word(1) == "you" => {
+            let rest =
+                clause.get(2..).unwrap_or_default().iter().skip_while(|word| *word == "please");
+            rest.into_iter().next().is_some_and(|word| matches!(word.as_str(), "always" | "never"))
+        }
+        "refrain" => word(1) == "from",
+        "hands" => word(1) == "off",
+        "stick" => word(1) == "to" && !listed(PRONOUNS, word(2)) && clause.len() > 3,
+        "stop" => word(1).ends_with("ing") && clause.len() > 2,
+        "never" | "always" => clause.len() > 1 && !article(word(1)) && begins_order(clause),
+        "only" => clause.len() > 1 && !article(word(1)),
+        "avoid" => clause.get(1).is_some_and(|object| !listed(PRONOUNS, object)),
+        "call" | "address" => {
+            word(1) == "me"
+                && clause.len() > 2
+                && !listed(" back later when at on in if once again after before soon ", word(2))
+        }
         "no" => word(1) == "longer" && clause.len() > 2,
         "prefer" | "preferably" => clause.len() > 1,
         "keep" | "leave" => is_kept(clause),
@@ -187,8 +297,18 @@ fn is_lasting_demand(clause: &[String]) -> bool {
             let lasting = |word: &String| listed(" never always every each ", word);
             clause.iter().any(lasting)
         }
-        _ => is_demanded(clause),
+        _ => false,
     }
+}
+
+/// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.
+fn begins_order(clause: &[String]) -> bool {
+    const DONE: &str =
+        " heard seen been had known done gone got met thought felt said again ever once ";
+    let [adverb, verb, rest @ ..] = clause else { return false };
+    let is_participle = verb.ends_with("ed") && !verb.ends_with("eed") && verb != "embed";
+    let again = verb == "again" && !rest.is_empty();
+    (again || !listed(DONE, verb)) && !is_participle && rest.last() != Some(adverb)
 }
 
 /// Whether the words after `don't` make a lasting prohibition.
@@ -198,33 +318,87 @@ fn forbids(rest: &[String]) -> bool {
         rest => rest,
     };
     let Some((verb, object)) = rest.split_first() else { return false };
+    // `Don't tell me it's broken` orders nothing.
+    if verb == "tell" && object.first().is_some_and(|word| word == "me") {
+        return false;
+    }
     let names = object.iter().any(|word| !listed(PRONOUNS, word));
     !listed(ONCE_FORBIDDEN, verb) && names
+}
+
+/// Whether a clause says what the user wants always or never: `I want all answers in French`.
+fn is_wanted(clause: &[String]) -> bool {
+    let [subject, verb, rest @ ..] = clause else { return false };
+    let has = |words: &str| rest.iter().any(|word| listed(words, word));
+    if !listed(" i we i'd we'd ", subject) {
+        return false;
+    }
+    match verb.as_str() {
+        "never" => rest.first().is_some_and(|word| word == "want"),
+        "don't" => rest.first().is_some_and(|word| word == "want") && has(" any ever "),
+        "want" | "expect" | "need" | "like" | "would" => has(" always never ") || recurs(rest),
+        _ => false,
+    }
+}
+
+/// Whether a clause says how all of a kind must be: `every answer should end with a question`.
+fn is_general(clause: &[String]) -> bool {
+    let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
+    general
+        && clause.iter().skip(1).zip(clause.iter().skip(2)).any(|(modal, verb)| {
+            (listed(" should must shall ", modal) && !listed(" pass work have ", verb))
+                || (listed(" has have needs need ", modal) && verb == "to")
+        })
+}
+
+/// Whether a clause rules something out: `no nuts in anything`, `the folder is off limits`.
+fn is_excluded(clause: &[String], ever: bool) -> bool {
+    let line = format!(" {} ", clause.join(" "));
+    let none = clause.first().is_some_and(|first| first == "no") && clause.len() > 1;
+    let nowhere =
+        ever || [" ever ", " in anything ", " anywhere "].iter().any(|end| line.contains(end));
+    (none && nowhere) || line.contains(" off limits ")
 }
 
 /// `you must`, `the parser must never`, `tests should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
+    if word(0) == "you're" && word(1) == "not" && word(2) == "allowed" {
+        return true;
+    }
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
         let subject = word(at - 1);
         let next = word(at + 1);
-        let is_statement = is_narrator(subject) || next == "have";
+        let is_guess = [next, word(at + 2), word(at + 3)].contains(&"have");
+        let is_statement = is_narrator(subject) || subject == "one" || is_guess;
         let lasts = match modal.as_str() {
             "must" => !(subject == "you" && next == "be"),
             "mustn't" => true,
             "should" | "shall" => {
                 listed(" never always only ", next) || (next == "not" && word(at + 2) == "ever")
             }
-            "may" => next == "not",
-            "are" | "is" => next == "forbidden" || (next == "not" && word(at + 2) == "allowed"),
+            "may" => next == "not" || next == "never",
+            "are" | "is" => {
+                next == "forbidden"
+                    || (next == "not" && matches!(word(at + 2), "allowed"))
+                    || (next == "not" && word(at + 2) == "to" && word(at + 3) == "be")
+            }
             _ => false,
         };
         lasts && !is_statement
     })
 }
 
-/// `leave the lexer alone`, `keep the names as they are`.
+/// `leave the lexer alone`, `keep the names as they are`, `leave out all adverbs`. What only `it`
+/// names is at hand.
 fn is_kept(clause: &[String]) -> bool {
+    let object = clause.get(1).map(String::as_str).unwrap_or_default();
+    if listed(" it this that these those them ", object) {
+        return false;
+    }
+    if object == "out" {
+        return clause.iter().any(|word| matches!(word.as_str(), "all" | "every" | "any"));
+    }
     let line = format!(" {} ", clause.join(" "));
     let ways = [" as is ", " as it is ", " as they are ", " unchanged ", " intact ", " untouched "];
     let alone = clause.first().is_some_and(|word| word == "leave") && line.contains(" alone ");
@@ -232,8 +406,9 @@ fn is_kept(clause: &[String]) -> bool {
 }
 
 /// `use tabs`, `use spaces instead of tabs`.
-fn is_choice(words: &[String]) -> bool {
-    let mut words = words.iter().skip_while(|word| listed(FILLERS, word));
+pub(super) fn is_choice(sentence: &str) -> bool {
+    let all: Vec<String> = words(sentence).take(20).collect();
+    let mut words = all.iter().skip_while(|word| listed(FILLERS, word));
     let begins = words.next().is_some_and(|word| word == "use");
     let rest: Vec<&String> = words.collect();
     begins && (1..=8).contains(&rest.len()) && !rest.iter().any(|word| listed(AT_HAND, word))

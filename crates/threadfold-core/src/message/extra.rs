@@ -37,6 +37,7 @@ struct Fields(Vec<(Name, Json)>);
 
 /// The name of a codec or a field. Most messages have an `extra`, so names that codecs know in
 /// advance are static instead of allocated.
+#[doc(hidden)]
 #[derive(Clone)]
 pub enum Name {
     /// A name that is part of the program.

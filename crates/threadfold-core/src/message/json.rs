@@ -6,14 +6,7 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{
-        self,
-        value::{BorrowedStrDeserializer, MapDeserializer},
-    },
-    ser,
-};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -116,17 +109,6 @@ impl Json {
     pub fn to_value(&self) -> Result<Value, InvalidValue> {
         serde_json::from_str(self.as_str()).map_err(refused)
     }
-}
-
-/// Returns JSON text as a raw value of `serde_json`, which serializes it verbatim.
-///
-/// `serde_json` validates a text before it becomes a raw value. This text is valid already, so it
-/// is passed in the form in which `serde_json` passes raw values to itself, which skips that walk.
-/// If a later version refuses that form, the text is validated.
-fn raw_value(text: &str) -> Option<&RawValue> {
-    let entry = (RAW_VALUE, BorrowedStrDeserializer::<de::value::Error>::new(text));
-    let internal_form = MapDeserializer::new(std::iter::once(entry));
-    Deserialize::deserialize(internal_form).ok().or_else(|| serde_json::from_str(text).ok())
 }
 
 impl From<Value> for Json {
@@ -237,10 +219,8 @@ pub(super) fn refused(reason: impl fmt::Display) -> InvalidValue {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match raw_value(&self.0) {
-            Some(raw) => raw.serialize(serializer),
-            None => Err(ser::Error::custom("JSON that cannot be read again")),
-        }
+        let raw: &RawValue = serde_json::from_str(self.as_str()).map_err(ser::Error::custom)?;
+        raw.serialize(serializer)
     }
 }
 

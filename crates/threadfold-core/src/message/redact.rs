@@ -25,7 +25,7 @@ use super::{
     parts::StopReason,
     redact_json, steps,
     text::Text,
-    tool::{ServerToolResult, ServerToolUse, ToolInput, ToolSpec, ToolUse},
+    tool::{ServerToolUse, ToolInput, ToolSpec, ToolUse},
 };
 
 /// Removes from a text what must not leave the thread: keys, names, addresses.
@@ -149,40 +149,54 @@ impl<'r> Redaction<'r> {
 
     #[doc(hidden)]
     pub fn message(&mut self, message: &Message) -> Message {
-        let blocks = message.content.iter().map(|block| self.block(block)).collect();
-        let mut redacted = message.with_content(blocks);
+        let mut redacted = message.clone();
         let parts = redacted.make_mut();
-        parts.extra = self.extra(&parts.extra);
-        if let Some(StopReason::Other(reason)) = &parts.stop_reason {
-            parts.stop_reason = Some(StopReason::Other(self.text(reason)));
+        parts.content.iter_mut().for_each(|block| self.block(block));
+        self.extra(&mut parts.extra);
+        if let Some(StopReason::Other(reason)) = &mut parts.stop_reason {
+            self.text(reason);
         }
         if let Some(origin) = &mut parts.origin {
-            origin.provider = self.text(&origin.provider);
-            origin.model = origin.model.as_ref().map(|model| self.text(model));
+            self.text(&mut origin.provider);
+            self.texts(&mut origin.model);
         }
         redacted
     }
 
     #[doc(hidden)]
     pub fn tool(&mut self, tool: &ToolSpec) -> ToolSpec {
-        ToolSpec {
-            name: self.name(&tool.name),
-            description: self.text(&tool.description),
-            input_schema: self.json(&tool.input_schema),
-            extra: self.extra(&tool.extra),
-        }
+        let mut redacted = tool.clone();
+        let ToolSpec { name, description, input_schema, extra } = &mut redacted;
+        self.name(name);
+        self.text(description);
+        self.json(input_schema);
+        self.extra(extra);
+        redacted
     }
 
-    fn text(&self, text: &Text) -> Text {
-        redacted_text(text, self.redactor)
+    /// Redacts a text. Returns whether it changed.
+    fn text(&self, text: &mut Text) -> bool {
+        let redacted = redact(text, self.redactor);
+        let is_changed = redacted.is_some();
+        if let Some(redacted) = redacted {
+            *text = redacted.into();
+        }
+        is_changed
+    }
+
+    fn texts<'t>(&self, texts: impl IntoIterator<Item = &'t mut Text>) {
+        for text in texts {
+            self.text(text);
+        }
     }
 
     /// Redacts a name or an id.
-    fn name(&mut self, name: &Text) -> Text {
+    fn name(&mut self, name: &mut Text) {
         if let Some(replacement) = self.replacements.get(name) {
-            return replacement.clone();
+            *name = replacement.clone();
+            return;
         }
-        let Some(redacted) = redact(name, self.redactor) else { return name.clone() };
+        let Some(redacted) = redact(name, self.redactor) else { return };
         let mut replacement = Text::from(redacted.as_str());
         for number in 2.. {
             if self.used.insert(replacement.clone()) {
@@ -190,145 +204,97 @@ impl<'r> Redaction<'r> {
             }
             replacement = format!("{redacted}-{number}").into();
         }
-        self.replacements.insert(name.clone(), replacement.clone());
-        replacement
+        let name = std::mem::replace(name, replacement.clone());
+        self.replacements.insert(name, replacement);
     }
 
     /// Redacts the texts and numbers in a JSON value. Texts are unescaped first, so that no escape
     /// hides a secret.
-    fn json(&self, json: &Json) -> Json {
-        redact_json::redacted(json, &mut |text| redact(text, self.redactor))
+    fn json(&self, json: &mut Json) {
+        *json = redact_json::redacted(json, &mut |text| redact(text, self.redactor));
     }
 
-    fn extra(&self, extra: &Extra) -> Extra {
-        let Some(codec) = extra.codec() else { return Extra::default() };
-        let key = |key: &str| redact(key, self.redactor).unwrap_or_else(|| key.to_owned());
-        Extra::new(codec, extra.fields().map(|(name, json)| (key(name), self.json(json))))
+    fn extra(&self, extra: &mut Extra) {
+        let Some(codec) = extra.codec() else { return };
+        let fields = extra.fields().map(|(name, json)| {
+            let mut json = json.clone();
+            self.json(&mut json);
+            (redact(name, self.redactor).unwrap_or_else(|| name.to_owned()), json)
+        });
+        *extra = Extra::new(codec, fields);
     }
 
-    fn block(&mut self, block: &ContentBlock) -> ContentBlock {
+    fn block(&mut self, block: &mut ContentBlock) {
         match block {
-            ContentBlock::Text(block) => {
-                TextBlock { text: self.text(&block.text), extra: self.extra(&block.extra) }.into()
+            ContentBlock::Text(TextBlock { text, extra })
+            | ContentBlock::SystemReminder(SystemReminder { text, extra }) => {
+                self.text(text);
+                self.extra(extra);
             }
-            ContentBlock::Image(image) => {
-                let (source, extra) = (self.source(&image.source), self.extra(&image.extra));
-                Image { source, extra }.into()
+            ContentBlock::Image(Image { source, extra }) => {
+                self.source(source);
+                self.extra(extra);
             }
-            ContentBlock::Document(document) => Document {
-                source: self.source(&document.source),
-                title: document.title.as_ref().map(|title| self.text(title)),
-                context: document.context.as_ref().map(|context| self.text(context)),
-                extra: self.extra(&document.extra),
+            ContentBlock::Document(Document { source, title, context, extra }) => {
+                self.source(source);
+                self.texts(title.iter_mut().chain(context));
+                self.extra(extra);
             }
-            .into(),
-            ContentBlock::Thinking(thought) => self.thought(thought).into(),
-            ContentBlock::RedactedThinking(thought) => {
-                RedactedThinking { extra: self.extra(&thought.extra), ..thought.clone() }.into()
+            ContentBlock::Thinking(Thinking { text, signature, extra }) => {
+                if self.text(text) {
+                    *signature = None;
+                }
+                self.extra(extra);
             }
-            ContentBlock::SystemReminder(block) => {
-                SystemReminder { text: self.text(&block.text), extra: self.extra(&block.extra) }
-                    .into()
+            ContentBlock::RedactedThinking(RedactedThinking { extra, .. })
+            | ContentBlock::Checkpoint(Checkpoint { extra, .. }) => self.extra(extra),
+            ContentBlock::ContextUpdate(ContextUpdate { paths, text, extra }) => {
+                self.texts(paths.iter_mut().chain([text]));
+                self.extra(extra);
             }
-            ContentBlock::ContextUpdate(update) => ContextUpdate {
-                paths: update.paths.iter().map(|path| self.text(path)).collect(),
-                text: self.text(&update.text),
-                extra: self.extra(&update.extra),
+            ContentBlock::Summary(Summary { text, batches, extra, .. }) => {
+                self.texts(batches.iter_mut().map(|batch| &mut batch.text).chain([text]));
+                self.extra(extra);
             }
-            .into(),
-            ContentBlock::Checkpoint(mark) => {
-                Checkpoint { extra: self.extra(&mark.extra), ..mark.clone() }.into()
+            ContentBlock::Opaque(Opaque { value, .. }) => self.json(value),
+            ContentBlock::ToolUse(call) => self.call(call),
+            ContentBlock::ToolResult(ToolResult { tool_use_id, content, extra, .. }) => {
+                self.name(tool_use_id);
+                content.iter_mut().for_each(|block| self.block(block));
+                self.extra(extra);
             }
-            ContentBlock::Summary(summary) => self.summary(summary).into(),
-            ContentBlock::Opaque(opaque) => {
-                Opaque { value: self.json(&opaque.value), ..opaque.clone() }.into()
+            ContentBlock::ServerToolUse(ServerToolUse { id, name, input, extra }) => {
+                self.name(id);
+                self.name(name);
+                self.json(input);
+                self.extra(extra);
             }
-            ContentBlock::ToolUse(_)
-            | ContentBlock::ToolResult(_)
-            | ContentBlock::ServerToolUse(_)
-            | ContentBlock::ServerToolResult(_) => self.call(block),
+            ContentBlock::ServerToolResult(result) => {
+                self.name(&mut result.tool_use_id);
+                self.text(&mut result.kind);
+                self.json(&mut result.content);
+                self.extra(&mut result.extra);
+            }
         }
     }
 
-    /// Redacts a tool call or a tool result.
-    fn call(&mut self, block: &ContentBlock) -> ContentBlock {
-        match block {
-            ContentBlock::ToolUse(call) => ToolUse {
-                id: self.name(&call.id),
-                name: self.name(&call.name),
-                input: self.input(&call.input),
-                extra: self.extra(&call.extra),
-            }
-            .into(),
-            ContentBlock::ToolResult(result) => ToolResult {
-                tool_use_id: self.name(&result.tool_use_id),
-                content: result.content.iter().map(|block| self.block(block)).collect(),
-                extra: self.extra(&result.extra),
-                ..result.clone()
-            }
-            .into(),
-            ContentBlock::ServerToolUse(call) => ServerToolUse {
-                id: self.name(&call.id),
-                name: self.name(&call.name),
-                input: self.json(&call.input),
-                extra: self.extra(&call.extra),
-            }
-            .into(),
-            ContentBlock::ServerToolResult(result) => ServerToolResult {
-                tool_use_id: self.name(&result.tool_use_id),
-                kind: self.text(&result.kind),
-                content: self.json(&result.content),
-                extra: self.extra(&result.extra),
-            }
-            .into(),
-            ContentBlock::Text(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Document(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_)
-            | ContentBlock::Opaque(_) => block.clone(),
+    fn call(&mut self, call: &mut ToolUse) {
+        self.name(&mut call.id);
+        self.name(&mut call.name);
+        match &mut call.input {
+            ToolInput::Json(input) => self.json(input),
+            ToolInput::Text(input) => self.texts([input]),
         }
+        self.extra(&mut call.extra);
     }
 
-    fn input(&self, input: &ToolInput) -> ToolInput {
-        match input {
-            ToolInput::Json(input) => ToolInput::Json(self.json(input)),
-            ToolInput::Text(input) => ToolInput::Text(self.text(input)),
-        }
-    }
-
-    fn thought(&self, thought: &Thinking) -> Thinking {
-        let text = self.text(&thought.text);
-        let signature = thought.signature.clone().filter(|_| text == thought.text);
-        Thinking { text, signature, extra: self.extra(&thought.extra) }
-    }
-
-    fn summary(&self, summary: &Summary) -> Summary {
-        let mut batches = summary.batches.clone();
-        for batch in &mut batches {
-            batch.text = self.text(&batch.text);
-        }
-        let (text, extra) = (self.text(&summary.text), self.extra(&summary.extra));
-        Summary { text, batches, extra, ..summary.clone() }
-    }
-
-    fn source(&self, source: &MediaSource) -> MediaSource {
+    fn source(&self, source: &mut MediaSource) {
         match source {
-            MediaSource::Base64 { media_type, data } => {
-                MediaSource::Base64 { media_type: self.text(media_type), data: data.clone() }
-            }
-            MediaSource::Url { url } => MediaSource::Url { url: self.text(url) },
-            MediaSource::File { id } => MediaSource::File { id: self.text(id) },
-            MediaSource::Text { media_type, text } => {
-                MediaSource::Text { media_type: self.text(media_type), text: self.text(text) }
-            }
-            MediaSource::Opaque { codec, value } => {
-                MediaSource::Opaque { codec: codec.clone(), value: self.json(value) }
-            }
+            MediaSource::Base64 { media_type: text, .. }
+            | MediaSource::Url { url: text }
+            | MediaSource::File { id: text } => self.texts([text]),
+            MediaSource::Text { media_type, text } => self.texts([media_type, text]),
+            MediaSource::Opaque { value, .. } => self.json(value),
         }
     }
 }
@@ -336,7 +302,7 @@ impl<'r> Redaction<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Batch, BatchId, Role};
+    use crate::message::{Batch, BatchId, Role, ServerToolResult};
 
     #[derive(Debug)]
     struct Secret;

@@ -1,5 +1,7 @@
 //! The serde form of a message: the fields of its parts, and the flag of the handle.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
@@ -10,55 +12,37 @@ use super::{
     usage::Usage,
 };
 
-#[derive(Serialize)]
-struct StoredMessageRef<'m> {
-    role: Role,
-    content: &'m [ContentBlock],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stop_reason: Option<&'m StopReason>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'m Origin>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    prefix_rewritten: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    untyped: bool,
-    #[serde(skip_serializing_if = "Extra::is_empty")]
-    extra: &'m Extra,
-}
-
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename = "Message")]
-struct StoredMessage {
+struct Stored<'m> {
     role: Role,
-    content: Vec<ContentBlock>,
-    #[serde(default)]
+    content: Cow<'m, [ContentBlock]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     prefix_rewritten: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     untyped: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
     extra: Extra,
 }
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let MessageParts { role, content, stop_reason, usage, origin, untyped, extra } = &**self;
-        let stored = StoredMessageRef {
+        let stored = Stored {
             role: *role,
-            content,
-            stop_reason: stop_reason.as_ref(),
+            content: content.into(),
+            stop_reason: stop_reason.clone(),
             usage: *usage,
-            origin: origin.as_ref(),
+            origin: origin.clone(),
             prefix_rewritten: self.prefix_rewritten,
             untyped: *untyped,
-            extra,
+            extra: extra.clone(),
         };
         stored.serialize(serializer)
     }
@@ -66,18 +50,12 @@ impl Serialize for Message {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = StoredMessage::deserialize(deserializer)?;
-        let mut message = Self::from(MessageParts {
-            role: stored.role,
-            content: stored.content,
-            stop_reason: stored.stop_reason,
-            usage: stored.usage,
-            origin: stored.origin,
-            untyped: stored.untyped,
-            extra: stored.extra,
-        });
-        message.prefix_rewritten = stored.prefix_rewritten;
-        Ok(message)
+        let Stored { role, content, stop_reason, usage, origin, prefix_rewritten, untyped, extra } =
+            Stored::deserialize(deserializer)?;
+        let content = content.into_owned();
+        let parts = MessageParts { role, content, stop_reason, usage, origin, untyped, extra };
+        let message = Self::from(parts);
+        Ok(if prefix_rewritten { message.rewritten() } else { message })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     demand::sentences,
     stem::{is_mark, parts, stem},
-    subject_words::{COPULAS, NEGATIONS, STOPS, is_listed_word},
+    subject_words::Grammar,
 };
 
 /// The most words before the verb.
@@ -32,13 +32,13 @@ impl Definition {
             let bare = token.trim_matches(is_mark);
             let is_entry = token.ends_with(':');
             for word in parts(bare) {
-                if is_listed_word(NEGATIONS, &word) {
+                if Grammar::of(&word).is(Grammar::NEGATION) {
                     return None;
                 }
-                if is_listed_word(COPULAS, &word) {
+                if Grammar::of(&word).is(Grammar::COPULA) {
                     return Self { topic, is_entry: false, said: said(tokens)? }.checked();
                 }
-                if !is_listed_word(STOPS, &word) {
+                if !Grammar::of(&word).is(Grammar::STOP) {
                     topic.insert(stem(&word));
                 }
             }
@@ -69,7 +69,7 @@ impl Definition {
 /// Returns the words after the verb. A single word is a property, and one thing has several of them.
 fn said<'a>(tokens: impl Iterator<Item = &'a str>) -> Option<String> {
     let words: Vec<&str> = tokens.map(|token| token.trim_matches(is_mark)).collect();
-    let denies = words.iter().any(|word| is_listed_word(NEGATIONS, &word.to_lowercase()));
+    let denies = words.iter().any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::NEGATION));
     (words.len() > 1 && !denies).then(|| words.join(" ").to_lowercase())
 }
 

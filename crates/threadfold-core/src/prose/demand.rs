@@ -1,6 +1,6 @@
 //! Sentences of the user that demand, forbid or prefer.
 
-use super::{class::FactClass, demand_words::Words, word_kinds::one_line};
+use super::{class::FactClass, demand_words::Words, value::is_german_month, word_kinds::one_line};
 use crate::message::steps;
 
 /// Marks of code and markup. A sentence that contains one is no demand.
@@ -25,9 +25,22 @@ pub(crate) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
+/// A paragraph, on one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Paragraph {
+    pub(crate) text: String,
+    /// Whether it is an item of a list, or a quoted line.
+    pub(crate) is_item: bool,
+}
+
 /// Returns the paragraphs outside of fences, each on one line. A list item is a paragraph.
 pub fn paragraphs(text: &str) -> Vec<String> {
-    let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
+    marked_paragraphs(text).into_iter().map(|paragraph| paragraph.text).collect()
+}
+
+/// Returns the paragraphs of a text, and which of them are items.
+pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
+    let (mut done, mut open, mut fenced, mut length) = (Vec::new(), Paragraph::default(), false, 0);
     for line in steps::through(text).lines() {
         let line = line.trim();
         let fence = line.starts_with("```");
@@ -48,14 +61,15 @@ pub fn paragraphs(text: &str) -> Vec<String> {
             length = 0;
             continue;
         }
+        open.is_item |= item.is_some();
         let line = one_line(item.unwrap_or(line));
-        if !open.is_empty() && !line.is_empty() {
-            open.push(' ');
+        if !open.text.is_empty() && !line.is_empty() {
+            open.text.push(' ');
         }
-        open.push_str(&line);
+        open.text.push_str(&line);
     }
     done.push(open);
-    done.retain(|paragraph| !paragraph.is_empty());
+    done.retain(|paragraph| !paragraph.text.is_empty());
     done
 }
 
@@ -92,7 +106,7 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
             }
             let follows = paragraph.get(at..)?.chars().next();
             let ends = mark.is_ascii() && follows.is_none_or(char::is_whitespace);
-            if wide || (ends && !abbreviates(sentence)) {
+            if wide || (ends && !abbreviates(sentence, after)) {
                 let sentence = paragraph.get(start..at);
                 start = at;
                 return sentence.map(str::trim);
@@ -104,10 +118,17 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text ends with an abbreviation, so that a point after it ends no sentence.
-fn abbreviates(text: &str) -> bool {
+/// Whether a text ends with an abbreviation or the day of a German date, so that a point after it ends
+/// no sentence.
+fn abbreviates(text: &str, after: &str) -> bool {
+    const SHORT: [&str; 16] = [
+        "e.g", "i.e", "vs", "cf", "approx", "no", "dr", "mr", "mrs", "ms", "prof", "nr", "z.b",
+        "ca", "sr", "sra",
+    ];
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
-    ["e.g", "i.e", "vs", "cf", "approx", "no"].iter().any(|word| word.eq_ignore_ascii_case(last))
+    let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
+    let month = || after.split_whitespace().next().is_some_and(is_german_month);
+    SHORT.iter().any(|word| word.eq_ignore_ascii_case(last)) || (is_number && month())
 }
 
 /// Whether a sentence can demand something: it begins with a word, is no question, introduces no

@@ -136,6 +136,12 @@ fn has_demanding_word(words: &Words) -> bool {
         let next =
             || words.line.get(start + word.len() + 1..).and_then(|rest| rest.split(' ').next());
         match word {
+            // `Nearly never` counts how often something happens.
+            "never" | "always"
+                if matches!(before, "nearly" | "almost" | "hardly" | "practically") =>
+            {
+                false
+            }
             "don't" | "dont" | "never" => {
                 !is_narrator(before) || next().is_some_and(|next| is_listed(&PREFERENCES, next))
             }

@@ -8,7 +8,7 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_words`, `stem` | what a statement is about, and the values that it gives |
+//! | `subject`, `subject_reader`, `subject_words`, `meanings`, `stem`, `value` | what a statement is about, and the values that it gives |
 //! | `definition` | statements that say in words what a thing is |
 //! | `section` | the titles of the lists in an addendum |
 
@@ -21,6 +21,7 @@ mod demand;
 mod demand_words;
 mod failure;
 mod link;
+mod meanings;
 mod number;
 mod passage;
 mod path;
@@ -30,10 +31,12 @@ mod section;
 pub mod spans;
 mod stem;
 mod subject;
+mod subject_reader;
 mod subject_words;
 mod symbol;
 mod task;
 mod token;
+mod value;
 mod word_facts;
 mod word_kinds;
 
@@ -43,10 +46,11 @@ pub use passage::Speaker;
 pub(crate) use self::{
     border::is_whole,
     chunk::Trust,
+    demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
-    subject_words::asks_in_any_language,
+    subject_words::{asks_in_any_language, has_wish, refers_back},
     token::canonical,
     word_facts::word_facts,
 };

@@ -6,10 +6,12 @@ pub(super) fn parts(token: &str) -> Vec<String> {
     let pieces = token.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
     let mut words = Vec::new();
     for piece in pieces.filter(|piece| !piece.is_empty()) {
-        let unspaced = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}');
-        if piece.contains(unspaced) {
-            let chars: Vec<char> = piece.chars().collect();
-            words.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
+        if piece.contains(is_unspaced) {
+            for run in piece.split(is_grammar).filter(|run| !run.is_empty()) {
+                let chars: Vec<char> = run.chars().collect();
+                let pairs = chars.windows(chars.len().min(2));
+                words.extend(pairs.map(|pair| pair.iter().collect::<String>()));
+            }
         } else {
             words.push(piece.to_lowercase().replace('\u{2019}', "'"));
         }
@@ -17,11 +19,33 @@ pub(super) fn parts(token: &str) -> Vec<String> {
     words
 }
 
+/// Whether a character belongs to a script that puts no spaces between words.
+pub(super) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
+}
+
+/// Whether a character is grammar between the words of such a script.
+fn is_grammar(c: char) -> bool {
+    const CHINESE: &str = "\u{7684}\u{662f}\u{4e3a}\u{5728}\u{4e86}\u{628a}\u{548c}\u{4e0e}\u{5230}\u{4ece}\u{5c06}\u{7ed9}\u{7531}\u{5df2}\u{88ab}\u{4e5f}\u{90fd}\u{5c31}";
+    matches!(c, '\u{3040}'..='\u{309f}') || CHINESE.contains(c)
+}
+
 /// Returns a word without the endings of its forms: `plans` and `planned` have one stem.
 pub(super) fn stem(word: &str) -> String {
     const ENDINGS: [&str; 10] = ["'s", "ing", "ed", "er", "es", "al", "en", "s", "e", "n"];
     const LONGEST: usize = 6;
-    let mut stem = word;
+    let mut stem = match word {
+        "built" => "build",
+        "led" => "lead",
+        "paid" => "pay",
+        "held" => "hold",
+        "sent" => "send",
+        "wrote" | "written" => "write",
+        "sold" => "sell",
+        "met" => "meet",
+        "left" => "leave",
+        regular => regular,
+    };
     while let Some(rest) = ENDINGS
         .iter()
         .find_map(|ending| stem.strip_suffix(ending))
@@ -43,5 +67,16 @@ pub(super) fn stem(word: &str) -> String {
 /// Whether a character is a mark around a word.
 pub(super) fn is_mark(c: char) -> bool {
     matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '(' | ')' | '[' | ']' | '"' | '\'' | '`' | '*')
+        || matches!(
+            c,
+            '\u{3001}'
+                | '\u{3002}'
+                | '\u{300c}'
+                | '\u{300d}'
+                | '\u{ff01}'
+                | '\u{ff08}'
+                | '\u{ff09}'
+        )
+        || matches!(c, '\u{ff0c}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff1f}')
         || matches!(c, '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}' | '\u{2019}')
 }

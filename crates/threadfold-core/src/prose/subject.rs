@@ -1,56 +1,59 @@
 //! What a statement is about and which values it gives, so that a later statement with another value
 //! for the same subject replaces it.
 //!
-//! A subject is a set of words. Two statements are about one subject if most of their words agree
-//! and no agreeing word has another qualifier in each: `left lamp` and `right lamp`
-//! are two subjects. A value is recognised by its form, in any language: an amount, a date, a path, a
-//! code, a name. Words that only some statements about a subject contain make no difference.
+//! A subject is a set of words. A later statement that announces a change (`now`, `moved`, `instead`)
+//! replaces an earlier one if most of their words agree. One that announces nothing replaces it only if
+//! no word speaks against it: the words of the one are among those of the other, and they differ in
+//! values of one form. In both cases no word may have another qualifier in each: `left lamp` and
+//! `right lamp` are two subjects, as are `room 12` and `room 14`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     definition::Definition,
     demand::has_demand,
-    stem::{is_mark, parts, stem},
-    subject_words::{CHANGES, COPULAS, NEGATIONS, STOPS, is_listed_word},
+    meanings::is_kind,
+    stem::{is_mark, stem},
+    subject_words::{ANNOUNCEMENTS, Grammar, UNSPACED_MUSINGS},
+    value::Form,
 };
-use crate::message::steps;
-
-/// The form of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Form {
-    Amount,
-    Date,
-    Time,
-    Number,
-    Hash,
-    Address,
-    Path,
-    Code,
-    Name,
-}
-
-/// The most words of a statement that are read.
-const WORDS: usize = 120;
 
 /// The subject and the values of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Each word with the word before it, if that one qualifies it.
-    words: BTreeMap<String, BTreeSet<String>>,
-    values: BTreeMap<Form, BTreeSet<String>>,
+    /// Each word with the words beside it that qualify it.
+    pub(super) words: BTreeMap<String, BTreeSet<String>>,
+    /// Words of which another one says the opposite: `first`, `open`.
+    pub(super) sides: BTreeMap<u8, BTreeSet<u8>>,
+    pub(super) values: BTreeMap<Form, BTreeSet<String>>,
     /// The words directly before values, which name them: `branch main-2`.
-    slots: BTreeMap<Form, BTreeSet<String>>,
+    pub(super) slots: BTreeMap<Form, BTreeSet<String>>,
+    /// Values that tell its subject from others: `Room 12 is free`.
+    pub(super) identifiers: BTreeSet<String>,
+    /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
+    pub(super) denied: BTreeSet<String>,
     /// All words in order, with the form of a value in its place.
-    frame: Vec<String>,
+    pub(super) frame: Vec<String>,
+    /// The words and values that say something, in order.
+    pub(super) content: Vec<String>,
     /// Whether it says that something is so, and does not ask for a step.
-    asserts: bool,
+    pub(super) asserts: bool,
     /// Whether it says that something changed.
-    changes: bool,
+    pub(super) changes: bool,
+    /// Whether it asks, supposes, or tells what others say or what once was.
+    pub(super) muses: bool,
+    /// What it is about, if that is one word before the verb and a value follows: `Leo is 7`.
+    pub(super) head: Option<String>,
+    /// Whether its verb is one of the past.
+    pub(super) is_past: bool,
+    /// Whether it has a word that denies.
+    pub(super) denies: bool,
     /// Whether it forbids something about its first value.
-    forbids: bool,
+    pub(super) forbids: bool,
+    /// Whether it is about telling something to others.
+    pub(super) tells: bool,
     /// Its label and what it defines, if all of it is one definition.
-    definition: Option<(String, Definition)>,
+    pub(super) definition: Option<(String, Definition)>,
 }
 
 impl Subject {
@@ -63,8 +66,19 @@ impl Subject {
         subject.definition = defined.map(|definition| (label.to_owned(), definition));
         // A label beside a statement of its own is no part of what that is about.
         if subject.words.len() < 2 {
-            subject.read(label);
+            let mut named = Self::default();
+            named.read(label);
+            subject.words.append(&mut named.words);
         }
+        let lower = statement.to_lowercase();
+        let announced =
+            label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
+        subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
+        subject.muses = subject.is_past && !(subject.changes || announced)
+            || statement.ends_with(['?', '\u{ff1f}'])
+            || UNSPACED_MUSINGS.iter().any(|part| statement.contains(part))
+            || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
+        subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
     }
 
@@ -79,9 +93,18 @@ impl Subject {
         (!self.asserts && !self.changes).then_some(self.frame.as_slice())
     }
 
-    /// Whether it gives a value.
+    /// Whether it gives a value in digits or a name.
     pub fn has_value(&self) -> bool {
-        !self.values.is_empty()
+        let is_exact = |(form, values): (&Form, &BTreeSet<String>)| {
+            let digits = |value: &String| value.bytes().any(|byte| byte.is_ascii_digit());
+            *form != Form::Number || values.iter().any(digits)
+        };
+        self.values.iter().any(is_exact)
+    }
+
+    /// Whether it begins like talk: about the speaker, or about what was just said.
+    pub fn is_talk(&self) -> bool {
+        self.frame.first().is_none_or(|word| Grammar::of(word).is(Grammar::TALK))
     }
 
     /// Whether it says that something changed.
@@ -108,27 +131,97 @@ impl Subject {
 
     /// Whether this later statement gives another value for the same subject.
     pub fn replaces(&self, old: &Self) -> bool {
-        if !(self.asserts || self.changes) || !(old.asserts || old.changes) {
+        if self.muses {
             return false;
         }
-        let Some(form) = self.differing_form(old) else { return self.defines_anew(old) };
-        if self.frame == old.frame {
-            return !self.names_what_is_forbidden(old, form) || self.shared(old) >= 3;
+        if self.defines_anew(old) {
+            return true;
         }
-        let shared = self.shared(old);
+        let forms = self.differing_forms(old);
+        if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
+            return true;
+        }
+        if self.contrasts(old) || !(self.changes || (self.asserts && old.asserts)) {
+            return false;
+        }
+        if self.names_old_value(old) {
+            return true;
+        }
+        let Some(form) = forms.first().copied() else { return false };
+        if self.names_what_is_forbidden(old, form) {
+            // What must not be told is a value; other things that are forbidden hold side by side.
+            return self.tells && old.tells && self.shared_topic(old) > 0;
+        }
+        if self.changes {
+            return self.agrees(old, form);
+        }
+        forms.len() == 1 && self.is_about_the_same(old, form)
+    }
+
+    /// Whether enough words agree that an announced change can mean the old statement.
+    fn agrees(&self, old: &Self, form: Form) -> bool {
+        let shared = self.shared_topic(old);
         let least = self.size(old).min(old.size(self));
         // One common word is enough beside a value of a rare form.
-        let changes = self.changes && !matches!(form, Form::Name | Form::Number);
-        let enough = if self.changes { shared * 3 >= least } else { shared * 2 >= least };
-        shared > 0
-            && enough
-            && (shared > 1
-                || least == 1
-                || changes
-                || self.names(form, old)
-                || old.names(form, self))
-            && !self.contrasts(old)
-            && (!self.names_what_is_forbidden(old, form) || shared >= 3)
+        let is_rare = !matches!(form, Form::Name | Form::Number);
+        let all = shared + self.shared_kinds(old);
+        (shared > 0 || least == 0)
+            && all > 0
+            && all * 3 >= least
+            && (all > 1 || least <= 1 || is_rare || self.names(form, old) || old.names(form, self))
+    }
+
+    /// Whether the words of the one are among those of the other.
+    fn is_about_the_same(&self, old: &Self, form: Form) -> bool {
+        let (shared, kinds) = (self.shared_topic(old), self.shared_kinds(old));
+        let (new_size, old_size) = (self.size(old), old.size(self));
+        let least = new_size.min(old_size);
+        let has_kind = self.kinds().chain(old.kinds()).next().is_some();
+        shared == least
+            && shared + kinds > 0
+            && (new_size == old_size || shared > 1 || (shared > 0 && has_kind))
+            && (shared + kinds > 1 || least <= 1 || self.names(form, old) || old.names(form, self))
+    }
+
+    /// Whether it says of a word or value of the old statement that it no longer holds.
+    fn names_old_value(&self, old: &Self) -> bool {
+        let is_value = |denied: &&String| {
+            old.values.values().any(|values| values.contains(*denied)) || old.frame.contains(denied)
+        };
+        let kept = |word: &&str| !self.denied.iter().any(|denied| stem(denied) == **word);
+        !old.denies
+            && self.denied.iter().any(|denied| is_value(&denied))
+            && self.topic().filter(kept).any(|word| old.words.contains_key(word))
+    }
+
+    /// Whether all that says something is the same in both, but for one run of a few words.
+    fn differs_in_one_run(&self, old: &Self) -> bool {
+        const LONGEST: usize = 4;
+        let (new, old_content) = (&self.content, &old.content);
+        let alike = |(one, two): &(&String, &String)| one == two;
+        let before = new.iter().zip(old_content).take_while(alike).count();
+        let rest = new.len().min(old_content.len()) - before;
+        let after = new.iter().rev().zip(old_content.iter().rev()).take(rest);
+        let common = before + after.take_while(alike).count();
+        let differing = |content: &Vec<String>| content.len() - common;
+        !self.denies
+            && !old.denies
+            && before > 0
+            && (common >= 2 || self.opens_like(old))
+            && !self.is_other(old)
+            && (1..=LONGEST).contains(&differing(new))
+            && (1..=LONGEST).contains(&differing(old_content))
+    }
+
+    /// Whether both begin with the same words, those of grammar included.
+    fn opens_like(&self, old: &Self) -> bool {
+        const LEAST: usize = 4;
+        let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
+        let says = |word: &String| Grammar::of(word).is(Grammar::COPULA);
+        let (words, says) = both.fold((0, 0), |(words, copulas), (word, _)| {
+            (words + 1, copulas + usize::from(says(word)))
+        });
+        words + says >= LEAST
     }
 
     /// Whether both define one thing under one label, in words whose form shows no value.
@@ -140,16 +233,16 @@ impl Subject {
         })
     }
 
-    /// Returns a form in which both give values, each some that the other lacks.
-    fn differing_form(&self, old: &Self) -> Option<Form> {
+    /// Returns the forms in which both give values, each some that the other lacks.
+    fn differing_forms(&self, old: &Self) -> Vec<Form> {
         let differs = |(form, new): (&Form, &BTreeSet<String>)| {
             let old = old.values.get(form)?;
             (!new.is_subset(old) && !old.is_subset(new)).then_some(*form)
         };
-        self.values.iter().find_map(differs)
+        self.values.iter().filter_map(differs).collect()
     }
 
-    /// Whether the value is what a prohibition is about: two of them hold side by side.
+    /// Whether the value is what a prohibition is about.
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
         let identifies = match form {
             Form::Amount | Form::Date | Form::Time | Form::Number => false,
@@ -164,9 +257,22 @@ impl Subject {
         slots.any(|slot| other.words.contains_key(slot))
     }
 
+    /// The words that say what it is about, without those that only say what kind of value it gives.
+    fn topic(&self) -> impl Iterator<Item = &str> {
+        self.words().filter(|word| !is_kind(word))
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.words().filter(|word| is_kind(word))
+    }
+
+    fn shared_kinds(&self, other: &Self) -> usize {
+        self.kinds().filter(|kind| other.words.contains_key(*kind)).count()
+    }
+
     /// The number of words that both have, names included.
-    fn shared(&self, other: &Self) -> usize {
-        let words = self.words.keys().filter(|word| other.words.contains_key(*word)).count();
+    fn shared_topic(&self, other: &Self) -> usize {
+        let words = self.topic().filter(|word| other.words.contains_key(*word)).count();
         words + self.shared_names(other)
     }
 
@@ -176,90 +282,39 @@ impl Subject {
     }
 
     fn size(&self, other: &Self) -> usize {
-        self.words.len() + self.shared_names(other)
+        self.topic().count() + self.shared_names(other)
     }
 
-    /// Whether a word that both have is qualified by a word that only the one has in the one, and by
-    /// a word that only the other has in the other.
+    /// Whether the two are plainly about different things: a word that both have is qualified by
+    /// others in each, or each has an opposite, a kind of value or an identifier of its own.
     fn contrasts(&self, other: &Self) -> bool {
         let lacks = |subject: &Self, qualifiers: &BTreeSet<String>| {
             !qualifiers.is_empty() && qualifiers.iter().all(|q| !subject.words.contains_key(q))
         };
-        self.words.iter().any(|(word, qualifiers)| {
+        let qualified = self.words.iter().any(|(word, qualifiers)| {
             let others = other.words.get(word);
             others.is_some_and(|others| lacks(other, qualifiers) && lacks(self, others))
-        })
+        });
+        let is_own = |kind: &&str| *kind != "=limit";
+        let kinds: BTreeSet<&str> = self.kinds().filter(is_own).collect();
+        let mut others = other.kinds().filter(is_own).peekable();
+        let of_other_kind = !kinds.is_empty()
+            && others.peek().is_some()
+            && !others.any(|kind| kinds.contains(kind));
+        qualified || of_other_kind || self.is_other(other)
     }
 
-    fn read(&mut self, text: &str) {
-        let mut clause = Clause::default();
-        let mut tokens = steps::through(text).split_whitespace().take(WORDS).peekable();
-        while let Some(token) = tokens.next() {
-            let bare = token.trim_matches(is_mark);
-            let next = tokens.peek().map(|next| next.trim_matches(is_mark)).unwrap_or_default();
-            match form(bare, next, clause.is_first) {
-                Some(form) => {
-                    self.asserts |= clause.has_copula;
-                    self.forbids |= clause.negated && self.values.is_empty();
-                    self.frame.push(format!("{form:?}"));
-                    let values = self.values.entry(form).or_default();
-                    if !clause.before.is_empty() {
-                        let slots = self.slots.entry(form).or_default();
-                        slots.insert(std::mem::take(&mut clause.before));
-                    }
-                    // An acronym may be a name or a common word.
-                    if form == Form::Name && bare.chars().all(char::is_uppercase) {
-                        self.words.entry(stem(&bare.to_lowercase())).or_default();
-                    }
-                    values.insert(bare.trim_end_matches(['.', ',']).to_lowercase());
-                    clause.before.clear();
-                }
-                None => parts(bare).into_iter().for_each(|word| self.word(word, &mut clause)),
-            }
-            clause.is_first = token.ends_with(['.', '!', '?']);
-            if token.ends_with(['.', '!', '?', ';', ',', ':']) {
-                self.asserts |= token.ends_with(':') && tokens.peek().is_some();
-                clause = Clause { is_first: clause.is_first, ..Clause::default() };
-            }
-        }
-    }
-
-    fn word(&mut self, word: String, clause: &mut Clause) {
-        // A copula says something only if a word follows it, which `as they are` has not.
-        self.asserts |= clause.has_copula;
-        clause.has_copula |= is_listed_word(COPULAS, &word);
-        self.changes |= is_listed_word(CHANGES, &word);
-        clause.negated |= is_listed_word(NEGATIONS, &word);
-        self.frame.push(word.clone());
-        let lists = [STOPS, COPULAS, CHANGES, NEGATIONS];
-        if lists.iter().any(|list| is_listed_word(list, &word)) {
-            clause.before.clear();
-            return;
-        }
-        let stem = stem(&word);
-        let qualifiers = self.words.entry(stem.clone()).or_default();
-        if !clause.before.is_empty() {
-            qualifiers.insert(std::mem::replace(&mut clause.before, stem));
-        } else {
-            clause.before = stem;
-        }
-    }
-}
-
-/// The state of reading one clause.
-#[derive(Debug)]
-struct Clause {
-    /// Whether no word of the sentence was read yet.
-    is_first: bool,
-    has_copula: bool,
-    negated: bool,
-    /// The word before, if it may qualify the next one.
-    before: String,
-}
-
-impl Default for Clause {
-    fn default() -> Self {
-        Self { is_first: true, has_copula: false, negated: false, before: String::new() }
+    /// Whether each has an opposite or an identifier of its own.
+    fn is_other(&self, other: &Self) -> bool {
+        let opposed = self.sides.iter().any(|(pair, sides)| {
+            other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
+        });
+        let heads = self.head.as_ref().zip(other.head.as_ref());
+        let headed = heads.is_some_and(|(one, two)| {
+            one != two && !self.words.contains_key(two) && !other.words.contains_key(one)
+        });
+        let (one, two) = (&self.identifiers, &other.identifiers);
+        opposed || headed || !(one.is_subset(two) || two.is_subset(one))
     }
 }
 
@@ -283,7 +338,7 @@ pub fn label(statement: &str) -> Option<(&str, &str)> {
 pub fn without_emphasis(statement: &str) -> &str {
     let Some((label, body)) = label(statement) else { return statement };
     let words = || body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
-    let says = || words().any(|word| is_listed_word(COPULAS, &word)) || has_demand(body);
+    let says = || words().any(|word| Grammar::of(&word).is(Grammar::COPULA)) || has_demand(body);
     let is_sentence = body.starts_with(|c: char| !c.is_lowercase())
         && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}']);
     let stresses = if label.chars().any(char::is_lowercase) {
@@ -292,47 +347,6 @@ pub fn without_emphasis(statement: &str) -> &str {
         words().count() > 3 || says()
     };
     if stresses { body } else { statement }
-}
-
-/// Returns the form of a value, or `None` for a word.
-fn form(word: &str, next: &str, is_first: bool) -> Option<Form> {
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
-    let upper = word.chars().next().is_some_and(char::is_uppercase);
-    let only = |signs: &str| word.chars().all(|c| c.is_ascii_digit() || signs.contains(c));
-    if word.starts_with(['$', '\u{20ac}', '\u{a3}', '\u{a5}']) && digits > 0 {
-        return Some(Form::Amount);
-    }
-    if word.contains("://") {
-        return Some(Form::Address);
-    }
-    if word.contains('/') && letters > 0 && !word.starts_with('/') | (digits + letters > 1) {
-        return Some(Form::Path);
-    }
-    if digits == 0 {
-        let dotted = word.contains('.') && letters > 3 && !word.contains("..");
-        let name = upper && !is_first && letters > 1;
-        return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
-    }
-    if letters == 0 {
-        let unit = next.to_lowercase();
-        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%'])
-            || is_listed_word(" dollars dollar euros euro eur usd gbp chf yuan yen ", &unit);
-        return Some(match digits {
-            _ if money => Form::Amount,
-            4..=8 if only("-/") && word.contains(['-', '/']) => Form::Date,
-            6..=8 if only("-./") && word.contains(['-', '.', '/']) => Form::Date,
-            _ if only(":") && word.contains(':') => Form::Time,
-            7.. if only("") => Form::Hash,
-            _ => Form::Number,
-        });
-    }
-    let hex = word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    if hex && word.len() >= 7 {
-        return Some(Form::Hash);
-    }
-    let measured = word.starts_with(|c: char| c.is_ascii_digit()) && letters < 4;
-    Some(if measured { Form::Number } else { Form::Code })
 }
 
 #[cfg(test)]

@@ -72,20 +72,12 @@ impl Default for ChunkBudget {
     }
 }
 
-/// A chunk of a rendering.
+/// A chunk of a rendering, and the messages in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chunk<'a> {
-    /// Its position and the messages in it.
-    pub range: ChunkRange,
     /// The text of the chunk.
     pub text: &'a str,
-}
-
-/// The position of a chunk in a rendering, and the messages in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ChunkRange {
     /// The index of the chunk, from 0.
     pub index: usize,
     /// The number of chunks of the rendering.
@@ -100,16 +92,16 @@ pub struct ChunkRange {
     pub ends_inside: bool,
 }
 
-impl ChunkRange {
+impl Chunk<'_> {
     /// The messages that are completely in the chunk, by index.
     ///
     /// ```
-    /// use threadfold::render::{ChunkBudget, Rendered, chunk_ranges};
+    /// use threadfold::render::{ChunkBudget, Rendered, chunk};
     ///
     /// let rendered: Rendered = ["one ".to_owned(), "x".repeat(40)].into_iter().collect();
-    /// let ranges = chunk_ranges(&rendered, ChunkBudget { target: 20, tolerance: 5 });
-    /// assert_eq!((ranges[0].messages.clone(), ranges[0].whole_messages()), (0..2, 0..1));
-    /// assert_eq!((ranges[1].messages.clone(), ranges[1].whole_messages()), (1..2, 2..2));
+    /// let chunks = chunk(&rendered, ChunkBudget { target: 20, tolerance: 5 });
+    /// assert_eq!((chunks[0].messages.clone(), chunks[0].whole_messages()), (0..2, 0..1));
+    /// assert_eq!((chunks[1].messages.clone(), chunks[1].whole_messages()), (1..2, 2..2));
     /// ```
     #[must_use]
     pub fn whole_messages(&self) -> Range<usize> {
@@ -140,22 +132,18 @@ impl ChunkRange {
 /// let chunks = chunk(&rendered, ChunkBudget { target: 30, tolerance: 10 });
 /// assert_eq!(chunks.len(), 2);
 /// assert_eq!(chunks[0].text, "# user:\n\none\n\n# assistant:\n\ntwo\n\n");
-/// assert_eq!(chunks[1].range.messages, 2..3);
-/// assert!(chunks[1].range.is_last());
+/// assert_eq!(chunks[1].messages, 2..3);
+/// assert!(chunks[1].is_last());
 /// ```
 #[must_use]
 pub fn chunk(rendered: &Rendered, budget: ChunkBudget) -> Vec<Chunk<'_>> {
-    chunk_ranges(rendered, budget)
-        .into_iter()
-        .map(|range| {
-            let text = rendered.get(range.bytes.clone()).unwrap_or_default();
-            debug_assert_eq!(text.len(), range.bytes.len(), "chunks end at character boundaries");
-            Chunk { range, text }
-        })
-        .collect()
+    let ranges = chunk_ranges(rendered, budget);
+    let total = ranges.len();
+    let ranges = ranges.into_iter().enumerate();
+    ranges.map(|(index, bytes)| chunk_at(rendered, index, total, bytes)).collect()
 }
 
-/// Returns the positions of the [chunks](fn@chunk), for callers that must own the rendering.
+/// Returns the byte ranges of the [chunks](fn@chunk), for callers that must own the rendering.
 ///
 /// ```
 /// use threadfold::render::{ChunkBudget, Rendered, chunk_ranges};
@@ -163,16 +151,14 @@ pub fn chunk(rendered: &Rendered, budget: ChunkBudget) -> Vec<Chunk<'_>> {
 /// let rendered: Rendered = ["x".repeat(55)].into_iter().collect();
 /// let ranges = chunk_ranges(&rendered, ChunkBudget { target: 20, tolerance: 5 });
 /// let text = rendered.into_text();
-/// let sizes: Vec<_> = ranges.iter().map(|range| text[range.bytes.clone()].len()).collect();
+/// let sizes: Vec<_> = ranges.iter().map(|range| text[range.clone()].len()).collect();
 /// assert_eq!(sizes, [20, 20, 15]);
 /// ```
 #[must_use]
-pub fn chunk_ranges(rendered: &Rendered, budget: ChunkBudget) -> Vec<ChunkRange> {
+pub fn chunk_ranges(rendered: &Rendered, budget: ChunkBudget) -> Vec<Range<usize>> {
     let ends = ends(rendered, budget);
-    let total = ends.len();
     let starts = [0].into_iter().chain(ends.iter().copied());
-    let bytes = starts.zip(&ends).map(|(start, end)| start..*end);
-    bytes.enumerate().map(|(index, bytes)| range_of(rendered, index, total, bytes)).collect()
+    starts.zip(&ends).map(|(start, end)| start..*end).collect()
 }
 
 /// Returns the offsets at which chunks end.
@@ -238,7 +224,9 @@ fn best_boundary(text: &str, target: usize, limit: usize) -> Option<usize> {
     blank.or(last_line).or_else(space).map(|at| at + 1)
 }
 
-fn range_of(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>) -> ChunkRange {
+fn chunk_at(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>) -> Chunk<'_> {
+    let text = rendered.get(bytes.clone()).unwrap_or_default();
+    debug_assert_eq!(text.len(), bytes.len(), "chunks end at character boundaries");
     let starts = rendered.starts();
     let first = starts.partition_point(|message| *message < bytes.start);
     let starts_inside = starts.get(first) != Some(&bytes.start);
@@ -249,5 +237,5 @@ fn range_of(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>
         (end, starts.get(end) != Some(&bytes.end))
     };
     let first = first.saturating_sub(usize::from(starts_inside));
-    ChunkRange { index, total, bytes, messages: first..end, starts_inside, ends_inside }
+    Chunk { text, index, total, bytes, messages: first..end, starts_inside, ends_inside }
 }

@@ -70,8 +70,7 @@ mod tools;
 use std::fmt;
 
 pub use chunk::{
-    BYTES_PER_TOKEN, Chunk, ChunkBudget, ChunkRange, TARGET_CHUNK_TOKENS, TOLERANCE_TOKENS, chunk,
-    chunk_ranges,
+    BYTES_PER_TOKEN, Chunk, ChunkBudget, TARGET_CHUNK_TOKENS, TOLERANCE_TOKENS, chunk, chunk_ranges,
 };
 pub use options::RenderOptions;
 pub use rendered::Rendered;

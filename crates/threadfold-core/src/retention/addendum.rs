@@ -2,7 +2,7 @@
 
 use super::{
     fact::Fact,
-    report::{Recall, Retention},
+    report::{KeptShare, Retention},
 };
 use crate::{
     message::Text,
@@ -107,7 +107,7 @@ fn choose(
 struct Candidates {
     class: FactClass,
     /// The recall of the class with the facts chosen so far.
-    recall: Recall,
+    recall: KeptShare,
     title_tokens: u64,
     /// Whether a fact was chosen, so that the title is already paid for.
     opened: bool,

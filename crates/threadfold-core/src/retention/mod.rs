@@ -51,7 +51,7 @@ pub use options::AuditOptions;
 #[doc(hidden)]
 pub use policy::enrich_with;
 pub use policy::{Enriched, RetentionPolicy, Shortfall, enrich};
-pub use report::{Recall, Retention};
+pub use report::{KeptShare, Retention};
 #[doc(hidden)]
 pub use statements::{Statement, Statements, key_of as key};
 

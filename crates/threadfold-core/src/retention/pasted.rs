@@ -10,8 +10,11 @@ pub(super) fn without(text: &str) -> Cow<'_, str> {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
     let runs = |at: usize| {
-        let is = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|(_, is)| *is);
-        is(Some(at)) && (is(at.checked_sub(1)) || is(Some(at + 1)))
+        let is_full = |(line, _): &&(&str, bool)| !line.trim().is_empty();
+        let before = lines.get(..at).and_then(|lines| lines.iter().rev().find(is_full));
+        let after = lines.get(at + 1..).and_then(|lines| lines.iter().find(is_full));
+        lines.get(at).is_some_and(|(_, is)| *is)
+            && [before, after].into_iter().flatten().any(|(_, is)| *is)
     };
     if !(0..lines.len()).any(runs) {
         return text.into();
@@ -35,11 +38,22 @@ fn is_machine(line: &str) -> bool {
     let levels = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL"];
     let level = levels.contains(&first.trim_matches(['[', ']', ':']));
     let traced = (line.starts_with("at ") && line.contains('(') && line.contains(':'))
-        || line.starts_with("File \"");
+        || line.starts_with("File \"")
+        || line.starts_with("Traceback (")
+        || first.strip_suffix(':').is_some_and(is_exception);
     let (mut signs, mut all) = (0, 0);
     for c in line.chars() {
         all += 1;
         signs += usize::from(!c.is_alphanumeric() && !c.is_whitespace() && c != '.' && c != ',');
     }
-    ends_code || stamped || level || traced || signs * 4 > all
+    let digits = line.bytes().filter(u8::is_ascii_digit).count();
+    let letters = line.chars().filter(|c| c.is_alphabetic()).count();
+    let row = digits > letters && line.contains([';', '|', '\t', ',']);
+    row || ends_code || stamped || level || traced || signs * 4 > all
+}
+
+/// Whether a word is the type of an exception, as in the last line of a trace.
+fn is_exception(word: &str) -> bool {
+    ["Error", "Exception", "Warning"].iter().any(|end| word.ends_with(end))
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')
 }

@@ -17,9 +17,9 @@ const NAMED: usize = 12;
 #[non_exhaustive]
 pub struct Retention {
     /// The recall of all facts together.
-    pub overall: Recall,
+    pub overall: KeptShare,
     /// The recall of each class that has facts.
-    pub classes: BTreeMap<FactClass, Recall>,
+    pub classes: BTreeMap<FactClass, KeptShare>,
     /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
     /// How many facts were left out, because there were more than
@@ -46,7 +46,7 @@ fn is_zero(count: &u64) -> bool {
 /// How many facts there were and how many are kept, by number and by weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Recall {
+pub struct KeptShare {
     /// The number of facts.
     pub facts: u64,
     /// How many of them are kept.
@@ -61,12 +61,12 @@ impl Retention {
     /// Returns the recall of a class, which is all zeros for a class without facts.
     ///
     /// ```
-    /// use threadfold::retention::{FactClass, Recall, Retention};
+    /// use threadfold::retention::{FactClass, KeptShare, Retention};
     ///
-    /// assert_eq!(Retention::default().of(FactClass::Path), Recall::default());
+    /// assert_eq!(Retention::default().of(FactClass::Path), KeptShare::default());
     /// ```
     #[must_use]
-    pub fn of(&self, class: FactClass) -> Recall {
+    pub fn of(&self, class: FactClass) -> KeptShare {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 
@@ -91,13 +91,13 @@ impl Retention {
     }
 }
 
-impl Recall {
+impl KeptShare {
     /// Returns the percentage of the facts that are kept, rounded down; 100 if there are no facts.
     ///
     /// ```
-    /// use threadfold::retention::Recall;
+    /// use threadfold::retention::KeptShare;
     ///
-    /// assert_eq!(Recall::default().percent(), 100);
+    /// assert_eq!(KeptShare::default().percent(), 100);
     /// ```
     #[must_use]
     pub fn percent(&self) -> u64 {
@@ -107,9 +107,9 @@ impl Recall {
     /// Returns the percentage of the weight that is kept, rounded down; 100 if there are no facts.
     ///
     /// ```
-    /// use threadfold::retention::Recall;
+    /// use threadfold::retention::KeptShare;
     ///
-    /// assert_eq!(Recall::default().weight_percent(), 100);
+    /// assert_eq!(KeptShare::default().weight_percent(), 100);
     /// ```
     #[must_use]
     pub fn weight_percent(&self) -> u64 {
@@ -154,7 +154,7 @@ impl fmt::Display for Retention {
     }
 }
 
-fn line(f: &mut fmt::Formatter<'_>, name: &str, recall: &Recall) -> fmt::Result {
+fn line(f: &mut fmt::Formatter<'_>, name: &str, recall: &KeptShare) -> fmt::Result {
     let (percent, weight) = (recall.percent(), recall.weight_percent());
     writeln!(f, "{name:<10} {:>6} {:>6} {percent:>6} {weight:>8}", recall.facts, recall.kept)
 }

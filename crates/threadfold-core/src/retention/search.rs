@@ -13,7 +13,7 @@ use super::{
     index::{Phrases, Spelled},
     options::AuditOptions,
     positions::Positions,
-    report::{Recall, Retention},
+    report::{KeptShare, Retention},
     statements::Statements,
 };
 use crate::{
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
                 retention.stale += u64::from(is_kept);
                 continue;
             }
-            let recall = Recall::of(found.weight, is_kept);
+            let recall = KeptShare::of(found.weight, is_kept);
             retention.overall.add(recall);
             retention.classes.entry(found.class).or_default().add(recall);
             if !is_kept {

@@ -1,8 +1,8 @@
 //! What the user typed, statement by statement, so that a compaction keeps it word for word.
 //!
-//! A short paragraph is one statement; of a long one each sentence is. Which statements matter most
-//! only decides the order in which they get room. A later statement that gives another value for the
-//! same subject replaces the earlier one.
+//! A statement is a sentence, with those after it that make no sense without it. Which statements
+//! matter most only decides the order in which they get room. A later statement that gives another
+//! value for the same subject replaces the earlier one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,12 +13,12 @@ use crate::{
     ledger,
     message::{ContentBlock, Message},
     prose::{
-        Subject, TypedItem, asks_in_any_language, has_demand, label, one_line, paragraphs,
-        sentences, typed_items, without_emphasis,
+        Subject, TypedItem, asks_in_any_language, has_demand, has_wish, label, one_line,
+        paragraphs, refers_back, sentences, typed_items, without_emphasis,
     },
 };
 
-/// The most bytes of a paragraph that is one statement.
+/// The most bytes of a statement of several sentences.
 const SHORT: usize = 300;
 
 /// The most bytes of a statement.
@@ -37,6 +37,7 @@ const ROUTINE: usize = 3;
 const COMPARED: usize = 24;
 
 /// The statements of the user, in order.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Statements {
     entries: Vec<Statement>,
@@ -49,6 +50,7 @@ pub struct Statements {
 }
 
 /// A statement.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// The words as typed, on one line.
@@ -100,11 +102,7 @@ impl Statements {
         for text in ledger::typed(message) {
             let own = pasted::without(&text);
             for paragraph in headed(&own) {
-                if paragraph.len() <= SHORT {
-                    self.add(&paragraph);
-                } else {
-                    sentences(&paragraph).for_each(|sentence| self.add(sentence));
-                }
+                units(&paragraph).iter().for_each(|unit| self.add(unit));
             }
         }
     }
@@ -309,21 +307,56 @@ fn headed(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Returns the statements of a paragraph. A short one with a label is one statement, because the label
+/// is said of all of it.
+fn units(paragraph: &str) -> Vec<String> {
+    if paragraph.len() <= SHORT && label(paragraph).is_some() {
+        return vec![paragraph.to_owned()];
+    }
+    let mut units: Vec<String> = Vec::new();
+    let mut binds_next = false;
+    for sentence in sentences(paragraph) {
+        let joined = units.last_mut().filter(|unit| {
+            (binds_next || needs_sentence_before(sentence)) && unit.len() + sentence.len() < SHORT
+        });
+        match joined {
+            Some(unit) => {
+                unit.push(' ');
+                unit.push_str(sentence);
+            }
+            None => units.push(sentence.to_owned()),
+        }
+        binds_next = ledger::is_preface(sentence) || sentence.ends_with([':', '\u{ff1a}']);
+    }
+    units
+}
+
+/// Whether a sentence is about what the one before it names: `It closes at ten.`
+fn needs_sentence_before(sentence: &str) -> bool {
+    !sentence.ends_with(['?', '\u{ff1f}'])
+        && (ledger::lacks_subject(sentence) || refers_back(sentence))
+}
+
 /// Returns how much a statement matters.
 fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u64 {
     let is_rule = sentences(text).any(ledger::is_rule);
     let is_labelled = lost_label || label(text).is_some();
     let words = text.split_whitespace().count();
     let asks = text.ends_with(['?', '\u{ff1f}']);
+    let demands = has_demand(text) || asks_in_any_language(text);
+    let wishes = !asks && has_wish(text);
+    let gives_value = subject.has_value() && !asks && !is_routine;
     let points = [
         (is_rule, 6),
-        (!is_rule && !asks && !is_routine && (has_demand(text) || asks_in_any_language(text)), 3),
+        (!is_rule && !asks && !is_routine && demands, 3),
         (is_labelled, 4),
-        (subject.has_value() && !asks && !is_routine, 2),
-        (subject.is_change(), 1),
+        (gives_value || (wishes && !is_rule && !demands), 2),
+        (subject.is_change() && (gives_value || demands || wishes), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
-    let base = if asks || is_routine || (words < 4 && text.is_ascii()) { 1 } else { 3 };
+    let says_little = asks || is_routine || (words < 4 && text.is_ascii());
+    let is_talk = points == 0 && subject.is_talk();
+    let base = if says_little { 1 } else { 3 - u64::from(is_talk) };
     base + points
 }
 
@@ -337,19 +370,48 @@ mod tests {
     }
 
     #[test]
-    fn a_short_paragraph_is_one_statement_and_a_long_one_is_its_sentences() {
-        let long = format!("{} Tabs matter.", "This goes on and on. ".repeat(20));
+    fn a_statement_is_a_sentence_with_those_that_make_no_sense_without_it() {
         let found = of(&[
-            "The limit is 40. Do not pass it.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
-            &long,
+            "The limit is 40. Do not pass it. Tabs matter.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
+            "The form is special. It goes out in Welsh. Is that a problem?",
+            "For the rest of this week. Answer in Welsh.",
+            "NOTE: The fee is $30. Ask before you change the fee.",
+            "Mr. Kent pays on 3. Mai in Ulm.",
         ]);
         let expected = [
             "The limit is 40. Do not pass it.",
-            "\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
-            "This goes on and on.",
             "Tabs matter.",
+            "\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
+            "The form is special. It goes out in Welsh.",
+            "Is that a problem?",
+            "For the rest of this week. Answer in Welsh.",
+            "NOTE: The fee is $30. Ask before you change the fee.",
+            "Mr. Kent pays on 3. Mai in Ulm.",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn facts_and_wishes_matter_more_than_talk_and_questions() {
+        let typed = [
+            "Is it worth the trouble?",
+            "I went for a walk and thought about the plan.",
+            "Cite the cases by their numbers.",
+            "The ward has 26 beds.",
+            "Never touch the lexer.",
+        ];
+        let messages: Vec<Message> = typed.iter().map(|text| Message::user(*text)).collect();
+        let ranks: Vec<u64> = Statements::of(&messages).holding().map(|one| one.rank).collect();
+        assert!(ranks.is_sorted_by(|one, two| one < two), "{ranks:?}");
+        let goal = Message::user("Wir wollen bis Freitag fertig sein.");
+        assert!(Statements::of(&[goal]).holding().all(Statement::is_emphasised));
+    }
+
+    #[test]
+    fn traces_and_rows_that_were_pasted_are_no_statements() {
+        let pasted = "It fails.\nTraceback (most recent call last):\n  File \"a.py\", line 3, in main\n    run()\n\
+                      ValueError: bad cell 7\nrow 89;32;19\nrow 70;16;35\nWhat now?";
+        assert_eq!(of(&[pasted]), ["It fails.", "What now?"]);
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! Databases that are new, foreign, newer or not there, and their settings.
 
+use threadfold::{
+    ThreadStore,
+    message::CompactionId,
+    store::{Archive, Indexed, IndexedMessage, Visible, WordIndex},
+};
 use threadfold_postgres::{OpenError, PostgresStore};
 
-use crate::support::{append, execute, open, rows, run, said, server, texts};
+use crate::support::{append, execute, id, open, rows, run, said, server, texts};
 
 #[test]
 fn stores_that_open_at_once_share_a_new_database() {
@@ -49,15 +54,46 @@ fn a_foreign_schema_is_refused_and_not_changed() {
 }
 
 #[test]
+fn a_database_of_the_version_before_is_searched_as_a_new_one() {
+    let Some(server) = server() else { return };
+    let address = server.database();
+    let before = concat!(
+        "CREATE SCHEMA threadfold; CREATE TABLE threadfold.version (version integer NOT NULL);
+         INSERT INTO threadfold.version VALUES (2);",
+        include_str!("../../src/migrations/1.sql"),
+        include_str!("../../src/migrations/2.sql"),
+        r#"INSERT INTO threadfold.logs VALUES ('t', '0000000000000007');
+           INSERT INTO threadfold.events VALUES ('t', 0, '{"seq":0,"at":7,"event":{"message_appended":
+               {"role":"user","content":[{"type":"text","text":"The LAMP."}]}}}');
+           INSERT INTO threadfold.entries VALUES ('t', 1, 1, '{"batch":{"id":{"compaction":1,"index":0},
+               "depth":0,"start":1,"end":2,"messages":1,"text":"The LAMP."}}');"#
+    );
+    execute(&address, before);
+    let (store, thread) = (open(&address), id("t"));
+    let seen = Visible::from_iter([CompactionId(1)]);
+    for (query, count) in [("lamp", 1), ("lamb", 0)] {
+        let hits = run(store.archive().search(&thread, query, 9, &seen)).unwrap();
+        assert_eq!(hits.len(), count, "{query}");
+    }
+    let log = run(store.load(&thread)).unwrap().id;
+    let (none, one) = (Indexed::default(), Indexed { events: 1, messages: 1 });
+    assert_eq!(run(store.indexed(&thread, log)).unwrap(), Some(none));
+    let words = vec!["lamp".to_owned()];
+    let message = IndexedMessage { number: 0, seq: 0, words: words.clone() };
+    assert!(run(store.add(&thread, log, none, one, &[message])).unwrap());
+    assert_eq!(run(store.find(&thread, &words)).unwrap(), [0]);
+}
+
+#[test]
 fn a_newer_schema_is_refused_and_not_changed() {
     let Some(server) = server() else { return };
     let address = server.database();
     append(&open(&address), "t", &[said(0, "hi")]).unwrap();
     execute(&address, "UPDATE threadfold.version SET version = 99");
     let error = run(PostgresStore::open(&address)).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { found: 99, newest: 2, .. }), "{error}");
-    assert!(error.to_string().ends_with("has version 99, this build reads up to 2"), "{error}");
-    execute(&address, "UPDATE threadfold.version SET version = 2");
+    assert!(matches!(error, OpenError::Newer { found: 99, newest: 3, .. }), "{error}");
+    assert!(error.to_string().ends_with("has version 99, this build reads up to 3"), "{error}");
+    execute(&address, "UPDATE threadfold.version SET version = 3");
     assert_eq!(texts(&open(&address), "t"), ["hi"]);
 }
 

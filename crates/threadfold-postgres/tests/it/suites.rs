@@ -34,6 +34,13 @@ fn the_archive_conforms() {
 }
 
 #[test]
+fn searches_by_the_index_find_what_searches_of_the_whole_log_find() {
+    let Some(server) = server() else { return };
+    let searched = run(conformance::searches(Arc::new(open(&server.database()))));
+    searched.unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
 fn the_leases_conform() {
     let Some(server) = server() else { return };
     suite(conformance::leases(|| Box::new(open(&server.database()))));

@@ -40,9 +40,15 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server; `None` if that is not possible here.
     pub(crate) fn start() -> Option<Self> {
+        Self::with_fsync("off")
+    }
+
+    /// The same with this setting for `fsync`.
+    pub(crate) fn with_fsync(fsync: &str) -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postgres");
         let mut command = Command::new("bash");
         command.arg(script).arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env("POSTGRES_FSYNC", fsync);
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let (mut output, mut line) = (BufReader::new(output), String::new());

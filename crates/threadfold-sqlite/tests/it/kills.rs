@@ -1,4 +1,6 @@
 //! A writer that is killed loses nothing that it acknowledged, and doubles nothing.
+//!
+//! `THREADFOLD_KILLS` says how often it is killed.
 
 use std::{
     env,
@@ -13,20 +15,19 @@ use threadfold::store::ThreadStore;
 
 use crate::support::{CHILD, Folder, child, id, open, said, texts};
 
-const KILLS: u64 = 100;
-
 /// How many events an append of the child has.
 const BATCH: u64 = 3;
 
 #[test]
-fn a_hundred_kills_lose_nothing_and_double_nothing() {
+fn killed_writers_lose_nothing_and_double_nothing() {
     if let Ok(input) = env::var(CHILD) {
         let (round, folder) = input.split_once(' ').unwrap();
         write_for_ever(round, Path::new(folder));
     }
+    let kills = env::var("THREADFOLD_KILLS").map_or(100, |kills| kills.parse().unwrap());
     let folder = Folder::new();
     let (mut acknowledged, mut in_doubt) = (Vec::new(), 0);
-    for round in 0..KILLS {
+    for round in 0..kills {
         let of_round = killed_after(&folder, round, round * 7 % 11);
         let before = acknowledged.len();
         acknowledged.extend(of_round);
@@ -41,16 +42,16 @@ fn a_hundred_kills_lose_nothing_and_double_nothing() {
         acknowledged = stored;
     }
     println!(
-        "{KILLS} kills, {} events, {in_doubt} appends stored but not acknowledged",
+        "{kills} kills, {} events, {in_doubt} appends stored but not acknowledged",
         acknowledged.len()
     );
-    assert!(acknowledged.len() as u64 > KILLS * BATCH);
+    assert!(acknowledged.len() as u64 > kills * BATCH);
 }
 
 /// Starts a writer, kills it after this many acknowledgements, and returns the texts that it
 /// acknowledged.
 fn killed_after(folder: &Path, round: u64, acknowledgements: u64) -> Vec<String> {
-    let test = "kills::a_hundred_kills_lose_nothing_and_double_nothing";
+    let test = "kills::killed_writers_lose_nothing_and_double_nothing";
     let mut writer = child(test, &format!("{round} {}", folder.display()));
     let mut output = BufReader::new(writer.stdout.take().unwrap());
     let (mut read, mut seen) = (String::new(), 0);

@@ -7,7 +7,10 @@ use threadfold::{
     Message,
     log::{Event, LogId, LoggedEvent},
     message::{Batch, BatchId, CompactionId, Timestamp},
-    store::{Archive, Journal, JsonlStore, LeaseStore, RunStore, StoreError, ThreadStore, Visible},
+    store::{
+        Archive, Indexed, IndexedMessage, Journal, JsonlStore, LeaseStore, RunStore, StoreError,
+        ThreadStore, Visible, WordIndex,
+    },
     strategy::{ArchiveEntry, CompactionRun, RunOptions},
     testing::{FailingStore, conformance},
 };
@@ -37,6 +40,13 @@ fn the_archive_conforms() {
         Box::new(open(&folder.join(count.to_string())).archive()) as _
     };
     block_on(conformance::archive(make)).unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
+fn searches_by_the_index_find_what_searches_of_the_whole_log_find() {
+    let folder = Folder::new();
+    let searched = block_on(conformance::searches(Arc::new(open(&folder))));
+    searched.unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 #[test]
@@ -151,10 +161,20 @@ fn an_erased_thread_is_nowhere_in_the_files() {
     block_on(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();
     let ten = std::time::Duration::from_secs(10);
     block_on(store.acquire_lease(&thread, secret, Timestamp(0), ten)).unwrap();
-    assert!(holds(&folder, secret), "it is in the files");
+    let words: Vec<String> = secret.split(' ').map(str::to_owned).collect();
+    let (none, one) = (Indexed::default(), Indexed { events: 1, messages: 1 });
+    for thread in [&thread, &other] {
+        let words = if *thread == other { vec!["kept".to_owned()] } else { words.clone() };
+        let message = IndexedMessage { number: 0, seq: 0, words };
+        assert!(block_on(store.add(thread, None, none, one, &[message])).unwrap());
+    }
+    assert!(holds(&folder, secret) && holds(&folder, "lamp"), "it is in the files");
 
     block_on(store.erase(&thread)).unwrap();
-    assert!(!holds(&folder, secret), "text is left");
+    for text in [secret, "1874", "lamp"] {
+        assert!(!holds(&folder, text), "{text} is left");
+    }
+    assert_eq!(block_on(store.find(&other, &["kept".to_owned()])).unwrap(), [0]);
     assert!(!holds(&folder, thread.as_str()), "the name is left");
     assert_eq!(block_on(store.list()).unwrap(), [other]);
     assert_eq!(block_on(store.load_run(&thread)).unwrap(), None);

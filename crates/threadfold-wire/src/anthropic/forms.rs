@@ -20,12 +20,7 @@
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.
 
-use crate::json::{Fields, Object};
-pub(super) use crate::{
-    extras::add_rest,
-    messages::{ROLE, SYSTEM},
-};
-use threadfold_core::message::Extra;
+use crate::kit::*;
 
 /// The name of the codec.
 pub(super) const NAME: &str = "anthropic-messages";

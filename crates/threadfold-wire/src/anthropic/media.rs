@@ -1,11 +1,7 @@
 //! Where pictures and documents come from, both ways.
 
 use super::forms::NAME;
-use crate::{
-    json::{Fields, Object, Raw, Tree},
-    rules::{FittedSource, Medium, data_uri},
-};
-use threadfold_core::message::{MediaSource, Text};
+use crate::kit::*;
 
 /// Reads a source. If the vocabulary cannot hold all of it, it is kept as raw JSON; `None` if it is
 /// not an object.
@@ -35,7 +31,8 @@ pub(super) fn fit(source: &MediaSource, medium: Medium, reader: Option<&str>) ->
         source if is_exact(source, medium) => Ok(None),
         MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
         MediaSource::Url { url } => {
-            let (media_type, data) = data_uri(url).ok_or("this provider reads no such address")?;
+            let (media_type, data) =
+                rules::data_uri(url).ok_or("this provider reads no such address")?;
             base64(media_type, data.into())
         }
         MediaSource::Text { text, .. } if medium == Medium::Document => {

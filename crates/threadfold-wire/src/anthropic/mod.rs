@@ -1,31 +1,24 @@
 //! The Anthropic Messages dialect: `POST /v1/messages`.
 //!
-//! What becomes what, which forms are normal and what encoding may change is told where users
-//! look: at [`AnthropicMessages`]. This is how the work is divided.
+//! The docs of [`AnthropicMessages`] say what becomes what, which forms are normal and what encoding
+//! may change. The files divide the work so:
 //!
 //! | step | file |
 //! |---|---|
-//! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
-//! | response to turn | `response` |
+//! | body to request, response to turn: outline and blocks | `read` |
+//! | pictures and documents; parameters; the provider's own compaction, both ways | `media`, `params`, `compaction` |
 //! | events of a stream to response | `stream` |
 //! | the forms in which something came | `forms` |
-//! | request to body, in order | `encode` |
-//! | what is legal: what depends on the model | `target` |
-//! | the provider's own compaction | `compaction` |
-//! | writing what is legal | `write` |
+//! | request to body, in order, and what of it depends on the model | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
-mod blocks;
 mod compaction;
-mod decode;
-mod encode;
 mod forms;
 mod media;
 mod params;
-mod response;
+mod read;
 mod stream;
-mod target;
 mod write;
 
 #[cfg(doc)]
@@ -76,7 +69,7 @@ use threadfold_core::message::Request;
 ///
 /// # Normal forms
 ///
-/// A valid body that nobody touched is written as it was read, without an adjustment, as JSON: same
+/// A valid body that the host did not change is written as it was read, without an adjustment, as JSON: same
 /// fields, same numbers, same order in lists. What differs:
 ///
 /// - white space between tokens and the order of the known keys of an object;
@@ -155,6 +148,4 @@ use threadfold_core::message::Request;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnthropicMessages;
 
-crate::contract::codec!(AnthropicMessages, forms::NAME, NativeCompaction);
-
-crate::compaction::native_compaction!(AnthropicMessages);
+crate::contract::codec!(AnthropicMessages, forms::NAME, compaction::Native);

@@ -1,12 +1,7 @@
 //! Request parameters that have a type of their own, and what they decide.
 
 use super::forms::{self, NAME};
-use crate::{
-    json::{Fields, Object, Raw, Tree},
-    notes::Notes,
-    params::{Param, number, write_to_one},
-};
-use threadfold_core::message::{Extra, Request, Text, ToolChoice, ToolSpec};
+use crate::kit::*;
 
 /// Takes the typed parameters out of a body.
 pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {

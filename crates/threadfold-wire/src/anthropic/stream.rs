@@ -14,14 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use super::response;
-use crate::{
-    assembly::{Assembly, provider_error, read, unreadable},
-    growing::Merged,
-    json::{Fields, Raw, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
+use super::read;
+use crate::kit::*;
 
 /// A response in the making.
 #[derive(Debug, Default)]
@@ -34,9 +28,9 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &["message_", "content_block"], |fields, data| {
-            self.read(event.name, fields, data)
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        read_event(event, &["message_", "content_block"], |fields, data| {
+            self.read(event.name, fields, data, out)
         })
     }
 
@@ -46,15 +40,15 @@ impl Assembly for Response {
 
     fn body(&mut self) -> Option<Json> {
         let message = self.message.as_ref().filter(|_| self.stopped)?;
-        let mut body = message.object().unwrap_or_default();
+        let mut body = message.object();
         body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
         // The counts of the whole answer replace those with which it began.
-        body.set_some("usage", self.usage.object());
+        body.set_some("usage", self.usage.begun());
         Some(Tree::from(body).into_json())
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.usage.usage(&response::USAGE)
+        self.usage.usage(&read::USAGE)
     }
 }
 
@@ -64,14 +58,17 @@ impl Response {
         name: &str,
         fields: Fields<'_>,
         data: &str,
-    ) -> Result<Vec<Delta>, ModelError> {
+        out: &mut Deltas,
+    ) -> Result<(), ModelError> {
         let kind = fields.text("type");
         match kind.as_deref().unwrap_or(name) {
-            "message_start" => self.start(&fields)?,
-            "content_block_start" => return self.start_block(&fields),
-            "content_block_delta" => return self.block(&fields)?.add(object(&fields, "delta")?),
-            "content_block_stop" => return Ok(self.block(&fields)?.stop()),
-            "message_delta" => self.add(fields)?,
+            "message_start" => return self.start(&fields),
+            "content_block_start" => return self.start_block(&fields, out),
+            "content_block_delta" => {
+                return self.block(&fields)?.add(object(&fields, "delta")?, out);
+            }
+            "content_block_stop" => self.block(&fields)?.stop(out),
+            "message_delta" => return self.add(fields),
             "message_stop" => {
                 self.begun()?;
                 self.stopped = true;
@@ -79,7 +76,7 @@ impl Response {
             "error" => return Err(provider_error(data)),
             _ => {}
         }
-        Ok(Vec::new())
+        Ok(())
     }
 
     fn start(&mut self, fields: &Fields<'_>) -> Result<(), ModelError> {
@@ -92,21 +89,20 @@ impl Response {
         Ok(())
     }
 
-    fn start_block(&mut self, fields: &Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         self.begun()?;
         let index = index(fields)?;
         if self.blocks.contains_key(&index) {
             return Err(unreadable(&format!("block {index} begins twice")));
         }
-        let block = Block::new(&object(fields, "content_block")?);
-        let deltas = block.begin();
+        let block = Block::new(&object(fields, "content_block")?, out);
         self.blocks.insert(index, block);
-        Ok(deltas)
+        Ok(())
     }
 
     fn block(&mut self, fields: &Fields<'_>) -> Result<&mut Block, ModelError> {
         let index = index(fields)?;
-        let block = self.blocks.get_mut(&index).filter(|block| !block.is_stopped());
+        let block = self.blocks.get_mut(&index).filter(|block| !block.stopped);
         block.ok_or_else(|| unreadable(&format!("block {index} is not open")))
     }
 
@@ -152,101 +148,80 @@ struct Block {
 }
 
 impl Block {
-    /// Returns a block that begins with these fields.
-    fn new(fields: &Fields<'_>) -> Self {
+    /// Returns a block that begins with these fields, which add to the answer.
+    fn new(fields: &Fields<'_>, out: &mut Deltas) -> Self {
         let mut begun = Merged::default();
         begun.merge(fields);
         let field = |key: &str| fields.text(key).unwrap_or_default();
-        Self { kind: field("type"), id: field("id"), begun, input: String::new(), stopped: false }
+        let (kind, id) = (field("type"), field("id"));
+        match kind.as_str() {
+            "text" => out.text(field("text")),
+            "thinking" => out.thinking(field("thinking")),
+            "tool_use" => fields.text("name").into_iter().for_each(|name| out.call(&id, name)),
+            _ => {}
+        }
+        Self { kind, id, begun, input: String::new(), stopped: false }
     }
 
-    /// Returns what the beginning of the block adds to the answer.
-    fn begin(&self) -> Vec<Delta> {
-        let said = |key: &str| self.field(key).filter(|text| !text.is_empty());
-        let delta = match self.kind.as_str() {
-            "text" => said("text").map(|text| Delta::Text { text }),
-            "thinking" => said("thinking").map(|text| Delta::Thinking { text }),
-            "tool_use" => {
-                self.field("name").map(|name| Delta::ToolUse { id: self.id.clone(), name })
-            }
-            _ => None,
-        };
-        delta.into_iter().collect()
-    }
-
-    /// Takes a `delta` and returns what it adds to the answer.
-    fn add(&mut self, fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+    /// Takes a `delta`, which adds to the answer.
+    fn add(&mut self, mut fields: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         let kind = fields.text("type").unwrap_or_default();
         let piece = |key: &str| {
             let piece = fields.text(key);
             piece.ok_or_else(|| unreadable(&format!("a {kind} has no {key}")))
         };
-        let delta = match kind.as_str() {
-            "text_delta" => self.grow("text", piece("text")?),
-            "thinking_delta" => self.grow("thinking", piece("thinking")?),
-            "input_json_delta" => self.grow_input(piece("partial_json")?),
-            "signature_delta" => {
-                self.begun.set("signature", Json::text(&piece("signature")?));
-                None
+        match kind.as_str() {
+            "text_delta" => {
+                let piece = piece("text")?;
+                self.begun.grow("text", &piece);
+                if self.kind == "text" {
+                    out.text(piece);
+                }
             }
+            "thinking_delta" => {
+                let piece = piece("thinking")?;
+                self.begun.grow("thinking", &piece);
+                if self.kind == "thinking" {
+                    out.thinking(piece);
+                }
+            }
+            "input_json_delta" => {
+                let piece = piece("partial_json")?;
+                self.input.push_str(&piece);
+                if self.kind == "tool_use" {
+                    out.input(&self.id, piece);
+                }
+            }
+            "signature_delta" => self.begun.set("signature", Json::text(&piece("signature")?)),
             "citations_delta" => {
                 self.begun.extend("citations", Vec::from_iter(fields.get("citation")));
-                None
             }
             "compaction_delta" => {
-                let mut fields = fields;
                 fields.take("type");
                 self.begun.merge(&fields);
-                None
             }
-            _ => None,
-        };
-        Ok(delta.into_iter().collect())
+            _ => {}
+        }
+        Ok(())
     }
 
-    /// Ends the block and returns what that adds to the answer: an input that came whole.
-    fn stop(&mut self) -> Vec<Delta> {
+    /// Ends the block. An input that came whole at its beginning is reported now.
+    fn stop(&mut self, out: &mut Deltas) {
         self.stopped = true;
         let input = self.begun.get("input").filter(|input| input.as_str() != "{}");
-        let whole = input.filter(|_| self.kind == "tool_use" && self.input.is_empty());
-        let delta = whole
-            .map(|input| Delta::ToolInput { id: self.id.clone(), text: input.as_str().into() });
-        delta.into_iter().collect()
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stopped
+        if let Some(input) = input.filter(|_| self.kind == "tool_use" && self.input.is_empty()) {
+            out.input(&self.id, input.as_str().into());
+        }
     }
 
     /// The block as it stands in a whole response.
     fn tree(&self) -> Tree {
-        let mut object = self.begun.object().unwrap_or_default();
+        let mut object = self.begun.object();
         // A call that was cut off holds a text that is no JSON. It is kept as that text.
         if !self.input.trim().is_empty() {
             let input = Json::parse(&self.input);
             object.set("input", input.map_or_else(|_| self.input.clone().into(), Tree::from));
         }
         object.into()
-    }
-
-    fn grow(&mut self, key: &'static str, piece: Text) -> Option<Delta> {
-        self.begun.grow(key, &piece);
-        match self.kind.as_str() {
-            _ if self.kind != key || piece.is_empty() => None,
-            "text" => Some(Delta::Text { text: piece }),
-            "thinking" => Some(Delta::Thinking { text: piece }),
-            _ => None,
-        }
-    }
-
-    fn grow_input(&mut self, piece: Text) -> Option<Delta> {
-        self.input.push_str(&piece);
-        let is_ours = self.kind == "tool_use" && !piece.is_empty();
-        is_ours.then(|| Delta::ToolInput { id: self.id.clone(), text: piece })
-    }
-
-    /// A field of the beginning that is a text.
-    fn field(&self, key: &str) -> Option<Text> {
-        Raw::of(self.begun.get(key)?).text()
     }
 }

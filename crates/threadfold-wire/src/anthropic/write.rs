@@ -1,17 +1,234 @@
-//! Writing what is legal: messages, system prompt and tools.
+//! Writing request bodies: the thread is made legal first, and written then.
 
 use super::{
+    compaction,
     forms::{self, NAME},
     media,
+    params::{self, thinking_type},
 };
-use crate::{
-    json::{Object, Tree},
-    schemas::typed_schema,
-    texts::wire_text,
+use crate::kit::*;
+
+/// The names of tools may be twice as long as in other dialects.
+const TOOLS: NameRules = NameRules { most: 128, ..names::TOOLS };
+
+const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::TOOLS };
+
+/// Writes a request body, and says what had to be changed.
+pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
+    let target = Target::new(request, options);
+    let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
+    let prefill = target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
+    if !(prefill && target.model.is_none()) {
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
+    }
+    let request = &*names::legal(request, &mut messages, (&TOOLS, false), &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, &mut notes);
+    let ending = Ending {
+        at: request.messages.len(),
+        stays: !notes::open_calls(&messages).is_empty()
+            || is_paused(&messages, &target)
+            || compaction::on_demand(&request.extra).is_some(),
+        prefill,
+        refuses_reasoning: target.model.is_some() && does_not_think(thinking_type(&request.extra)),
+    };
+    notes.turn_to(None);
+    let mut system = rules::system(&target, &request.system, &mut notes);
+    let mut tools = fit_tools(&request.tools, &mut notes);
+    let mut thread = rules::thread(&target, messages, &mut notes);
+    results_first(&mut thread, Kinds::USUAL, &mut notes);
+    fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
+    compaction::settle(&mut thread, &mut notes);
+    begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
+    unmark_reasoning(&mut thread, &mut notes);
+    let rules = CACHE;
+    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
+        .mark(request.cache, &mut notes);
+    let head = write_head(request, &target, &tools, &thread, &mut notes);
+    let body = assemble(request, head, (&system, &tools, &thread), &mut notes);
+    Encoded { body: body.into_json(), adjustments: notes.finish() }
+}
+
+/// Whether the provider paused the answer: its stop reason says so, or it ends with the provider's
+/// own tool.
+fn is_paused(messages: &Thread, target: &Target) -> bool {
+    let Some((_, last)) = messages.last() else { return false };
+    let call = match last.content.last() {
+        Some(ContentBlock::ServerToolUse(call)) => Some(&call.id),
+        Some(ContentBlock::ServerToolResult(result)) => Some(&result.tool_use_id),
+        Some(_) | None => None,
+    };
+    let foreign = call.map(|_| foreign_server_calls(target, messages, NAME));
+    let own_tool = call.zip(foreign).is_some_and(|(id, foreign)| !foreign.contains(id));
+    last.stop_reason == Some(StopReason::PauseTurn) || own_tool
+}
+
+/// Whether a message begins with the provider's own compaction. Such an answer may be the first
+/// message.
+fn begins_with_compaction(message: &Message) -> bool {
+    let Some(ContentBlock::Opaque(opaque)) = message.content.first() else { return false };
+    let kind = Fields::parse(opaque.value.as_str()).and_then(|mut fields| fields.take_text("type"));
+    kind.is_some_and(|kind| kind == "compaction")
+}
+
+/// Puts the body together.
+fn assemble(
+    request: &Request,
+    head: Head,
+    (system, tools, thread): (&[Message], &[ToolSpec], &Thread),
+    notes: &mut Notes,
+) -> Tree {
+    let Head { fields: mut body, left_out } = head;
+    body.set_some("system", self::system(system));
+    if request.system.is_empty() {
+        forms::set_spelled(&mut body, &request.extra, "system", SYSTEM);
+    }
+    if !tools.is_empty() {
+        body.set("tools", Tree::Array(tools.iter().map(tool).collect()));
+    } else if request.tools.is_empty() {
+        forms::set_spelled(&mut body, &request.extra, "tools", forms::TOOLS);
+    }
+    let messages = thread.iter().map(|(_, it)| message(it));
+    body.set("messages", Tree::Array(messages.collect()));
+    let is_written = |key: &str| params::is_typed(key) || left_out == Some(key);
+    let rest = notes.own_fields(&request.extra);
+    add_rest(&mut body, rest.filter(|(key, _)| !is_written(key)));
+    body.into()
+}
+
+/// The limit on the answer if the request states none: the dialect demands one.
+const MAX_OUTPUT: u64 = 4096;
+
+/// The model that a body goes to.
+#[derive(Debug)]
+struct Target {
+    /// The name of the model; none in a body that is only stored and asks no model.
+    pub(super) model: Option<Tree>,
+    /// Whether it is the one that the request was written for.
+    pub(super) is_same: bool,
+    pub(super) traits: ModelTraits,
+}
+
+impl Target {
+    pub(super) fn new(request: &Request, options: &EncodeOptions) -> Self {
+        let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
+        let is_own = |name: &str| {
+            own.and_then(|own| own.to_value().ok()).is_some_and(|own| own.as_str() == Some(name))
+        };
+        Self {
+            model: match &options.model {
+                Some(name) => Some(name.clone().into()),
+                None => own.cloned().map(Tree::Raw),
+            },
+            is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
+            traits: options.traits,
+        }
+    }
+}
+
+const CACHE: CacheRules = CacheRules {
+    key: "cache_control",
+    kind: "ephemeral",
+    within: None,
+    takes: |block| !block.is_reasoning() && !matches!(block, ContentBlock::Opaque(_)),
+    of_user: false,
+    marks: (true, true),
 };
-use threadfold_core::message::{
-    ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolSpec,
-};
+
+/// Takes cache marks off reasoning, where the provider refuses them.
+fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
+    for (at, message) in thread {
+        let mark = |block: &ContentBlock| cache::mark(block, NAME, CACHE.key);
+        let is_marked = |block: &&ContentBlock| block.is_reasoning() && mark(block).is_some();
+        let count = message.content.iter().filter(is_marked).count();
+        if count > 0 {
+            notes.turn_to(*at).note(Change::CacheMarksDropped { count });
+            let content = message.make_mut().content.iter_mut();
+            let reasoning = content.filter(|block| block.is_reasoning());
+            reasoning.for_each(|block| cache::set(block, NAME, CACHE.key, None));
+        }
+    }
+}
+
+impl Rules for Target {
+    fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
+        media::fit(source, medium, reader)
+    }
+
+    fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
+        signed_fault(NAME, (message, block), self.traits, true)
+    }
+
+    fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
+        let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
+        came_so || accepts_system_after(before, self.traits)
+    }
+
+    /// Every call, and the results of a type that this provider knows.
+    fn knows_server_call(&self, block: &ContentBlock) -> bool {
+        let ContentBlock::ServerToolResult(result) = block else { return true };
+        forms::is_server_result(&result.kind)
+    }
+
+    fn is_flattened(&self, source: &MediaSource) -> bool {
+        media::is_flattened(source)
+    }
+
+    fn takes_context(&self) -> bool {
+        true
+    }
+}
+
+/// The parameters of a body, and the name of one that must not come with the others.
+#[derive(Debug)]
+struct Head {
+    pub(super) fields: Object,
+    pub(super) left_out: Option<&'static str>,
+}
+
+/// Writes the parameters that have a type of their own or follow from the thread.
+fn write_head(
+    request: &Request,
+    target: &Target,
+    tools: &[ToolSpec],
+    thread: &Thread,
+    notes: &mut Notes,
+) -> Head {
+    let mut fields = Object::default();
+    notes.turn_to(None);
+    fields.set_some("model", target.model.clone());
+    params::MAX_OUTPUT.set(&mut fields, &request.extra, request.max_output.as_ref(), notes);
+    let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
+    if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
+        fields.set("max_tokens", MAX_OUTPUT);
+        notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
+    }
+    params::write(&mut fields, request, tools, notes);
+    let left_out = write_thinking(request, thread, &mut fields, notes);
+    Head { fields, left_out }
+}
+
+/// Thinking with a fixed budget cannot be combined with everything. Returns the parameter that
+/// has to be left out.
+fn write_thinking(
+    request: &Request,
+    thread: &Thread,
+    fields: &mut Object,
+    notes: &mut Notes,
+) -> Option<&'static str> {
+    if !thinks_manually(thinking_type(&request.extra)) {
+        return None;
+    }
+    if loop_has_no_reasoning(thread, Kinds::USUAL) {
+        notes.drop_parameter("thinking");
+        return Some("thinking");
+    }
+    let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    if forces && fields.get("tool_choice").is_some() {
+        notes.drop_parameter("tool_choice");
+        fields.set("tool_choice", Object::typed("auto"));
+    }
+    None
+}
 
 pub(super) fn message(message: &Message) -> Tree {
     let blocks = blocks(message.role, &message.content);
@@ -46,11 +263,7 @@ fn blocks(role: Role, blocks: &[ContentBlock]) -> Vec<Tree> {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     let (object, extra) = match block {
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => {
+        texts!() => {
             let Some((text, extra)) = wire_text(role, block) else { return Tree::Null };
             (Object::typed("text").with("text", text), extra)
         }
@@ -132,6 +345,6 @@ fn content(bodies: Vec<Tree>, as_string: bool) -> Tree {
 }
 
 fn finish(mut object: Object, extra: &Extra) -> Tree {
-    forms::add_rest(&mut object, extra.of(NAME));
+    add_rest(&mut object, extra.of(NAME));
     object.into()
 }

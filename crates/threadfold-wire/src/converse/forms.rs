@@ -24,11 +24,7 @@
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.
 
-use crate::json::{Fields, Raw};
-pub(super) use crate::{
-    extras::{add_rest, reopen},
-    messages::{ROLE, SYSTEM},
-};
+use crate::kit::*;
 
 /// The name of the codec.
 pub(super) const NAME: &str = "bedrock-converse";
@@ -54,4 +50,37 @@ pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'
         inner.note(BESIDE, beside.json());
     }
     Some(inner)
+}
+
+/// The keys that say what a block is. All are listed, so that a block with two of them is
+/// recognized as malformed.
+const KEYS: [&str; 14] = [
+    "text",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "toolUse",
+    "toolResult",
+    "guardContent",
+    "cachePoint",
+    "reasoningContent",
+    "citationsContent",
+    "searchResult",
+    "toolAddition",
+    "toolRemoval",
+];
+
+/// The key of a cache point, which follows the part to cache.
+pub(super) const CACHE_POINT: &str = "cachePoint";
+
+/// The kind of a server result that came without a `type`.
+pub(super) const RESULT: &str = "toolResult";
+
+/// The one key of a block that says what it is; `None` if there is none, or more than one.
+pub(super) fn key_of(fields: &Fields<'_>) -> Option<&'static str> {
+    let set = fields.rest().filter(|(_, raw)| raw.get() != "null");
+    let mut keys = set.filter_map(|(key, _)| KEYS.into_iter().find(|known| *known == key));
+    let first = keys.next()?;
+    keys.all(|other| other == first).then_some(first)
 }

@@ -1,11 +1,7 @@
 //! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
 
 use super::forms::{self, NAME};
-use crate::{
-    json::{Fields, Object, Raw, Tree},
-    rules::{FittedSource, Medium, data_uri},
-};
-use threadfold_core::message::{Extra, Json, MediaSource, Text};
+use crate::kit::*;
 
 /// The provider's names of formats, with the media types that they stand for.
 const IMAGES: [(&str, &str); 4] =
@@ -38,7 +34,7 @@ impl Medium {
 
     /// The format of a media type; `None` if the provider does not read it.
     fn format(self, media_type: &str) -> Option<&'static str> {
-        let kind = media_type.split(';').next().unwrap_or_default().trim();
+        let kind = media_type.split_once(';').map_or(media_type, |(kind, _)| kind).trim();
         if self == Self::Image && kind.eq_ignore_ascii_case("image/jpg") {
             return Some("jpeg");
         }
@@ -114,7 +110,7 @@ pub(super) fn fit(source: &MediaSource, medium: Medium) -> FittedSource {
             true => Ok(None),
             false => base64(media_type, data.clone()),
         },
-        MediaSource::Url { url } => match data_uri(url) {
+        MediaSource::Url { url } => match rules::data_uri(url) {
             Some((media_type, data)) => base64(media_type, data.into()),
             None => medium.stored_format(url).map(|_| None).ok_or(UNFETCHED),
         },
@@ -203,7 +199,7 @@ mod tests {
                 let extra = fields.keep(NAME);
                 assert_eq!(fit(&source, medium), Ok(None));
                 let mut written = write(&source, &extra);
-                forms::add_rest(&mut written, extra.of(NAME));
+                add_rest(&mut written, extra.of(NAME));
                 let written = Tree::from(written).into_json().to_value().unwrap();
                 let expected: serde_json::Value = serde_json::from_str(text).unwrap();
                 assert_eq!(written, expected, "{medium:?}");

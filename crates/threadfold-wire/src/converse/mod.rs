@@ -1,31 +1,25 @@
 //! The dialect of AWS Bedrock's Converse API: `POST /model/{modelId}/converse` and
 //! `converse-stream`.
 //!
-//! What becomes what, which forms are normal and what encoding may change is told where users
-//! look: at [`BedrockConverse`]. This is how the work is divided.
+//! The docs of [`BedrockConverse`] say what becomes what, which forms are normal and what encoding
+//! may change. The files divide the work so:
 //!
 //! | step | file |
 //! |---|---|
-//! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
-//! | response to turn; the events of one to the response | `response`, `stream`, `parts`, `blobs` |
+//! | body to request, response to turn: outline and blocks | `read` |
+//! | pictures and documents; parameters, both ways | `media`, `params` |
+//! | the events of a response to that response | `stream` |
 //! | the forms in which something came | `forms` |
-//! | request to body, in order | `encode` |
-//! | what is legal: ids and names; blocks and messages; cache points; what depends on the model | `names`, `normal`, `target` |
-//! | writing what is legal | `write` |
+//! | what is legal: ids and names, blocks and messages, cache points; what depends on the model | `normal`, `target` |
+//! | request to body, in order | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
-mod blobs;
-mod blocks;
-mod decode;
-mod encode;
 mod forms;
 mod media;
-mod names;
 mod normal;
 mod params;
-mod parts;
-mod response;
+mod read;
 mod stream;
 mod target;
 mod write;
@@ -33,7 +27,7 @@ mod write;
 #[cfg(doc)]
 use threadfold_core::message::Request;
 
-/// The codec of AWS Bedrock's Converse API, for the models of every maker behind it.
+/// The codec of AWS Bedrock's Converse API, for the models of every maker that it offers.
 ///
 /// ```
 /// use threadfold::wire::{BedrockConverse, DecodeOptions, EncodeOptions, WireFormat};
@@ -81,7 +75,7 @@ use threadfold_core::message::Request;
 ///
 /// # Normal forms
 ///
-/// A valid body that nobody touched is written as it was read, without an adjustment, as JSON: same
+/// A valid body that the host did not change is written as it was read, without an adjustment, as JSON: same
 /// fields, same numbers, same order in lists. What differs:
 ///
 /// - white space between tokens and the order of the known keys of an object;

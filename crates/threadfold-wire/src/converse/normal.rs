@@ -1,24 +1,11 @@
 //! What of a thread this provider takes, and in which form.
 
 use super::{
-    blocks::{self, CACHE_POINT},
-    forms::{self, NAME},
+    forms::{self, CACHE_POINT, NAME, key_of},
     media::{self, WRAPS},
     target::Target,
 };
-use crate::{
-    cache,
-    contract::Change,
-    extras::without,
-    json::{Fields, Object, Raw, Tree},
-    normal::{Kinds, Thread, extra_mut},
-    notes::Notes,
-    rules::{FittedSource, Medium, Rules, accepts_system_after, signed_fault},
-    texts::wire_text,
-};
-use threadfold_core::message::{
-    ContentBlock, Json, MediaSource, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
-};
+use crate::kit::*;
 
 pub(super) const KINDS: Kinds = Kinds {
     is_result: |block| key(block) == Some("toolResult"),
@@ -46,7 +33,7 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
         ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => Some("reasoningContent"),
         ContentBlock::ToolUse(_) | ContentBlock::ServerToolUse(_) => Some("toolUse"),
         ContentBlock::ToolResult(_) | ContentBlock::ServerToolResult(_) => Some("toolResult"),
-        ContentBlock::Opaque(opaque) => blocks::key(&Fields::parse(opaque.value.as_str())?),
+        ContentBlock::Opaque(opaque) => key_of(&Fields::parse(opaque.value.as_str())?),
     }
 }
 
@@ -55,17 +42,17 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
 pub(super) const MARK: &str = "~cachePoint";
 
 /// The rules for cache points of a model. None may follow documents, videos and reasoning.
-pub(super) fn cache_rules(target: &Target) -> cache::Rules {
+pub(super) fn cache_rules(target: &Target) -> CacheRules {
     let takes = |block: &ContentBlock| {
         !matches!(key(block), Some("document" | "video" | "reasoningContent"))
     };
-    cache::Rules {
+    CacheRules {
         key: MARK,
         kind: "default",
         within: Some(CACHE_POINT),
         takes,
         of_user: true,
-        marks: target.caches(),
+        marks: target.family.caches,
     }
 }
 
@@ -73,12 +60,12 @@ pub(super) fn cache_rules(target: &Target) -> cache::Rules {
 fn point(block: &ContentBlock) -> Option<Json> {
     let ContentBlock::Opaque(opaque) = block else { return None };
     let fields = Fields::parse(opaque.value.as_str())?;
-    (blocks::key(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
+    (key_of(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
 }
 
 /// Turns the cache points of a message into marks on the blocks before them. Those at forbidden
 /// positions are left out.
-pub(super) fn mark_points(message: &mut Message, rules: &cache::Rules, notes: &mut Notes) {
+pub(super) fn mark_points(message: &mut Message, rules: &CacheRules, notes: &mut Notes) {
     if message.content.iter().all(|block| point(block).is_none()) {
         return;
     }
@@ -112,7 +99,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
             continue;
         }
         let mut point = Object::default();
-        forms::add_rest(&mut point, tool.extra.of(NAME));
+        add_rest(&mut point, tool.extra.of(NAME));
         let point = Tree::from(point).into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
@@ -137,11 +124,11 @@ impl Rules for Target {
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), self.traits, self.signs_reasoning())
+        signed_fault(NAME, (message, block), self.traits, self.family.is_claude)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = self.is_same && message.extra.get(NAME, forms::ROLE).is_some();
+        let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
         came_so || accepts_system_after(before, self.traits)
     }
 
@@ -150,8 +137,8 @@ impl Rules for Target {
         role == Role::User || (role == Role::Assistant && is_own)
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    fn knows_server_call(&self, _: &ContentBlock) -> bool {
+        true
     }
 
     fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
@@ -176,7 +163,7 @@ impl Rules for Target {
             result.content.push(ContentBlock::text(NOTHING));
         }
         let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
-        let loses_status = has_status && !self.accepts_status();
+        let loses_status = has_status && !self.family.accepts_status;
         if loses_status {
             drop_field("status", notes);
             result.is_error = false;
@@ -208,11 +195,8 @@ fn drop_field(name: &str, notes: &mut Notes) {
 
 /// Moves blocks that may not stand beside results into the last result.
 pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
-    const KEYS: [&str; 5] = ["text", "image", "document", "video", "searchResult"];
-    let may_stay = |block: &ContentBlock| {
-        let key = key(block).filter(|key| KEYS.contains(key));
-        key.is_none_or(|key| target.accepts_beside_results(key))
-    };
+    let never = target.family.never_beside_results;
+    let may_stay = |block: &ContentBlock| key(block).is_none_or(|key| !never.contains(&key));
     for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
         let is_user = turn.first().is_some_and(|(_, message)| message.role == Role::User);
         let has_results = turn.iter().any(|(_, message)| message.tool_results().next().is_some());
@@ -252,5 +236,99 @@ pub(super) fn text_beside_documents(thread: &mut Thread, notes: &mut Notes) {
             notes.turn_to(*at).note(Change::TextInserted);
             message.make_mut().content.push(ContentBlock::text(BESIDE_DOCUMENTS));
         }
+    }
+}
+
+pub(super) const IDS: NameRules = NameRules {
+    is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
+    nameless: "call",
+    ..names::TOOLS
+};
+pub(super) const DOCUMENTS: NameRules = NameRules {
+    most: 200,
+    is_legal: |char| {
+        char.is_ascii_alphanumeric() || matches!(char, ' ' | '-' | '(' | ')' | '[' | ']')
+    },
+    nameless: "document",
+    spaced: true,
+    ..names::TOOLS
+};
+
+/// Finds a new name for every document whose name the provider refuses. The same name gets the same
+/// new one everywhere, and no new one is another's.
+pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
+    let titles = thread.iter().flat_map(|(at, message)| {
+        message.content.iter().flat_map(titles).map(move |title| (Some(*at), title))
+    });
+    let name_note = |from, to| Change::NameRewritten { from, to };
+    let renamed = Renamed::new(titles, &DOCUMENTS, notes, name_note);
+    if renamed.is_empty() {
+        return;
+    }
+    for (_, message) in thread {
+        fit_blocks(message, |block| {
+            if let ContentBlock::ToolResult(result) = block {
+                let content = fit(&result.content, |block| Ok(retitled(block, &renamed)));
+                return Ok(content.map(|content| ToolResult { content, ..result.clone() }.into()));
+            }
+            Ok(retitled(block, &renamed))
+        });
+    }
+}
+
+/// Returns a document under its new name, if it gets one.
+fn retitled(block: &ContentBlock, renamed: &Renamed) -> Option<ContentBlock> {
+    let written = renamed.written(title(block)?);
+    let ContentBlock::Document(document) = block else { return None };
+    let changes = document.title.as_ref() != Some(&written);
+    changes.then(|| Document { title: Some(written), ..document.clone() }.into())
+}
+
+/// The title of a document, and those of the documents in a result.
+fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
+    let nested = if let ContentBlock::ToolResult(result) = block { &*result.content } else { &[] };
+    title(block).into_iter().chain(nested.iter().filter_map(title))
+}
+
+/// The title of a document, unless it came in a body: the provider sometimes accepts titles that
+/// break its rule.
+fn title(block: &ContentBlock) -> Option<&Text> {
+    let ContentBlock::Document(document) = block else { return None };
+    let came = document.extra.get(NAME, forms::DOCUMENT);
+    document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{names::rewrite_ids, notes};
+    use threadfold_core::message::{Message, Role, ToolUse};
+
+    #[test]
+    fn a_new_id_is_nobody_elses() {
+        let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
+        let calls = |ids: [&str; 6]| Message::new(Role::Assistant, ids.map(call).into());
+        let long = "x".repeat(70);
+        let ids = ["a|b", "a_b", "a/b", "", "a.b:c", &long];
+        let (mut thread, mut notes) = notes::prepare(&[calls(ids)], "c");
+        rewrite_ids(&mut thread, &IDS, &mut notes);
+        let short = "x".repeat(56);
+        assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call", "a.b:c", &short]));
+    }
+
+    #[test]
+    fn names_of_documents_keep_what_may_stand() {
+        let rows = [
+            ("Report (v2) [final]-1", "Report (v2) [final]-1"),
+            ("report_v2.pdf", "report-v2-pdf"),
+            (" a \t b ", "a b"),
+            ("\u{e9}", "-"),
+            ("", "document"),
+        ];
+        for (name, mended) in rows {
+            assert_eq!(DOCUMENTS.mend(name), mended);
+            assert!(DOCUMENTS.accept(mended));
+        }
+        assert!(!DOCUMENTS.accept("a  b") && !DOCUMENTS.accept(&"a".repeat(201)));
     }
 }

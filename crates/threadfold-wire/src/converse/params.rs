@@ -1,13 +1,7 @@
 //! Request parameters that have a type of their own, both ways, and what they decide.
 
 use super::forms::{self, NAME};
-use crate::{
-    contract::WireError,
-    json::{Fields, Object, Path, Raw, Tree},
-    notes::Notes,
-    params::{Param, number, write_to_one},
-};
-use threadfold_core::message::{Extra, Request, Text, ToolChoice};
+use crate::kit::*;
 
 const MAX_OUTPUT: Param<u64> = Param {
     key: "maxTokens",
@@ -47,7 +41,7 @@ pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     let mut config = Object::default();
     MAX_OUTPUT.set(&mut config, extra, request.max_output.as_ref(), notes);
     TEMPERATURE.set(&mut config, extra, request.temperature.as_ref(), notes);
-    config.extend_unset(forms::reopen(extra.get(NAME, "inferenceConfig")));
+    config.extend_unset(reopen(extra.get(NAME, "inferenceConfig")));
     if config.len() > 0 {
         body.set("inferenceConfig", config);
     } else {
@@ -78,7 +72,7 @@ pub(super) fn write_tools(
     }
     let mut config = Object::default().with("tools", tools);
     TOOL_CHOICE.set(&mut config, extra, met, notes);
-    config.extend_unset(forms::reopen(extra.get(NAME, "toolConfig")));
+    config.extend_unset(reopen(extra.get(NAME, "toolConfig")));
     body.set("toolConfig", config);
 }
 

@@ -3,17 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    parts::{Part, Unreadable},
-    response,
-};
-use crate::{
-    assembly::Assembly,
-    classify::classify_error,
-    json::{Fields, Object, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Usage};
+use super::read;
+use crate::kit::*;
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -28,23 +19,20 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let delta = if event.name.is_empty() {
-            // SDKs put the name of the event into its data.
-            let fields = Fields::parse(event.data);
-            let named = fields.as_ref().and_then(|fields| fields.rest().next());
-            named.map_or(Ok(None), |(name, raw)| self.named(name, raw.get()))
-        } else {
-            self.named(event.name, event.data)
-        };
-        Ok(delta?.into_iter().collect())
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        if !event.name.is_empty() {
+            return self.named(event.name, event.data, out);
+        }
+        // SDKs put the name of the event into its data.
+        let fields = Fields::parse(event.data);
+        let named = fields.as_ref().and_then(|fields| fields.rest().next());
+        named.map_or(Ok(()), |(name, raw)| self.named(name, raw.get(), out))
     }
 
     fn is_complete(&self) -> bool {
         self.end.is_some() && self.metadata.is_some()
     }
 
-    /// The body that the whole answer would have had.
     fn body(&mut self) -> Option<Json> {
         let end = self.end.clone()?;
         let parts = std::mem::take(&mut self.parts);
@@ -63,55 +51,57 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn named(&mut self, name: &str, data: &str) -> Result<Option<Delta>, ModelError> {
-        let fields = || Fields::parse(data).ok_or(Unreadable("an event that is no object"));
+    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Result<(), ModelError> {
+        if name.ends_with("Exception") {
+            return Err(exception_error(name, data));
+        }
+        // `contentBlockStop` adds nothing: the next block ends this one.
+        const KNOWN: [&str; 5] =
+            ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
+        if !KNOWN.contains(&name) {
+            return Ok(());
+        }
+        let mut fields = Fields::parse(data).ok_or_else(|| holds("an event that is no object"))?;
         match name {
-            "messageStart" => self.role = fields()?.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&fields()?),
-            "contentBlockDelta" => return self.add(&fields()?),
-            "messageStop" => self.end = Some(beside(fields()?)),
-            "metadata" => {
-                let fields = fields()?;
-                let usage = fields.get("usage").and_then(|raw| response::USAGE.read(raw));
+            "messageStart" => self.role = fields.take_json("role").or(self.role.take()),
+            "contentBlockStart" => return self.begin(&fields, out),
+            "contentBlockDelta" => return self.add(&fields, out),
+            "messageStop" => self.end = Some(beside(fields)),
+            _ => {
+                let usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.usage = usage.unwrap_or(self.usage);
                 self.metadata = Some(beside(fields));
             }
-            exception if exception.ends_with("Exception") => {
-                return Err(exception_error(exception, data));
-            }
-            // `contentBlockStop` adds nothing: the next block ends this one.
-            _ => {}
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn begin(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
-        let start = event.get("start").ok_or(Unreadable("a block without its start"))?;
-        let (part, begins) = Part::begin(start)?;
+    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        let start = event.get("start").ok_or_else(|| holds("a block without its start"))?;
+        let part = Part::begin(start, out)?;
         match self.parts.insert(index(event)?, part) {
-            None => Ok(begins),
-            Some(_) => Err(Unreadable("a block that begins twice").into()),
+            None => Ok(()),
+            Some(_) => Err(holds("a block that begins twice")),
         }
     }
 
-    fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
-        let delta = event.object("delta");
-        let delta = delta.ok_or(Unreadable("a piece that is no object"))?;
+    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
+        let Some((kind, raw)) = delta.rest().next() else { return Ok(()) };
         if let Some(part) = self.parts.get_mut(&index) {
-            return Ok(part.add(&delta)?);
+            return part.add(kind, raw, out);
         }
-        let Some(mut part) = Part::for_delta(&delta)? else { return Ok(None) };
-        let added = part.add(&delta)?;
+        let Some(mut part) = Part::of_delta(kind, raw)? else { return Ok(()) };
+        part.add(kind, raw, out)?;
         self.parts.insert(index, part);
-        Ok(added)
+        Ok(())
     }
 }
 
-fn index(event: &Fields<'_>) -> Result<u64, Unreadable> {
-    let index = event.get("contentBlockIndex");
-    let index = index.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    index.ok_or(Unreadable("a piece that does not say where it belongs"))
+fn index(event: &Fields<'_>) -> Result<u64, ModelError> {
+    let index = event.number("contentBlockIndex");
+    index.ok_or_else(|| holds("a piece that does not say where it belongs"))
 }
 
 /// The fields of an event, without the padding that hides how long it is.
@@ -127,10 +117,276 @@ fn exception_error(name: &str, data: &str) -> ModelError {
         Some(fields) => body.extend_unset(fields.tree()),
         None => body.set("message", data.to_owned()),
     }
-    let mut error = classify_error(0, Tree::from(body).into_json().as_str().as_bytes());
+    let mut error = provider_error(Tree::from(body).into_json().as_str());
     // The provider asks to try again, in its documentation and not in the event.
     if name == "modelStreamErrorException" && error.kind == ModelErrorKind::Other {
         error.kind = ModelErrorKind::Retryable { after: None };
     }
     error
+}
+
+/// The error of a stream that holds what cannot be added to an answer.
+fn holds(what: &str) -> ModelError {
+    let kind = ModelErrorKind::Retryable { after: None };
+    ModelError::new(kind, format!("the stream holds {what}"))
+}
+
+fn no_object() -> ModelError {
+    holds("a piece that is no object")
+}
+
+/// A block in the making.
+#[derive(Debug, Default)]
+struct Part {
+    kind: Kind,
+    /// What came at its beginning. Texts and reasoning have no such event.
+    start: Object,
+    /// The text, the input of a call, or data in Base64, as far as it came.
+    text: Option<String>,
+    signature: Option<String>,
+    /// The citations of a text, or the content of a result.
+    items: Vec<Tree>,
+    /// What else came of a picture.
+    rest: Object,
+    /// The id of a call that the host answers.
+    call: Option<Text>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Text,
+    Reasoning,
+    Redacted,
+    ToolUse,
+    ToolResult,
+    Image,
+    /// A kind that is not known here. The start is the whole block.
+    Other,
+}
+
+impl Part {
+    /// Begins a block from its start event, which adds to the answer.
+    fn begin(start: Raw<'_>, out: &mut Deltas) -> Result<Self, ModelError> {
+        let fields = Fields::of(start);
+        let first = fields.as_ref().and_then(|fields| fields.rest().next());
+        let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
+        let inner = Fields::of(raw);
+        let (kind, inner) = match (key, inner) {
+            ("toolUse", Some(inner)) => (Kind::ToolUse, inner),
+            ("toolResult", Some(inner)) => (Kind::ToolResult, inner),
+            ("image", Some(inner)) => (Kind::Image, inner),
+            _ => {
+                let start = Object::default().with(key.to_owned(), raw.json());
+                return Ok(Self { kind: Kind::Other, start, ..Self::default() });
+            }
+        };
+        let mut part = Self { kind, start: inner.tree(), ..Self::default() };
+        if kind != Kind::ToolUse {
+            return Ok(part);
+        }
+        let named = inner.text("toolUseId").zip(inner.text("name"));
+        let (id, name) = named.ok_or_else(|| holds("a call without id or name"))?;
+        part.call = inner.text("type").is_none().then_some(id);
+        part.call.iter().for_each(|id| out.call(id, name.clone()));
+        Ok(part)
+    }
+
+    /// Begins a block of the kind that a piece belongs to; `None` for one of an unknown kind.
+    fn of_delta(kind: &str, raw: Raw<'_>) -> Result<Option<Self>, ModelError> {
+        let is_hidden = Fields::of(raw).is_some_and(|it| it.get("redactedContent").is_some());
+        let kind = match kind {
+            "text" | "citation" => Kind::Text,
+            "reasoningContent" if is_hidden => Kind::Redacted,
+            "reasoningContent" => Kind::Reasoning,
+            "toolUse" | "toolResult" | "image" => {
+                return Err(holds("a piece of a block that did not begin"));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { kind, ..Self::default() }))
+    }
+
+    /// Adds a piece, which adds to the answer. Pieces of unknown kinds add nothing.
+    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        let other = || holds("a piece of another kind than its block");
+        match (self.kind, key) {
+            (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
+            (Kind::Text, "citation") => self.items.push(raw.json().into()),
+            (Kind::ToolUse, "toolUse") => {
+                let inner = Fields::of(raw).ok_or_else(no_object)?;
+                let piece = inner.get("input").map(text_of).transpose()?.unwrap_or_default();
+                let piece = self.grow(piece);
+                self.call.iter().for_each(|id| out.input(id, piece.clone()));
+            }
+            (Kind::ToolResult, "toolResult") => {
+                let pieces = raw.items().ok_or_else(other)?;
+                self.items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
+            }
+            (Kind::Image, "image") => {
+                return self.add_picture(Fields::of(raw).ok_or_else(no_object)?);
+            }
+            (_, "reasoningContent") => {
+                return self.add_reasoning(&Fields::of(raw).ok_or_else(no_object)?, out);
+            }
+            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => return Err(other()),
+            (_, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a piece of a text, and returns it.
+    fn grow(&mut self, piece: Text) -> Text {
+        self.text.get_or_insert_default().push_str(&piece);
+        piece
+    }
+
+    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        let get = |key| piece.get(key).map(text_of).transpose();
+        let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
+        match (self.kind, hidden) {
+            (Kind::Reasoning, None) => {
+                if let Some(signed) = signed {
+                    self.signature.get_or_insert_default().push_str(&signed);
+                }
+                out.thinking(self.grow(more.unwrap_or_default()));
+                Ok(())
+            }
+            (Kind::Redacted, hidden) => {
+                let data = self.text.get_or_insert_default();
+                let added = append(data, &hidden.unwrap_or_default());
+                added.ok_or_else(|| holds("reasoning that is not Base64"))
+            }
+            (_, _) => Err(holds("a piece of reasoning in a block that is none")),
+        }
+    }
+
+    /// Adds a piece of a picture: more bytes, or another kind of source.
+    fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<(), ModelError> {
+        if let Some(more) = piece.object("source").and_then(|source| source.text("bytes")) {
+            piece.take("source");
+            let added = append(self.text.get_or_insert_default(), &more);
+            added.ok_or_else(|| holds("a picture that is not Base64"))?;
+        }
+        self.rest.extend_unset(piece.tree());
+        Ok(())
+    }
+
+    /// Returns the block as it stands in a whole answer.
+    fn into_tree(self) -> Tree {
+        let Self { kind, mut start, text, signature, items, rest, .. } = self;
+        let of = |key: &'static str, inner: Object| Object::default().with(key, inner).into();
+        let field = |key: &'static str, text: Option<String>| {
+            Object::default().with(key, text.unwrap_or_default())
+        };
+        match kind {
+            Kind::Text if items.is_empty() => field("text", text).into(),
+            Kind::Text => {
+                let content = Tree::from_iter([field("text", text)]);
+                let cited = Object::default().with("content", content).with("citations", items);
+                of("citationsContent", cited)
+            }
+            Kind::Reasoning => {
+                let mut parts = field("text", text);
+                parts.set_some("signature", signature);
+                of("reasoningContent", Object::default().with("reasoningText", parts))
+            }
+            Kind::Redacted => of("reasoningContent", field("redactedContent", text)),
+            Kind::ToolUse => of("toolUse", start.with("input", read_input(text))),
+            Kind::ToolResult => of("toolResult", start.with("content", items)),
+            Kind::Image => {
+                start.set_some("source", text.map(|bytes| field("bytes", Some(bytes))));
+                start.extend_unset(rest);
+                of("image", start)
+            }
+            Kind::Other => start.into(),
+        }
+    }
+}
+
+/// The input of a call. One that was cut off is kept as its text.
+fn read_input(input: Option<String>) -> Tree {
+    match input.filter(|input| !input.trim().is_empty()) {
+        None => Object::default().into(),
+        Some(input) => Json::parse(&input).map_or_else(|_| input.into(), Tree::Raw),
+    }
+}
+
+fn text_of(raw: Raw<'_>) -> Result<Text, ModelError> {
+    raw.text().ok_or_else(|| holds("a piece that is no text"))
+}
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Appends a piece, so that the text encodes the bytes of both. Returns `None` and appends nothing
+/// if the two must be encoded again and one is not Base64.
+fn append(so_far: &mut String, piece: &str) -> Option<()> {
+    if !so_far.ends_with('=') {
+        so_far.push_str(piece);
+        return Some(());
+    }
+    // Complete groups of four characters stay; only the bytes of the last, incomplete group are
+    // encoded again.
+    let full = so_far.len().checked_sub(4)?;
+    let mut bytes = decode(so_far.get(full..)?)?;
+    bytes.extend(decode(piece)?);
+    so_far.truncate(full);
+    so_far.push_str(&encode(&bytes));
+    Some(())
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let letters = text.trim_end_matches('=');
+    let mut bytes = Vec::with_capacity(letters.len() / 4 * 3 + 2);
+    let (mut bits, mut held) = (0_u32, 0_u32);
+    for letter in letters.bytes() {
+        let value = LETTERS.iter().position(|known| *known == letter)?;
+        bits = (bits << 6) | u32::try_from(value).ok()?;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from((bits >> held) & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let at = |index: usize| group.get(index).copied().map_or(0, u32::from);
+        let bits = (at(0) << 16) | (at(1) << 8) | at(2);
+        for letter in 0..4 {
+            let value = (bits >> (18 - 6 * letter)) & 0x3f;
+            let known = LETTERS.get(value as usize).filter(|_| letter <= group.len());
+            text.push(known.map_or('=', |letter| char::from(*letter)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_stand_for_the_bytes_of_all() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for cut in 0..bytes.len() {
+            let (one, two) = bytes.split_at(cut);
+            let mut joined = encode(one);
+            append(&mut joined, &encode(two)).unwrap();
+            assert_eq!(joined, encode(&bytes));
+            assert_eq!(decode(&joined).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_is_refused_where_it_matters() {
+        let mut joined = "AA==".to_owned();
+        assert_eq!(append(&mut joined, "?"), None);
+        assert_eq!(joined, "AA==");
+        assert_eq!(append(&mut "=".to_owned(), "AA=="), None);
+        assert_eq!(append(&mut "\u{e9}\u{e9}\u{e9}=".to_owned(), "AA=="), None);
+    }
 }

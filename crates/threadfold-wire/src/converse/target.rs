@@ -1,10 +1,7 @@
 //! The model that a body goes to, and what its family accepts.
 
-use std::collections::HashSet;
-
 use super::forms::NAME;
-use crate::contract::{EncodeOptions, ModelTraits};
-use threadfold_core::message::{Request, Text};
+use crate::kit::*;
 
 /// The model that a body goes to.
 #[derive(Debug)]
@@ -13,23 +10,6 @@ pub(super) struct Target {
     /// Whether it is the one that the request was written for.
     pub(super) is_same: bool,
     pub(super) traits: ModelTraits,
-    /// The server calls that another provider made or answered.
-    pub(super) foreign_calls: HashSet<Text>,
-}
-
-/// Models that share their rules. The provider hands requests on to many makers' models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    /// No model is named: over HTTP its name stands in the address.
-    Unknown,
-    Claude,
-    Nova,
-    Qwen,
-    /// Llama and Mistral.
-    ResultsAlone,
-    Writer,
-    /// Another one, or a profile that does not say.
-    Other,
 }
 
 impl Target {
@@ -37,73 +17,72 @@ impl Target {
         let own = own_model(request);
         let name = options.model.as_ref().or(own.as_ref());
         Self {
-            family: name.map_or(Family::Unknown, |name| Family::of(name)),
+            family: name.map_or(Family::OTHER, |name| Family::of(name)),
             is_same: options.model.is_none() || options.model == own,
             traits: options.traits,
-            foreign_calls: HashSet::new(),
-        }
-    }
-
-    /// Whether an answer may stand first.
-    pub(super) fn may_begin_with_answer(&self) -> bool {
-        match self.family {
-            Family::Claude | Family::Qwen => true,
-            Family::Unknown
-            | Family::Nova
-            | Family::ResultsAlone
-            | Family::Writer
-            | Family::Other => false,
-        }
-    }
-
-    /// Whether reasoning is refused without a signature.
-    pub(super) fn signs_reasoning(&self) -> bool {
-        self.family == Family::Claude
-    }
-
-    /// Whether a result may say that it is an error.
-    pub(super) fn accepts_status(&self) -> bool {
-        self.family != Family::Writer
-    }
-
-    /// Whether a block with this key may stand beside results. One that may not is put into them.
-    pub(super) fn accepts_beside_results(&self, key: &str) -> bool {
-        match self.family {
-            Family::ResultsAlone => {
-                !matches!(key, "text" | "image" | "document" | "video" | "searchResult")
-            }
-            Family::Claude => !matches!(key, "document" | "video"),
-            Family::Unknown | Family::Nova | Family::Qwen | Family::Writer | Family::Other => true,
-        }
-    }
-
-    /// Whether the host's wish for cache points is followed: after the thread and the system
-    /// prompt, and after the tools.
-    pub(super) fn caches(&self) -> (bool, bool) {
-        match self.family {
-            Family::Unknown | Family::Claude | Family::Other => (true, true),
-            Family::Nova => (true, false),
-            Family::Qwen | Family::ResultsAlone | Family::Writer => (false, false),
         }
     }
 }
 
+/// What models share whose maker has the same rules. The provider hands requests on to many makers'
+/// models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Family {
+    /// What stands in the names of its models.
+    words: &'static [&'static str],
+    /// Reasoning is refused without a signature, and a beginning of an answer may hold none where
+    /// thinking is off.
+    pub(super) is_claude: bool,
+    /// An answer may stand first.
+    pub(super) begins_with_answer: bool,
+    /// A result may say that it is an error.
+    pub(super) accepts_status: bool,
+    /// The keys of blocks that may not stand beside results, but within them.
+    pub(super) never_beside_results: &'static [&'static str],
+    /// The host's wish for cache points is followed: after the thread and the system prompt, and
+    /// after the tools.
+    pub(super) caches: (bool, bool),
+}
+
 impl Family {
+    /// Another one, a profile that does not say, or no name: over HTTP that stands in the address.
+    const OTHER: Self = Self {
+        words: &[],
+        is_claude: false,
+        begins_with_answer: false,
+        accepts_status: true,
+        never_beside_results: &[],
+        caches: (true, true),
+    };
+    const CLAUDE: Self = Self {
+        words: &["claude"],
+        is_claude: true,
+        begins_with_answer: true,
+        never_beside_results: &["document", "video"],
+        ..Self::OTHER
+    };
+    const NOVA: Self = Self { words: &["nova"], caches: (true, false), ..Self::OTHER };
+    const QWEN: Self =
+        Self { words: &["qwen"], begins_with_answer: true, caches: (false, false), ..Self::OTHER };
+    const LLAMA_AND_MISTRAL: Self = Self {
+        words: &["llama", "mistral.", "mixtral", "pixtral"],
+        never_beside_results: &["text", "image", "document", "video", "searchResult"],
+        caches: (false, false),
+        ..Self::OTHER
+    };
+    const WRITER: Self = Self {
+        words: &["writer.", "palmyra"],
+        accepts_status: false,
+        caches: (false, false),
+        ..Self::OTHER
+    };
+
     fn of(model: &str) -> Self {
-        const WORDS: [(&str, Family); 9] = [
-            ("claude", Family::Claude),
-            ("nova", Family::Nova),
-            ("qwen", Family::Qwen),
-            ("llama", Family::ResultsAlone),
-            ("mistral.", Family::ResultsAlone),
-            ("mixtral", Family::ResultsAlone),
-            ("pixtral", Family::ResultsAlone),
-            ("writer.", Family::Writer),
-            ("palmyra", Family::Writer),
-        ];
         let name = model.to_ascii_lowercase();
-        let found = WORDS.into_iter().find(|(word, _)| name.contains(word));
-        found.map_or(Self::Other, |(_, family)| family)
+        let families =
+            [Self::CLAUDE, Self::NOVA, Self::QWEN, Self::LLAMA_AND_MISTRAL, Self::WRITER];
+        let is_of = |family: &Self| family.words.iter().any(|word| name.contains(word));
+        families.into_iter().find(is_of).unwrap_or(Self::OTHER)
     }
 }
 
@@ -122,13 +101,13 @@ mod tests {
     #[test]
     fn families_are_known_by_the_names_of_their_models() {
         let rows = [
-            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", Family::Claude),
-            ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", Family::Nova),
-            ("meta.llama3-1-70b-instruct-v1:0", Family::ResultsAlone),
-            ("mistral.mistral-large-2407-v1:0", Family::ResultsAlone),
-            ("qwen.qwen3-32b-v1:0", Family::Qwen),
-            ("us.writer.palmyra-x5-v1:0", Family::Writer),
-            ("openai.gpt-oss-120b-1:0", Family::Other),
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", Family::CLAUDE),
+            ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", Family::NOVA),
+            ("meta.llama3-1-70b-instruct-v1:0", Family::LLAMA_AND_MISTRAL),
+            ("mistral.mistral-large-2407-v1:0", Family::LLAMA_AND_MISTRAL),
+            ("qwen.qwen3-32b-v1:0", Family::QWEN),
+            ("us.writer.palmyra-x5-v1:0", Family::WRITER),
+            ("openai.gpt-oss-120b-1:0", Family::OTHER),
         ];
         for (name, family) in rows {
             assert_eq!(Family::of(name), family, "{name}");

@@ -25,27 +25,22 @@
 //! | `~generationConfig`, `~toolConfig` | request | the whole of it, where the fields of the request say all of it |
 //! | `~response` | answer | what the response body says beside the answer |
 
-pub(super) use crate::extras::{reopen, wire_fields};
-use crate::{
-    extras,
-    json::{Fields, Object, Raw, Tree},
-};
+use crate::kit::*;
 use serde_json::Value;
-use threadfold_core::message::{Extra, Json, Text};
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "gemini";
 
 /// The name of a field, in the spelling of REST and in the one that is accepted too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct Spelled {
     pub(super) camel: &'static str,
     pub(super) snake: &'static str,
 }
 
 macro_rules! names {
     ($($name:ident = $camel:literal, $snake:literal;)+) => {$(
-        pub(super) const $name: Name = Name { camel: $camel, snake: $snake };
+        pub(super) const $name: Spelled = Spelled { camel: $camel, snake: $snake };
     )+};
 }
 
@@ -67,7 +62,7 @@ names! {
     MIME_TYPE = "mimeType", "mime_type";
     PARAMETERS = "parameters", "parameters";
     SIGNATURE = "thoughtSignature", "thought_signature";
-    SYSTEM = "systemInstruction", "system_instruction";
+    INSTRUCTION = "systemInstruction", "system_instruction";
     TEMPERATURE = "temperature", "temperature";
     TEXT = "text", "text";
     TOOL_CALL = "toolCall", "tool_call";
@@ -75,7 +70,7 @@ names! {
     TOOL_RESPONSE = "toolResponse", "tool_response";
 }
 
-impl Name {
+impl Spelled {
     /// The spelling in which some fields have it, if they do.
     pub(super) fn in_fields(self, fields: &Fields<'_>) -> Option<&'static str> {
         [self.camel, self.snake].into_iter().find(|key| fields.get(key).is_some())
@@ -109,19 +104,19 @@ impl Spelling {
     }
 
     /// The key under which a field is written.
-    pub(super) fn key(&self, name: Name) -> &'static str {
+    pub(super) fn key(&self, name: Spelled) -> &'static str {
         if self.0.iter().any(|snake| *snake == name.camel) { name.snake } else { name.camel }
     }
 
     /// Takes a field out, and notes how it was spelled.
-    pub(super) fn take<'a>(&mut self, fields: &mut Fields<'a>, name: Name) -> Option<Raw<'a>> {
+    pub(super) fn take<'a>(&mut self, fields: &mut Fields<'a>, name: Spelled) -> Option<Raw<'a>> {
         let key = name.in_fields(fields)?;
         self.note(name, key);
         fields.take(key)
     }
 
     /// Takes a text out. Of another shape it stays.
-    pub(super) fn take_text(&mut self, fields: &mut Fields<'_>, name: Name) -> Option<Text> {
+    pub(super) fn take_text(&mut self, fields: &mut Fields<'_>, name: Spelled) -> Option<Text> {
         let key = name.in_fields(fields)?;
         let text = fields.take_text(key)?;
         self.note(name, key);
@@ -129,7 +124,7 @@ impl Spelling {
     }
 
     /// Notes in which spelling a field came.
-    pub(super) fn note(&mut self, name: Name, key: &str) {
+    pub(super) fn note(&mut self, name: Spelled, key: &str) {
         if key != name.camel {
             self.0.push(name.camel.into());
         }
@@ -171,16 +166,17 @@ pub(super) fn is_own(extra: &Extra) -> bool {
 }
 
 /// The field of the provider's own calls and their results that a block came in, if it is one.
-pub(super) fn server_data(extra: &Extra) -> Option<Name> {
+pub(super) fn server_data(extra: &Extra) -> Option<Spelled> {
     let named = marked(extra, "~as")?;
     SERVER_DATA.into_iter().find(|name| named == name.camel)
 }
 
 /// The fields of the provider's own calls and their results.
-pub(super) const SERVER_DATA: [Name; 4] = [EXECUTABLE_CODE, CODE_RESULT, TOOL_CALL, TOOL_RESPONSE];
+pub(super) const SERVER_DATA: [Spelled; 4] =
+    [EXECUTABLE_CODE, CODE_RESULT, TOOL_CALL, TOOL_RESPONSE];
 
 /// Takes the unknown fields of a part's data out of those of the part, to be completed.
-pub(super) fn take_inner(part: &mut Object, name: Name) -> Object {
+pub(super) fn take_inner(part: &mut Object, name: Spelled) -> Object {
     if let Some(Tree::Raw(json)) = part.remove(name.camel) {
         return reopen(Some(&json));
     }

@@ -1,14 +1,7 @@
 //! Pictures and documents, both ways: `inlineData` and `fileData`.
 
-use super::{
-    marks::{
-        DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag, marked,
-        reopen, take_inner,
-    },
-    part::Part,
-};
-use crate::json::Object;
-use threadfold_core::message::{ContentBlock, Document, Extra, Image, MediaSource, Text};
+use super::{marks::*, part::Part};
+use crate::kit::*;
 
 impl Part<'_> {
     /// Reads a picture or a document; `None` for sound, films and what is no medium.
@@ -45,7 +38,7 @@ pub(super) fn write(
     source: &MediaSource,
     extra: &Extra,
     unless_known: &'static str,
-) -> (Name, Object) {
+) -> (Spelled, Object) {
     let spelling = Spelling::of(extra);
     match source {
         MediaSource::Base64 { media_type, data } => {
@@ -70,7 +63,7 @@ pub(super) fn write(
 
 /// Whether a medium is a picture or else a document; `None` for sound and films.
 fn is_image(media_type: &str) -> Option<bool> {
-    let kind = media_type.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    let kind = media_type.split_once('/').map_or(media_type, |(kind, _)| kind).to_ascii_lowercase();
     match kind.as_str() {
         "image" => Some(true),
         "application" | "text" => Some(false),

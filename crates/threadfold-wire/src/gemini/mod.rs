@@ -67,18 +67,13 @@
 //! Contents of one role side by side are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks)
 //! have no form here and need none.
 
-mod decode;
-mod encode;
 mod marks;
 mod media;
 mod normal;
 mod params;
 mod part;
 mod partial;
-mod path;
-mod read_results;
-mod response;
-mod signatures;
+mod read;
 mod stream;
 mod tools;
 mod write;

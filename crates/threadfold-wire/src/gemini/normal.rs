@@ -1,32 +1,17 @@
-//! What of a thread this dialect takes, and how the contents of a turn stand.
+//! What of a thread this dialect takes, how the contents of a turn stand, and the signatures that the
+//! provider demands.
+//!
+//! Gemini 3 and later refuse a thread in whose current turn the first call of a step has no
+//! signature. For calls that none of its models made, the provider has a word that stands for one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::{
-    marks::{CODEC, has_mark, is_own, server_data},
-    media,
-};
-use crate::{
-    normal::{self, Thread, take_media},
-    notes::Notes,
-    rules::{FittedSource, Medium, Rules, foreign_server_calls, is_made_by},
-};
-use threadfold_core::message::{ContentBlock, Document, Extra, MediaSource, Message, Role, Text};
+use super::{marks::*, media};
+use crate::kit::*;
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
-pub(super) struct Gemini {
-    foreign_calls: HashSet<Text>,
-}
-
-impl Gemini {
-    pub(super) fn new(thread: &Thread) -> Self {
-        let knows = |block: &ContentBlock| {
-            normal::extra(block).is_some_and(|extra| server_data(extra).is_some())
-        };
-        Self { foreign_calls: foreign_server_calls(CODEC, thread, knows) }
-    }
-}
+pub(super) struct Gemini;
 
 impl Rules for Gemini {
     fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
@@ -57,8 +42,8 @@ impl Rules for Gemini {
         true
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    fn knows_server_call(&self, block: &ContentBlock) -> bool {
+        extra(block).is_some_and(|extra| server_data(extra).is_some())
     }
 
     /// Not every server takes a title, so one is written only where it came.
@@ -79,7 +64,7 @@ impl Rules for Gemini {
 }
 
 /// Whether another provider made a block, or its origin is unknown.
-pub(super) fn is_foreign(message: &Message, extra: &Extra) -> bool {
+fn is_foreign(message: &Message, extra: &Extra) -> bool {
     !is_own(extra) && !is_made_by(message, CODEC)
 }
 
@@ -117,7 +102,7 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
         if turn.iter().all(|(_, message)| message.role == Role::Assistant) {
             turn.iter().for_each(|(_, message)| calls.add(message));
             let merged = turn.chunk_by(|_, (_, next)| !has_mark(&next.extra, "~beside"));
-            arranged.extend(merged.filter_map(|run| normal::merge(run, notes)));
+            arranged.extend(merged.filter_map(|run| merge(run, notes)));
         } else {
             let mut made = Turn::default();
             turn.iter().for_each(|(at, message)| made.add(*at, message, notes));
@@ -167,7 +152,7 @@ impl Turn {
 
     fn merged(self, notes: &mut Notes) -> Thread {
         let groups = self.results.into_iter().chain(self.others);
-        groups.filter_map(|group| normal::merge(&group, notes)).collect()
+        groups.filter_map(|group| merge(&group, notes)).collect()
     }
 }
 
@@ -251,6 +236,64 @@ pub(super) fn is_unnamed(id: &str, extra: &Extra) -> bool {
 }
 
 /// Whether a user message holds more than results. Such a message begins a turn.
-pub(super) fn is_question(message: &Message) -> bool {
+fn is_question(message: &Message) -> bool {
     message.role == Role::User && !message.content.iter().all(is_result)
+}
+
+/// The documented signature for calls that no model of the provider made.
+const STAND_IN: &str = "skip_thought_signature_validator";
+
+/// Whether a model refuses calls without signatures.
+pub(super) fn are_demanded(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    let version = name.split_once("gemini").and_then(|(_, rest)| model_version(rest));
+    version.is_some_and(|version| version >= (3, 0))
+}
+
+/// Signs the first call of each step that has no signature: every one that another provider made,
+/// wherever it stands, so that later requests begin as earlier ones did; and in the current turn,
+/// if `demanded`, those that came without one.
+pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
+    let current = thread.iter().rposition(|(_, message)| is_question(message)).unwrap_or(0);
+    let mut from = 0;
+    for step in thread.chunk_by_mut(|(_, one), (_, other)| one.role == other.role) {
+        let is_current = from >= current;
+        from += step.len();
+        let calling = step.iter_mut().find(|(_, message)| message.tool_uses().next().is_some());
+        let Some((at, message)) = calling else { continue };
+        let Some(call) = message.tool_uses().next() else { continue };
+        let is_due = is_foreign(message, &call.extra) || (demanded && is_current);
+        if !is_due || is_signed(call) {
+            continue;
+        }
+        notes.turn_to(*at).note(Change::CallSigned { id: call.id.clone() });
+        let mut calls = message.make_mut().content.iter_mut();
+        let first = calls.find(|block| matches!(block, ContentBlock::ToolUse(_)));
+        if let Some(ContentBlock::ToolUse(call)) = first {
+            call.extra = call.extra.with(CODEC, SIGNATURE.camel, Json::text(STAND_IN));
+        }
+    }
+}
+
+fn is_signed(call: &ToolUse) -> bool {
+    [SIGNATURE.camel, SIGNATURE.snake].iter().any(|key| call.extra.get(CODEC, key).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_of_the_third_generation_demand_signatures() {
+        for (name, demanded) in [
+            ("gemini-2.5-pro", false),
+            ("models/gemini-3-flash-preview", true),
+            ("gemini-3.1-pro-preview", true),
+            ("publishers/google/models/gemini-4-x", true),
+            ("gemini-flash-latest", false),
+            ("claude-opus-5", false),
+        ] {
+            assert_eq!(are_demanded(name), demanded, "{name}");
+        }
+    }
 }

@@ -4,18 +4,9 @@
 //! them. What was changed there is written into them; nothing else is touched. Where the request
 //! says all that one of them says, it is kept under a mark: then nothing of it is lost elsewhere.
 
-use super::marks::{
-    ALLOWED_NAMES, CODEC, FUNCTION_CALLING, GENERATION_CONFIG, MAX_OUTPUT, Name, Spelling,
-    TEMPERATURE, TOOL_CONFIG, reopen, wire_fields,
-};
-use crate::{
-    contract::{Change, EncodeOptions},
-    json::{Fields, Object, Raw, Tree},
-    notes::Notes,
-    params::number,
-};
+use super::marks::*;
+use crate::kit::*;
 use serde_json::Number;
-use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
 
 /// Returns the request with the parameters of the body.
 pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
@@ -106,7 +97,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn find(extra: &Extra, name: Name) -> Self {
+    fn find(extra: &Extra, name: Spelled) -> Self {
         let spelled = Spelling::of(extra).key(name);
         let hidden = || extra.get(CODEC, mark_of(name)).map(|json| (spelled, json));
         let open = |key| extra.get(CODEC, key).map(|json| (key, json));
@@ -137,22 +128,22 @@ impl Kept {
     }
 }
 
-fn mark_of(name: Name) -> &'static str {
+fn mark_of(name: Spelled) -> &'static str {
     if name == GENERATION_CONFIG { "~generationConfig" } else { "~toolConfig" }
 }
 
-fn open<'a>(fields: &Fields<'a>, name: Name) -> Option<Fields<'a>> {
+fn open<'a>(fields: &Fields<'a>, name: Spelled) -> Option<Fields<'a>> {
     Fields::of(name.get(fields)?)
 }
 
-fn take_known(fields: &mut Fields<'_>, name: Name, known: bool) {
+fn take_known(fields: &mut Fields<'_>, name: Spelled, known: bool) {
     if let Some(key) = name.in_fields(fields).filter(|_| known) {
         fields.take(key);
     }
 }
 
 /// Keeps an object as a mark if the fields of the request hold all of it.
-fn hide(fields: &mut Fields<'_>, spelling: &mut Spelling, name: Name, rest: &Fields<'_>) {
+fn hide(fields: &mut Fields<'_>, spelling: &mut Spelling, name: Spelled, rest: &Fields<'_>) {
     if rest.left() == 0
         && let Some(raw) = spelling.take(fields, name)
     {
@@ -160,7 +151,7 @@ fn hide(fields: &mut Fields<'_>, spelling: &mut Spelling, name: Name, rest: &Fie
     }
 }
 
-fn patch(object: &mut Object, name: Name, value: Option<Tree>) {
+fn patch(object: &mut Object, name: Spelled, value: Option<Tree>) {
     let key = name.in_object(object).unwrap_or(name.camel);
     match value {
         Some(value) => object.set(key, value),

@@ -1,16 +1,16 @@
-//! Reading one part of a content: its data field, and the metadata beside it.
+//! Reading one part of a content: its data field, and the metadata beside it; results, and which call
+//! each answers, because not every call has an id.
 
-use super::marks::{self, CODEC, Name, Spelling, flag};
-use crate::json::{Fields, Raw};
-use threadfold_core::message::{
-    ContentBlock, Extra, Json, Opaque, Text, TextBlock, Thinking, ToolInput, ToolUse,
-};
+use std::collections::{HashMap, VecDeque};
+
+use super::marks::*;
+use crate::kit::*;
 
 /// A part whose data field is known. Anything else is opaque.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     /// The name of the data field.
-    pub(super) data: Name,
+    pub(super) data: Spelled,
     /// Its value.
     pub(super) value: Raw<'a>,
     /// Everything beside it.
@@ -18,16 +18,16 @@ pub(super) struct Part<'a> {
     pub(super) spelling: Spelling,
 }
 
-const DATA: [Name; 9] = [
-    marks::TEXT,
-    marks::FUNCTION_CALL,
-    marks::FUNCTION_RESPONSE,
-    marks::INLINE_DATA,
-    marks::FILE_DATA,
-    marks::EXECUTABLE_CODE,
-    marks::CODE_RESULT,
-    marks::TOOL_CALL,
-    marks::TOOL_RESPONSE,
+const DATA: [Spelled; 9] = [
+    TEXT,
+    FUNCTION_CALL,
+    FUNCTION_RESPONSE,
+    INLINE_DATA,
+    FILE_DATA,
+    EXECUTABLE_CODE,
+    CODE_RESULT,
+    TOOL_CALL,
+    TOOL_RESPONSE,
 ];
 
 impl<'a> Part<'a> {
@@ -58,7 +58,7 @@ impl<'a> Part<'a> {
 impl Part<'_> {
     /// Reads a text, a thought, a picture or a document.
     pub(super) fn block(mut self) -> Option<ContentBlock> {
-        if self.data != marks::TEXT {
+        if self.data != TEXT {
             return self.medium();
         }
         let said = self.value.text()?;
@@ -67,7 +67,7 @@ impl Part<'_> {
             self.rest.take("thought");
             return Some(self.thinking(said));
         }
-        let signed = marks::SIGNATURE.get(&self.rest);
+        let signed = SIGNATURE.get(&self.rest);
         if said.is_empty() && signed.is_some_and(Raw::is_text) {
             self.rest.mark("~as", "text");
             return Some(self.thinking(said));
@@ -78,7 +78,7 @@ impl Part<'_> {
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {
-        let signature = self.spelling.take_text(&mut self.rest, marks::SIGNATURE);
+        let signature = self.spelling.take_text(&mut self.rest, SIGNATURE);
         let extra = self.spelling.keep(self.rest);
         Thinking { extra, ..Thinking::new(text, signature) }.into()
     }
@@ -115,4 +115,149 @@ pub(super) fn no_args() -> Json {
 /// Returns a part that is kept whole.
 pub(super) fn opaque(raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, raw.json()).into()
+}
+
+/// Reads a result. Where it names no call, the calls of the turn before say which one it answers.
+pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
+    let mut inner = part.inner()?;
+    let came = inner.take_word("id");
+    let name = inner.word("name").unwrap_or_default();
+    let wanted = came.as_deref().filter(|id| !id.is_empty());
+    let answered = calls.answer(wanted, &name);
+    // Repairs remove a result without a call later; until then it keeps its content.
+    let (id, of_call) = answered.map_or_else(
+        || (came.as_deref().unwrap_or_default().into(), None),
+        |(id, of_call)| (id, Some(of_call)),
+    );
+    if of_call.is_some_and(|of_call| of_call == *name) {
+        inner.take("name");
+    }
+    match &came {
+        Some(came) if id == **came => {}
+        Some(came) => part.rest.mark("~id", came),
+        None => flag(&mut part.rest, "~no_id"),
+    }
+    let said = inner.take_as("response", |raw| response(raw, &mut part.rest));
+    let (mut content, is_error) = said.unwrap_or_default();
+    if let Some(media) = inner.take_as("parts", parts) {
+        flag(&mut part.rest, "~parts");
+        content.extend(media);
+    }
+    let extra = part.keep(&inner);
+    Some(ToolResult { is_error, extra, ..ToolResult::new(id, content) })
+}
+
+/// Reads a response: the text under `output` or `error`, or else the whole of it as JSON text.
+fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>, bool)> {
+    let fields = Fields::of(raw)?;
+    let mut all = fields.rest();
+    if let (Some((key, value)), None) = (all.next(), all.next())
+        && let Some(said) = value.text().filter(|_| ["output", "error"].contains(&key))
+        && value.is_text()
+    {
+        let content = if said.is_empty() { Vec::new() } else { vec![ContentBlock::text(said)] };
+        return Some((content, key == "error"));
+    }
+    result.mark("~as", "response");
+    let whole = raw.json();
+    Some((vec![ContentBlock::text(Text::from(whole.as_str()))], says_error(&fields)))
+}
+
+/// Whether a response says that the function failed.
+pub(super) fn says_error(fields: &Fields<'_>) -> bool {
+    fields.get("error").is_some_and(|raw| raw.get() != "null")
+}
+
+fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
+    raw.all(|raw| {
+        let part = Part::read(raw).filter(|part| part.data != TEXT);
+        Some(part.and_then(Part::block).unwrap_or_else(|| opaque(raw)))
+    })
+}
+
+/// The names of functions.
+pub(super) const TOOLS: NameRules = NameRules {
+    is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
+    begins_with_letter: true,
+    ..names::TOOLS
+};
+
+/// The calls of the turn before that wait for their results.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Id and name of each call, until it is answered.
+    calls: Vec<Option<(Text, Text)>>,
+    /// The calls by the keys by which a result may refer to them, the earliest first. Queues may
+    /// hold calls that were answered under another key.
+    waiting: HashMap<Key, VecDeque<usize>>,
+}
+
+/// How a result may refer to its call.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Id(Text),
+    /// The name of a call whose id did not come with it.
+    Unnamed(Text),
+    /// The name of a call that came with its id.
+    Named(Text),
+    Any,
+}
+
+impl Calls {
+    /// Adds a call; `came` says whether its id came with it.
+    pub(super) fn add(&mut self, id: Text, name: Text, came: bool) {
+        let of_name = if came { Key::Named(name.clone()) } else { Key::Unnamed(name.clone()) };
+        for key in [Key::Id(id.clone()), of_name, Key::Any] {
+            self.waiting.entry(key).or_default().push_back(self.calls.len());
+        }
+        self.calls.push(Some((id, name)));
+    }
+
+    /// Returns id and name of the call that a result answers: the one that it names, else the next
+    /// one of its function, else, where it names none, the next one.
+    pub(super) fn answer(&mut self, id: Option<&str>, name: &str) -> Option<(Text, Text)> {
+        let unnamed = Key::Unnamed(name.into());
+        let keys = match id {
+            Some(id) => vec![Key::Id(id.into()), unnamed],
+            None => vec![unnamed, Key::Named(name.into()), Key::Any],
+        };
+        keys.iter().find_map(|key| self.next(key))
+    }
+
+    fn next(&mut self, key: &Key) -> Option<(Text, Text)> {
+        let waiting = self.waiting.get_mut(key)?;
+        while let Some(place) = waiting.pop_front() {
+            if let Some(call) = self.calls.get_mut(place).and_then(Option::take) {
+                return Some(call);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(calls: &mut Calls, id: Option<&str>, name: &str) -> Option<String> {
+        calls.answer(id, name).map(|(id, _)| id.to_string())
+    }
+
+    #[test]
+    fn a_result_answers_by_id_then_by_name_then_in_order() {
+        let mut calls = Calls::default();
+        for (id, name, came) in
+            [("a", "f", true), ("1", "f", false), ("2", "g", false), ("3", "f", false)]
+        {
+            calls.add(id.into(), name.into(), came);
+        }
+        assert_eq!(answered(&mut calls, None, "f").as_deref(), Some("1"));
+        assert_eq!(answered(&mut calls, Some("a"), "f").as_deref(), Some("a"));
+        assert_eq!(answered(&mut calls, None, "h").as_deref(), Some("2"));
+        assert_eq!(answered(&mut calls, Some("x"), "f").as_deref(), Some("3"));
+        assert_eq!(answered(&mut calls, None, "f"), None);
+        calls.add("b".into(), "f".into(), true);
+        calls.add("c".into(), "g".into(), true);
+        assert_eq!(answered(&mut calls, None, "g").as_deref(), Some("c"));
+    }
 }

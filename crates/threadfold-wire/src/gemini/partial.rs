@@ -10,12 +10,8 @@
 //! {"functionCall": {}}
 //! ```
 
-use super::{marks::FUNCTION_CALL, part::Part, path::Step};
-use crate::{
-    growing::{Growing, Merged},
-    json::{Fields, Object, Raw, Tree},
-};
-use threadfold_core::message::{Json, Text};
+use super::{marks::*, part::Part};
+use crate::kit::*;
 
 const ARGS: &str = "args";
 const PARTIAL: [&str; 2] = ["partialArgs", "partial_args"];
@@ -82,9 +78,9 @@ impl Partial {
 
     /// The part that the whole call would have been.
     pub(super) fn into_tree(self) -> Tree {
-        let call = self.call.object().unwrap_or_default().with(ARGS, self.args.tree());
+        let call = self.call.object().with(ARGS, self.args.tree());
         let mut part = Object::default().with(FUNCTION_CALL.camel, call);
-        part.extend_unset(self.beside.object().unwrap_or_default());
+        part.extend_unset(self.beside.object());
         part.into()
     }
 }
@@ -113,8 +109,86 @@ fn at<'g>(value: &'g mut Growing, path: &[Step]) -> Result<&'g mut Growing, &'st
     })
 }
 
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// Into the field of an object.
+    Key(String),
+    /// To an item of an array.
+    Index(usize),
+}
+
+/// JSON of more levels cannot be read back.
+const MAX_STEPS: usize = 100;
+
+impl Step {
+    /// Reads a path.
+    pub(super) fn path(text: &str) -> Result<Vec<Self>, &'static str> {
+        let mut rest = text.strip_prefix('$').ok_or("a path does not begin with $")?;
+        let mut steps = Vec::new();
+        while !rest.is_empty() {
+            if steps.len() == MAX_STEPS {
+                return Err("a path is too deep");
+            }
+            let (step, after) = Self::first(rest).ok_or("a path cannot be read")?;
+            steps.push(step);
+            rest = after;
+        }
+        Ok(steps)
+    }
+
+    /// The first step, and what stands after it.
+    fn first(path: &str) -> Option<(Self, &str)> {
+        if let Some(name) = path.strip_prefix('.') {
+            let (name, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
+            return (!name.is_empty()).then(|| (Self::Key(name.to_owned()), after));
+        }
+        let inner = path.strip_prefix('[')?;
+        if let Some(quote) = inner.chars().next().filter(|first| "'\"".contains(*first)) {
+            let quoted = inner.get(1..)?;
+            let end = closing(quoted, quote)?;
+            let name = unquoted(quoted.get(..end)?, quote)?;
+            return Some((Self::Key(name), quoted.get(end + 1..)?.strip_prefix(']')?));
+        }
+        let (index, after) = inner.split_once(']')?;
+        Some((Self::Index(index.parse().ok()?), after))
+    }
+}
+
+/// Where the quoted name ends.
+fn closing(text: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    let closes = |(_, char): &(usize, char)| {
+        let closes = *char == quote && !escaped;
+        escaped = *char == '\\' && !escaped;
+        closes
+    };
+    text.char_indices().find(closes).map(|(at, _)| at)
+}
+
+/// The name between the quotes. Its escapes are those of JSON, and that of the single quote.
+fn unquoted(text: &str, quote: char) -> Option<String> {
+    if quote == '"' {
+        return serde_json::from_str(&format!("\"{text}\"")).ok();
+    }
+    let mut json = String::from('"');
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '"' => json.push_str("\\\""),
+            '\\' => match chars.next()? {
+                '\'' => json.push('\''),
+                other => json.extend(['\\', other]),
+            },
+            other => json.push(other),
+        }
+    }
+    json.push('"');
+    serde_json::from_str(&json).ok()
+}
+
 #[cfg(test)]
-mod tests {
+mod tests_of_partial {
     use super::*;
     use crate::growing::OTHER;
 
@@ -148,5 +222,34 @@ mod tests {
         assert_eq!(set(&mut node, "$[0]", "1"), Err(OTHER));
         assert_eq!(add(&mut node, "$", "x"), Err(OTHER));
         assert!(set(&mut node, "$.b[1000000000]", "1").is_err());
+    }
+}
+
+#[cfg(test)]
+mod tests_of_path {
+    use super::*;
+
+    #[test]
+    fn paths_have_names_and_indices() {
+        let key = |key: &str| Step::Key(key.to_owned());
+        for (path, expected) in [
+            ("$", vec![]),
+            ("$.a.bé[0].c", vec![key("a"), key("bé"), Step::Index(0), key("c")]),
+            ("$['a.b'][\"c]\"]", vec![key("a.b"), key("c]")]),
+            (r#"$['it\'s "x"'][12]"#, vec![key("it's \"x\""), Step::Index(12)]),
+            (r#"$["\u00e9\\"]"#, vec![key("é\\")]),
+        ] {
+            assert_eq!(Step::path(path), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for path in
+            ["", "a", "$a", "$.", "$..a", "$[", "$[-1]", "$[*]", "$['a", "$['a'", "$[\"\\\"]"]
+        {
+            assert!(Step::path(path).is_err(), "{path}");
+        }
+        assert!(Step::path(&format!("${}", "[0]".repeat(100_000))).is_err());
     }
 }

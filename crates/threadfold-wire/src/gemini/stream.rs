@@ -5,18 +5,12 @@
 //! too; see `partial`.
 
 use super::{
-    marks::{FUNCTION_CALL, TEXT},
+    marks::*,
     part::Part,
     partial::{Partial, is_named, is_partial},
-    response,
+    read,
 };
-use crate::{
-    assembly::{Assembly, provider_error, read, unreadable},
-    growing::Merged,
-    json::{Fields, Object, Raw, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
+use crate::kit::*;
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -46,8 +40,8 @@ enum Piece {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &[], |fields, data| self.read(fields, data))
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        read_event(event, &[], |fields, data| self.read(fields, data, out))
     }
 
     fn is_complete(&self) -> bool {
@@ -55,12 +49,12 @@ impl Assembly for Response {
     }
 
     fn body(&mut self) -> Option<Json> {
-        let mut body = self.body.object().filter(|_| self.is_complete).unwrap_or_default();
+        let mut body = self.body.object();
         if let Some(candidate) = &self.candidate {
             let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
-            let content = self.content.object().unwrap_or_default();
+            let content = self.content.object();
             let content = content.with("parts", parts.collect::<Vec<_>>());
-            let candidate = candidate.object().unwrap_or_default().with("content", content);
+            let candidate = candidate.object().with("content", content);
             body.set("candidates", Tree::from_iter([candidate]));
         }
         self.is_complete.then(|| Tree::from(body).into_json())
@@ -76,23 +70,22 @@ const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
 impl Response {
-    fn read(&mut self, fields: Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
+    fn read(
+        &mut self,
+        mut fields: Fields<'_>,
+        data: &str,
+        out: &mut Deltas,
+    ) -> Result<(), ModelError> {
         if fields.get("error").is_some_and(|error| error.get() != "null") {
             return Err(provider_error(data));
         }
         if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        self.response(fields)
-    }
-
-    fn response(&mut self, mut fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
-        self.usage = fields
-            .get("usageMetadata")
-            .and_then(|raw| response::USAGE.read(raw))
-            .unwrap_or(self.usage);
-        self.is_complete |= response::is_blocked(&fields);
+        let usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
+        self.usage = usage.unwrap_or(self.usage);
+        self.is_complete |= read::is_blocked(&fields);
         // The ids of calls are made of it, so it stays as it was when the first call began.
         let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
@@ -101,92 +94,95 @@ impl Response {
             fields.take("responseId");
         }
         self.body.merge(&fields);
-        let Some(raw) = candidates else { return Ok(Vec::new()) };
+        let Some(raw) = candidates else { return Ok(()) };
         let all = raw.items().ok_or_else(|| unreadable("the candidates are no list"))?;
-        let first = all.into_iter().find(|candidate| response::is_first(*candidate));
-        first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
+        let first = all.into_iter().find(|candidate| read::is_first(*candidate));
+        first.map_or(Ok(()), |candidate| self.candidate(candidate, out))
     }
 
-    fn candidate(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
-        let Some(mut fields) = Fields::of(raw) else {
-            return Err(unreadable("a candidate is no object"));
-        };
-        let content = fields.take("content").and_then(Fields::of);
+    fn candidate(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        let fields = Fields::of(raw);
+        let mut fields = fields.ok_or_else(|| unreadable("a candidate is no object"))?;
+        let mut content = fields.take("content").and_then(Fields::of).unwrap_or_default();
         let reason = fields.text("finishReason");
         self.is_complete |=
             reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
         self.candidate.get_or_insert_default().merge(&fields);
-        let mut content = content.unwrap_or_default();
         let parts = content.take("parts").and_then(Raw::items).unwrap_or_default();
         self.content.merge(&content);
-        let mut deltas = Vec::new();
         for raw in parts {
-            deltas.extend(self.part(raw)?);
+            self.part(raw, out)?;
         }
         if self.is_complete {
-            deltas.extend(self.close());
+            self.close(out);
         }
-        Ok(deltas)
+        Ok(())
     }
 
-    /// Takes a part in, and returns what it adds.
-    fn part(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
-        let Some(part) = Part::read(raw) else {
+    fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        let part = Part::read(raw).filter(|part| [TEXT, FUNCTION_CALL].contains(&part.data));
+        let Some(part) = part else {
             self.parts.push(Piece::Whole(raw.json()));
-            return Ok(Vec::new());
+            return Ok(());
         };
         if part.data == TEXT {
-            return Ok(self.text(raw, &part).into_iter().collect());
+            self.text(raw, &part, out);
+            return Ok(());
         }
-        if part.data == FUNCTION_CALL {
-            let inner = part.inner().unwrap_or_default();
-            if !is_named(&inner) && self.open.is_some() {
-                return self.more(&part);
-            }
-            let before = self.close();
-            let call = match is_named(&inner) && is_partial(&inner) {
-                true => self.begin(raw, &part)?,
-                false => self.call(raw, part),
-            };
-            return Ok(before.into_iter().chain(call).collect());
+        let inner = part.inner().unwrap_or_default();
+        if !is_named(&inner) && self.open.is_some() {
+            return self.more(&part, out);
         }
-        self.parts.push(Piece::Whole(raw.json()));
-        Ok(Vec::new())
+        self.close(out);
+        self.call(raw, part, is_named(&inner) && is_partial(&inner), out)
     }
 
-    /// Takes the first piece of a call.
-    fn begin(&mut self, raw: Raw<'_>, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
+    /// Takes a call that came whole, or the first piece of one.
+    fn call(
+        &mut self,
+        raw: Raw<'_>,
+        part: Part<'_>,
+        is_partial: bool,
+        out: &mut Deltas,
+    ) -> Result<(), ModelError> {
         let id = self.id.clone().unwrap_or_default();
-        let made_up = || response::made_up_id(&id, self.calls);
+        let made_up = || read::made_up_id(&id, self.calls);
+        let whole = Piece::Whole(raw.json());
         let Some(call) = Part::read(raw).and_then(|part| part.call(made_up)) else {
-            self.parts.push(Piece::Whole(raw.json()));
-            return Ok(Vec::new());
+            self.parts.push(whole);
+            return Ok(());
         };
         self.calls += 1;
-        self.open = Some(self.parts.len());
-        self.parts.push(Piece::Call(Box::new(Partial::new(call.id.clone()))));
-        let mut deltas = vec![Delta::ToolUse { id: call.id, name: call.name }];
-        deltas.extend(self.more(part)?);
-        Ok(deltas)
+        out.call(&call.id, call.name);
+        if is_partial {
+            self.open = Some(self.parts.len());
+            self.parts.push(Piece::Call(Box::new(Partial::new(call.id))));
+            return self.more(&part, out);
+        }
+        self.parts.push(whole);
+        out.input(&call.id, call.input.as_str().into());
+        Ok(())
     }
 
     /// Takes a piece of the open call.
-    fn more(&mut self, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn more(&mut self, part: &Part<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
-        let Some(Piece::Call(call)) = open else { return Ok(Vec::new()) };
-        let continues = call.add(part).map_err(unreadable)?;
-        Ok(if continues { Vec::new() } else { self.close().into_iter().collect() })
+        let Some(Piece::Call(call)) = open else { return Ok(()) };
+        if !call.add(part).map_err(unreadable)? {
+            self.close(out);
+        }
+        Ok(())
     }
 
     /// Ends the open call, if there is one. Its input is reported in one piece, because what comes in
     /// pieces is no text of JSON.
-    fn close(&mut self) -> Option<Delta> {
-        let Some(Piece::Call(call)) = self.parts.get(self.open.take()?) else { return None };
-        let input = Text::from(call.args().as_str());
-        Some(Delta::ToolInput { id: call.id.clone(), text: input })
+    fn close(&mut self, out: &mut Deltas) {
+        if let Some(Piece::Call(call)) = self.open.take().and_then(|open| self.parts.get(open)) {
+            out.input(&call.id, call.args().as_str().into());
+        }
     }
 
-    fn text(&mut self, raw: Raw<'_>, part: &Part<'_>) -> Option<Delta> {
+    fn text(&mut self, raw: Raw<'_>, part: &Part<'_>, out: &mut Deltas) {
         let said = part.value.text();
         let thought = part.rest.get("thought").is_some_and(|raw| raw.get() == "true");
         let plain = part.rest.rest().all(|(key, _)| key == "thought" && thought);
@@ -202,23 +198,8 @@ impl Response {
             }
             _ => self.parts.push(Piece::Whole(raw.json())),
         }
-        let text = said.filter(|said| !said.is_empty())?;
-        Some(if thought { Delta::Thinking { text } } else { Delta::Text { text } })
-    }
-
-    /// Takes a call that came whole.
-    fn call(&mut self, raw: Raw<'_>, part: Part<'_>) -> Vec<Delta> {
-        self.parts.push(Piece::Whole(raw.json()));
-        let id = self.id.clone().unwrap_or_default();
-        let Some(call) = part.call(|| response::made_up_id(&id, self.calls)) else {
-            return Vec::new();
-        };
-        self.calls += 1;
-        let input = Text::from(call.input.as_str());
-        vec![
-            Delta::ToolUse { id: call.id.clone(), name: call.name },
-            Delta::ToolInput { id: call.id, text: input },
-        ]
+        let text = said.unwrap_or_default();
+        if thought { out.thinking(text) } else { out.text(text) }
     }
 }
 

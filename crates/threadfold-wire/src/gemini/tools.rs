@@ -6,16 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::marks::{
-    CODEC, DECLARATIONS, JSON_SCHEMA, PARAMETERS, Spelling, is_own, marked, wire_fields,
-};
-use crate::{
-    json::{Fields, Object, Raw, Tree},
-    notes::Notes,
-    schemas::no_parameters,
-};
+use super::marks::*;
+use crate::kit::*;
 use serde_json::Value;
-use threadfold_core::message::{Json, Text, ToolSpec};
 
 /// Reads `tools`; `None` if it is not an array of objects, or empty.
 pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {

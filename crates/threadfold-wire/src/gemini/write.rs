@@ -1,23 +1,59 @@
-//! Writing what is legal.
+//! Writing request bodies: the thread is made legal first, and written then.
 
 use std::collections::HashMap;
 
 use super::{
-    marks::{
-        CODEC, DISPLAY_NAME, FUNCTION_CALL, FUNCTION_RESPONSE, SIGNATURE, Spelling, has_mark,
-        marked, server_data, take_inner,
-    },
-    media, normal, part, read_results,
+    marks::*,
+    media,
+    normal::{self, Gemini},
+    params, part, tools,
 };
-use crate::{
-    extras::own_object,
-    json::{Fields, Object, Tree},
-    names,
-    texts::wire_text,
-};
-use threadfold_core::message::{
-    ContentBlock, Document, Extra, Image, Json, Message, Role, Text, Thinking, ToolResult, ToolUse,
-};
+use crate::kit::*;
+
+/// Returns the body of a request.
+pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
+    let model = options.model.clone().or_else(|| marked(&request.extra, "model"));
+    let at_rest = options.traits.accepts_prefill && model.is_none();
+    let end = request.messages.len();
+    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
+    if !at_rest {
+        notes::answer_open_calls(&mut messages, end, &mut notes);
+    }
+    let request = &*names::legal(request, &mut messages, (&part::TOOLS, false), &mut notes);
+    let system = rules::system(&Gemini, &request.system, &mut notes);
+    let mut thread = rules::thread(&Gemini, messages, &mut notes);
+    normal::spread_media(&mut thread, &mut notes);
+    let demanded = model.as_deref().is_some_and(normal::are_demanded);
+    normal::sign(&mut thread, demanded, &mut notes);
+    let mut thread = normal::arrange(&thread, &mut notes);
+    let stays = options.traits.accepts_prefill;
+    let ending = Ending { at: end, stays, prefill: false, refuses_reasoning: false };
+    fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
+    begin_with_user(&mut thread, end, |_| false, &mut notes);
+
+    let functions = request.tools.iter().filter(|tool| tools::is_function(tool));
+    let functions: Vec<Text> = functions.map(|tool| tool.name.clone()).collect();
+    let mut body = params::write(request, options, &functions, &mut notes);
+    write_system(&system, &mut body);
+    body.set("contents", Tree::Array(contents(&thread)));
+    let tools = tools::write_all(&request.tools, &mut notes);
+    if !tools.is_empty() {
+        body.set("tools", tools);
+    }
+    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+}
+
+/// Writes the system messages as one prompt, with the fields of the first.
+fn write_system(system: &[Message], body: &mut Object) {
+    let Some(first) = system.first() else { return };
+    for key in [INSTRUCTION.camel, INSTRUCTION.snake] {
+        body.remove(key);
+    }
+    let blocks = system.iter().flat_map(|message| &message.content);
+    let parts: Vec<Tree> = blocks.filter_map(|block| self::part(Role::System, block)).collect();
+    let prompt = own_object(CODEC, &first.extra).with("parts", parts);
+    body.set(Spelling::of(&first.extra).key(INSTRUCTION), prompt);
+}
 
 /// The latest call of each id so far.
 type Calls<'t> = HashMap<&'t Text, &'t ToolUse>;
@@ -69,11 +105,7 @@ fn role(message: &Message) -> Option<Tree> {
 /// Returns a block as a part; `None` for a result.
 pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
     let (data, extra) = match block {
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => {
+        texts!() => {
             let (text, extra) = wire_text(role, block)?;
             (Object::default().with("text", text), extra)
         }
@@ -155,7 +187,7 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     } else if !unnamed && !has_mark(&result.extra, "~no_id") && data.get("id").is_none() {
         data.set("id", result.tool_use_id.clone());
     }
-    if !names::is_legal(data.get("name"), &read_results::TOOLS) {
+    if !names::is_legal(data.get("name"), &part::TOOLS) {
         // Removed first, so that its position does not depend on whether it was there.
         data.remove("name");
         data.set("name", call.map_or(&result.tool_use_id, |call| &call.name).clone());
@@ -178,7 +210,7 @@ fn response(result: &ToolResult, texts: &[Text]) -> Tree {
     let whole = marked(&result.extra, "~as").is_some_and(|form| form == "response");
     if let Some(json) = texts.first().filter(|_| whole && texts.len() == 1).and_then(object)
         && Fields::parse(json.as_str())
-            .is_some_and(|fields| read_results::says_error(&fields) == result.is_error)
+            .is_some_and(|fields| part::says_error(&fields) == result.is_error)
     {
         return json.into();
     }

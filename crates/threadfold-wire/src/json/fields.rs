@@ -7,10 +7,8 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::{Deserialize, Deserializer, de};
-
 use super::{
-    raw::{Raw, Scanned},
+    raw::{Raw, Scanned, outer},
     tree::{Object, Tree},
 };
 use crate::contract::WireError;
@@ -56,10 +54,17 @@ impl<'a> Fields<'a> {
 
     /// Reads an object, one level deep; `None` if it is something else.
     pub(crate) fn of(raw: Raw<'a>) -> Option<Self> {
+        match raw.parts() {
+            Some(parts) => Self::of_parts(raw.get(), parts),
+            None => Self::parse(raw.get()),
+        }
+    }
+
+    /// Reads the keys and values of an object, in turns.
+    fn of_parts(text: &str, mut parts: impl Iterator<Item = Raw<'a>>) -> Option<Self> {
         /// Most objects have no more keys.
         const USUAL: usize = 8;
-        let Some(mut parts) = raw.parts() else { return Self::parse(raw.get()) };
-        if !raw.get().starts_with('{') {
+        if !text.starts_with('{') {
             return None;
         }
         let mut fields = Vec::with_capacity(USUAL);
@@ -71,16 +76,13 @@ impl<'a> Fields<'a> {
 
     /// Reads the text of an object, one level deep; `None` if it is something else.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        Self::of_parts(text.trim_start(), outer(text)?.into_iter())
     }
 
     /// Reads a whole body.
     pub(crate) fn body(body: &'a Scanned<'_>) -> Result<Self, WireError> {
         if let Some(whole) = body.whole() {
             return Self::read(whole, Path::Body);
-        }
-        if let Ok(fields) = serde_json::from_slice(body.body) {
-            return Ok(fields);
         }
         let raw: Raw<'_> = serde_json::from_slice(body.body)
             .map_err(|error| WireError::NotJson { reason: error.to_string() })?;
@@ -284,55 +286,6 @@ fn abridged(text: &str) -> String {
         kept.push_str("...");
     }
     kept
-}
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> de::Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-        let mut fields = Vec::new();
-        while let Some((Key(key), raw)) = map.next_entry()? {
-            push(&mut fields, key, raw);
-        }
-        Ok(Fields { fields, marks: Vec::new() })
-    }
-}
-
-/// A key, borrowed where it holds no escapes. (`Cow` alone would always be owned.)
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> de::Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, key: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(key)))
-            }
-
-            fn visit_str<E: de::Error>(self, key: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(key.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
 }
 
 #[cfg(test)]

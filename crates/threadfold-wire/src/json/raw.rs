@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::scan::{Node, scan};
+use super::scan::{Node, scan, scan_outer};
 use threadfold_core::message::{Json, Text, unescaped};
 
 /// A body, and where everything in it stands.
@@ -106,7 +106,7 @@ impl<'a> Raw<'a> {
     pub(crate) fn items(self) -> Option<Vec<Raw<'a>>> {
         match self.parts() {
             Some(parts) => self.text.starts_with('[').then(|| parts.collect()),
-            None => serde_json::from_str(self.text).ok(),
+            None => outer(self.text).filter(|_| self.text.trim_start().starts_with('[')),
         }
     }
 
@@ -117,10 +117,11 @@ impl<'a> Raw<'a> {
         items.into_iter().map(read).collect()
     }
 
-    /// What a string says, where it was scanned and has no escapes.
+    /// What a string without escapes says.
     fn plain_text(self) -> Option<&'a str> {
-        let is_plain = self.nodes.first()?.is_plain;
-        self.text.strip_prefix('"')?.strip_suffix('"').filter(|_| is_plain)
+        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
+        let scanned = self.nodes.first().map(|node| node.is_plain);
+        scanned.unwrap_or_else(|| !inner.contains('\\')).then_some(inner)
     }
 
     /// The items of an array, or the keys and values of an object in turns; `None` where it was not
@@ -130,26 +131,28 @@ impl<'a> Raw<'a> {
         let offset = whole.start;
         Some(std::iter::from_fn(move || {
             let next = rest.first()?;
-            let (nodes, behind) = rest.split_at_checked(next.span as usize)?;
-            rest = behind;
+            let (nodes, after) = rest.split_at_checked(next.span as usize)?;
+            rest = after;
             Some(Raw { text: slice(self.text, next, offset)?, nodes })
         }))
     }
+}
+
+/// The items of an array, or the keys and values of an object in turns, as texts alone; `None` if the text
+/// is not JSON.
+pub(crate) fn outer(text: &str) -> Option<Vec<Raw<'_>>> {
+    let nodes = scan_outer(text)?;
+    let inner = nodes.iter().skip(1);
+    inner.map(|node| Some(Raw { text: slice(text, node, 0)?, nodes: &[] })).collect()
 }
 
 fn slice<'a>(text: &'a str, node: &Node, offset: u32) -> Option<&'a str> {
     text.get((node.start - offset) as usize..(node.end - offset) as usize)
 }
 
-impl<'a> From<&'a RawValue> for Raw<'a> {
-    fn from(raw: &'a RawValue) -> Self {
-        Self { text: raw.get(), nodes: &[] }
-    }
-}
-
 impl<'de> Deserialize<'de> for Raw<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(Self::from)
+        <&RawValue>::deserialize(deserializer).map(|raw| Self { text: raw.get(), nodes: &[] })
     }
 }
 

@@ -20,16 +20,19 @@ pub(crate) struct Node {
     pub(crate) is_plain: bool,
 }
 
-/// Returns the nodes of a JSON text.
+/// Returns the nodes of a JSON text: the value, and all within it.
 ///
 /// `None` if it is not JSON, and also if it is huge or has very many values for its length, as no
 /// body of a provider has: notes on those would take much more room than the text.
 pub(crate) fn scan(text: &str) -> Option<Vec<Node>> {
-    u32::try_from(text.len()).ok()?;
-    let most = text.len() / 3 + 64;
     let nodes = Vec::with_capacity(text.len() / 64 + 16);
-    let scan = Scan { bytes: text.as_bytes(), at: 0, blanks: 0, nodes, most, open: Vec::new() };
-    scan.run()
+    Scan { most: text.len() / 3 + 64, levels: usize::MAX, nodes, ..Scan::new(text) }.run()
+}
+
+/// Returns the nodes of a JSON text at its two outermost levels: the value, and what stands directly in
+/// it. `None` if it is not JSON, or huge.
+pub(crate) fn scan_outer(text: &str) -> Option<Vec<Node>> {
+    Scan { levels: 1, ..Scan::new(text) }.run()
 }
 
 /// A scan under way.
@@ -41,6 +44,8 @@ struct Scan<'a> {
     nodes: Vec<Node>,
     /// How many nodes are allowed.
     most: usize,
+    /// Values within so many others are noted, deeper ones only passed.
+    levels: usize,
     /// The arrays and objects that are not closed yet.
     open: Vec<Open>,
 }
@@ -53,8 +58,14 @@ struct Open {
     blanks: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(text: &'a str) -> Self {
+        let (nodes, open) = (Vec::new(), Vec::new());
+        Self { bytes: text.as_bytes(), at: 0, blanks: 0, nodes, most: usize::MAX, levels: 0, open }
+    }
+
     fn run(mut self) -> Option<Vec<Node>> {
+        u32::try_from(self.bytes.len()).ok()?;
         loop {
             self.skip_blank();
             if !self.value()? {
@@ -121,6 +132,9 @@ impl Scan<'_> {
     /// Ends the innermost array or object, after its bracket.
     fn close(&mut self) -> Option<()> {
         let open = self.open.pop()?;
+        if self.open.len() > self.levels {
+            return Some(());
+        }
         let span = u32::try_from(self.nodes.len() - open.node).ok()?;
         let node = self.nodes.get_mut(open.node)?;
         node.end = u32::try_from(self.at).ok()?;
@@ -229,6 +243,9 @@ impl Scan<'_> {
 
     /// Notes the value that ends here.
     fn note(&mut self, start: usize, is_plain: bool) -> Option<()> {
+        if self.open.len() > self.levels {
+            return Some(());
+        }
         let (start, end) = (u32::try_from(start).ok()?, u32::try_from(self.at).ok()?);
         self.nodes.push(Node { start, end, span: 1, is_plain });
         (self.nodes.len() <= self.most).then_some(())
@@ -262,6 +279,17 @@ mod tests {
             (r#""\u00e9""#, 1, false),
         ];
         assert_eq!(nodes(text), expected);
+    }
+
+    #[test]
+    fn the_outer_levels_alone_are_the_value_and_its_parts() {
+        let text = r#" {"a":[1,{"x":[]}],"b":2} "#;
+        let outer = scan_outer(text).unwrap();
+        let texts: Vec<&str> =
+            outer.iter().map(|node| &text[node.start as usize..node.end as usize]).collect();
+        assert_eq!(texts, [text.trim(), r#""a""#, r#"[1,{"x":[]}]"#, r#""b""#, "2"]);
+        assert_eq!(scan_outer("[[[1]"), None);
+        assert_eq!(scan_outer(&"[".repeat(1 << 16)), None);
     }
 
     #[test]

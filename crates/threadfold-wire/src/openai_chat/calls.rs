@@ -1,11 +1,7 @@
 //! Tool calls, both ways.
 
-use super::marks::{CODEC, marked, reopen};
-use crate::{
-    extras::own_object,
-    json::{Fields, Object, Raw},
-};
-use threadfold_core::message::{Extra, Json, Text, ToolInput, ToolUse};
+use super::marks::*;
+use crate::kit::*;
 
 /// Reads `tool_calls`; `None` if it is not an array of objects, or empty.
 pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolUse>> {

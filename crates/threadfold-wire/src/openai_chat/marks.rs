@@ -24,12 +24,7 @@
 //! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
 //! itself where `name` is `content`, and the message itself where it is `message`.
 
-pub(super) use crate::extras::reopen;
-use crate::{
-    extras,
-    json::{Fields, Object, Raw, Tree},
-};
-use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text, TextBlock};
+use crate::kit::*;
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-chat";

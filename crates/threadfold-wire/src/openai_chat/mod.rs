@@ -63,16 +63,12 @@
 //! legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need none.
 
 mod calls;
-mod decode;
-mod encode;
 mod marks;
 mod normal;
 mod params;
-mod read_content;
-mod response;
+mod read;
 mod stream;
 mod stream_call;
-mod stream_message;
 mod write;
 
 #[cfg(doc)]

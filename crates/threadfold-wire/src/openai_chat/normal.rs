@@ -2,24 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{
-    calls,
-    marks::{CODEC, REASONING, marked, message_field, refusal_form},
-};
-use crate::{
-    contract::Change,
-    extras::without,
-    json::Raw,
-    names,
-    normal::{self, Thread, fit_blocks, note_lost_fields, take_media},
-    notes::Notes,
-    openai::{fit_call, write_failure},
-    rules::{FittedSource, Medium, Rules},
-};
-use threadfold_core::{
-    legality::{NO_RESULT, Repair},
-    message::{ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse},
-};
+use super::{calls, marks::*};
+use crate::kit::*;
+use threadfold_core::legality::{NO_RESULT, Repair};
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
@@ -58,7 +43,7 @@ impl Rules for Chat {
     }
 
     fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        if calls::kept_whole(call).is_some() { None } else { fit_call(call, notes) }
+        if calls::kept_whole(call).is_some() { None } else { openai::fit_call(call, notes) }
     }
 
     fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
@@ -97,7 +82,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
 }
 
 /// Answers a call of the old form at the end that was kept as a field, because messages followed it
-/// that are left out: whoever reads the body takes it for an open call.
+/// that are left out: the provider takes it for an open call.
 pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Notes) {
     let Some((_, last)) = thread.last_mut() else { return };
     if last.role != Role::Assistant || last.tool_uses().next().is_some() {
@@ -197,7 +182,7 @@ fn arrange_answers(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut 
     }
     let calling = run.iter().position(|(_, it)| it.tool_uses().next().is_some());
     let (apart, merged) = run.split_at(calling.unwrap_or(run.len()));
-    let merged = normal::merge(merged, notes);
+    let merged = merge(merged, notes);
     let all = apart.iter().cloned().chain(merged);
     arranged.extend(all.map(|(at, it)| (at, lone_fields(at, it, notes))));
 }

@@ -1,16 +1,8 @@
 //! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
 //! field.
 
-use super::marks::CODEC;
-use crate::{
-    contract::EncodeOptions,
-    extras::reopen,
-    json::{Fields, Object, Raw, Tree},
-    notes::Notes,
-    openai::{self, Tools, limit, read_function, set_function},
-    params::Param,
-};
-use threadfold_core::message::{Message, Request, ToolChoice, ToolSpec};
+use super::marks::*;
+use crate::kit::*;
 
 const LIMIT: Param<u64> = limit("max_completion_tokens", "~max_completion_tokens");
 const OLD_LIMIT: Param<u64> = limit("max_tokens", "~max_tokens");
@@ -63,14 +55,14 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     if function.get("parameters").is_none() {
         fields.mark("~parameters", "absent");
     }
-    let tool = read_function(&mut function)?;
+    let tool = openai::read_function(&mut function)?;
     fields.note_inner("function", &function);
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }
 
 fn write_tool(tool: &ToolSpec, object: &mut Object) {
     let mut function = reopen(tool.extra.get(CODEC, "function"));
-    set_function(tool, CODEC, &mut function);
+    openai::set_function(tool, CODEC, &mut function);
     object.set("type", "function");
     object.set("function", function);
 }

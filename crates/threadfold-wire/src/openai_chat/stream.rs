@@ -2,7 +2,7 @@
 //!
 //! | of a chunk | becomes |
 //! |---|---|
-//! | `choices`, of the first one: `delta` | its `message`; see `stream_message` |
+//! | `choices`, of the first one: `delta` | its `message` |
 //! | `finish_reason` and other fields of the choice | the last that came; lists of `logprobs` are joined |
 //! | `usage`, also in a choice and in `x_groq` | the last counts that came |
 //! | `id`, `model` and other fields | the last that came; `obfuscation` is left out |
@@ -10,16 +10,25 @@
 //!
 //! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a reason why
 //! it finished is whole too when the stream ends.
+//!
+//! | of a delta | becomes |
+//! |---|---|
+//! | `content`, `refusal`, `reasoning_content`, `reasoning` | one text each |
+//! | a `content` of parts | parts, texts side by side joined |
+//! | no content, or one of no text | `null` beside calls, else what it was |
+//! | `tool_calls`, `function_call` | calls; see `stream_call` |
+//! | `reasoning_details` | entries; see `Details` |
+//! | `annotations` | one list |
+//! | `audio` | one object, its `data` and `transcript` joined |
+//! | any other field | the last that came |
 
-use super::{response, stream_message::Message};
-use crate::{
-    assembly::{Assembly, provider_error, read, unreadable},
-    growing::Merged,
-    json::{Fields, Object, Raw, Tree},
-    stream::StreamEvent,
+use super::{
+    marks::*,
+    read,
+    stream_call::{Call, Calls},
 };
+use crate::kit::*;
 use serde_json::Value;
-use threadfold_core::message::{Delta, Json, ModelError, Usage};
 
 /// A response in the making.
 #[derive(Debug, Default)]
@@ -33,9 +42,9 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         self.done |= event.data.trim() == "[DONE]";
-        read(event, &[], |fields, data| self.read(event.name, fields, data))
+        read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
     }
 
     fn is_complete(&self) -> bool {
@@ -45,22 +54,22 @@ impl Assembly for Response {
     fn body(&mut self) -> Option<Json> {
         let finished = self.choice.get("finish_reason").is_some_and(|why| why.as_str() != "null");
         let message = self.message.as_ref().filter(|_| self.done || finished)?;
-        let mut choice = self.choice.object().unwrap_or_default();
+        let mut choice = self.choice.object();
         if !self.logprobs.is_empty() {
             choice.set("logprobs", self.logprobs());
         }
         choice.set("message", message.tree());
-        let mut body = self.head.object().unwrap_or_default();
+        let mut body = self.head.object();
         if body.get("object").is_some() {
             body.set("object", "chat.completion");
         }
         body.push("choices", Tree::Array(vec![choice.into()]));
-        body.set_some("usage", self.usage.object());
+        body.set_some("usage", self.usage.begun());
         Some(Tree::from(body).into_json())
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.usage.usage(&response::USAGE)
+        self.usage.usage(&read::USAGE)
     }
 }
 
@@ -70,24 +79,21 @@ impl Response {
         name: &str,
         mut fields: Fields<'_>,
         data: &str,
-    ) -> Result<Vec<Delta>, ModelError> {
+        out: &mut Deltas,
+    ) -> Result<(), ModelError> {
         if name == "error" || is_error(&fields) {
             return Err(provider_error(data));
         }
         let choices = fields.take("choices").and_then(Raw::items);
         let usage = fields.take("usage");
         if choices.is_none() && usage.is_none() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         fields.take("obfuscation");
         self.usage.count(usage);
         self.head(fields);
         let choices = choices.into_iter().flatten().filter_map(Fields::of);
-        let mut deltas = Vec::new();
-        for choice in choices.filter(is_first) {
-            deltas.extend(self.choice(choice)?);
-        }
-        Ok(deltas)
+        choices.filter(is_first).try_for_each(|choice| self.choice(choice, out))
     }
 
     /// Takes what a chunk says beside its choices.
@@ -101,18 +107,19 @@ impl Response {
         self.head.merge(&fields);
     }
 
-    fn choice(&mut self, mut choice: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         self.usage.count(choice.take("usage"));
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             self.add_logprobs(&logprobs);
         }
         let delta = choice.take("delta").filter(|raw| raw.get() != "null");
         self.choice.merge(&choice);
-        let Some(delta) = delta else { return Ok(Vec::new()) };
+        let Some(delta) = delta else { return Ok(()) };
         let delta = Fields::of(delta);
         let delta = delta.ok_or_else(|| unreadable("a delta is no JSON object"))?;
         let id = self.head.get("id").and_then(|id| Raw::of(id).text()).unwrap_or_default();
-        Ok(self.message.get_or_insert_default().add(delta, &id))
+        self.message.get_or_insert_default().add(delta, &id, out);
+        Ok(())
     }
 
     fn add_logprobs(&mut self, logprobs: &Fields<'_>) {
@@ -152,4 +159,253 @@ fn is_error(fields: &Fields<'_>) -> bool {
 fn is_first(choice: &Fields<'_>) -> bool {
     let index = choice.get("index").map(|raw| serde_json::from_str::<Value>(raw.get()));
     !matches!(index, Some(Ok(Value::Number(number))) if number.as_u64() != Some(0))
+}
+
+/// A message in the making.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    content: Vec<Piece>,
+    /// Whether the stream stated a content, though perhaps an empty one.
+    empty: bool,
+    refusal: Option<Said>,
+    details: Option<Details>,
+    audio: Option<Audio>,
+    function_call: Option<Call>,
+    calls: Calls,
+    /// The other fields, the reasoning among them.
+    rest: Merged,
+}
+
+/// A piece of the content.
+#[derive(Debug)]
+enum Piece {
+    Text(Said),
+    Part(Json),
+}
+
+/// A text of the answer. Leading white space is reported together with the text after it, because a
+/// text of white space alone is none.
+#[derive(Debug, Default)]
+struct Said {
+    text: String,
+    reported: bool,
+}
+
+#[derive(Debug, Default)]
+struct Audio {
+    fields: Merged,
+    texts: Merged,
+}
+
+impl Message {
+    /// Takes a delta of the response of this id, which adds to the answer.
+    fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Deltas) {
+        self.reasoning(&mut fields, out);
+        self.content(&mut fields, out);
+        if let Some(piece) = take_piece(&mut fields, "refusal") {
+            self.refusal.get_or_insert_default().add(&piece, out);
+        }
+        self.lists(&mut fields);
+        if let Some(mut piece) = fields.take_as("audio", Fields::of) {
+            let Audio { fields, texts } = self.audio.get_or_insert_default();
+            for key in ["data", "transcript"] {
+                take_piece(&mut piece, key).into_iter().for_each(|text| texts.grow(key, &text));
+            }
+            fields.merge(&piece);
+        }
+        if let Some(call) = fields.take_as("function_call", Fields::of) {
+            let own = self.function_call.get_or_insert_with(|| Call::deprecated(response));
+            own.add_body("function_call", call, out);
+        }
+        if let Some(calls) = fields.take_as("tool_calls", Raw::items) {
+            calls.into_iter().filter_map(Fields::of).for_each(|call| self.calls.add(call, out));
+        }
+        fields.take("role");
+        self.rest.merge(&fields);
+    }
+
+    /// The message as it stands in a whole response.
+    pub(super) fn tree(&self) -> Tree {
+        let mut object = Object::default().with("role", "assistant");
+        object.push("content", self.content_tree());
+        self.rest.add_to(&mut object);
+        let known = [
+            ("reasoning_details", self.details.as_ref().map(Details::tree)),
+            ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
+            ("audio", self.audio.as_ref().map(Audio::tree)),
+            ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
+            ("tool_calls", self.calls.tree()),
+        ];
+        // These replace values of another shape among the rest.
+        known.into_iter().for_each(|(key, value)| object.set_some(key, value));
+        object.into()
+    }
+
+    fn content_tree(&self) -> Tree {
+        let calls = self.function_call.is_some() || !self.calls.is_empty();
+        match self.content.as_slice() {
+            [] if self.empty && !calls => "".into(),
+            [] => Tree::Null,
+            [Piece::Text(said)] => said.text.clone().into(),
+            pieces => Tree::Array(pieces.iter().map(Piece::tree).collect()),
+        }
+    }
+
+    /// Some servers send the same reasoning under two names: it is reported once.
+    fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
+        let mut reported = Text::default();
+        for key in REASONING {
+            if let Some(text) = take_piece(fields, key) {
+                self.rest.grow(key, &text);
+                if reported != text {
+                    out.thinking(text.clone());
+                }
+                reported = text;
+            }
+        }
+    }
+
+    fn content(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
+        let Some(raw) = fields.take("content").filter(|raw| raw.get() != "null") else { return };
+        self.empty = true;
+        if let Some(piece) = raw.text() {
+            self.say(&piece, out);
+        }
+        for raw in raw.items().into_iter().flatten() {
+            match plain_text(raw) {
+                Some(piece) => self.say(&piece, out),
+                None => self.content.push(Piece::Part(raw.json())),
+            }
+        }
+    }
+
+    fn say(&mut self, piece: &Text, out: &mut Deltas) {
+        if piece.is_empty() {
+            return;
+        }
+        if let Some(Piece::Text(said)) = self.content.last_mut() {
+            return said.add(piece, out);
+        }
+        let mut said = Said::default();
+        said.add(piece, out);
+        self.content.push(Piece::Text(said));
+    }
+
+    fn lists(&mut self, fields: &mut Fields<'_>) {
+        if let Some(more) = fields.take_as("annotations", Raw::items) {
+            self.rest.extend("annotations", more);
+        }
+        if let Some(more) = fields.take_as("reasoning_details", Raw::items) {
+            self.details.get_or_insert_default().add(&more);
+        }
+    }
+}
+
+impl Said {
+    fn add(&mut self, piece: &Text, out: &mut Deltas) {
+        self.text.push_str(piece);
+        if self.reported {
+            out.text(piece.clone());
+        } else if !piece.is_blank() {
+            self.reported = true;
+            out.text(self.text.as_str().into());
+        }
+    }
+}
+
+impl Piece {
+    fn tree(&self) -> Tree {
+        match self {
+            Self::Text(said) => Object::typed("text").with("text", said.text.clone()).into(),
+            Self::Part(part) => part.clone().into(),
+        }
+    }
+}
+
+impl Audio {
+    fn tree(&self) -> Tree {
+        let mut object = self.fields.object();
+        object.set_all(self.texts.object());
+        object.into()
+    }
+}
+
+/// Takes a text out; `None` if it is empty, or none.
+fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
+    fields.take_text(key).filter(|text| !text.is_empty())
+}
+
+/// The text of a part that has nothing else.
+fn plain_text(raw: Raw<'_>) -> Option<Text> {
+    let mut fields = Fields::of(raw)?;
+    let text = fields.take_text("text")?;
+    let plain = fields.take_text("type").is_some_and(|kind| kind == "text");
+    (plain && fields.left() == 0).then_some(text)
+}
+
+/// The entries of `reasoning_details`, which gateways give back to the model as they came.
+///
+/// Texts and summaries come piece by piece. Pieces next to each other belong together if they are
+/// of one type, one index and, where both have one, one id. What is encrypted comes whole.
+#[derive(Debug, Default)]
+struct Details(Vec<Detail>);
+
+#[derive(Debug)]
+enum Detail {
+    /// An entry that comes piece by piece, and the field that grows.
+    Growing(Merged, &'static str),
+    Whole(Json),
+}
+
+impl Details {
+    /// Takes more entries, or pieces of them.
+    fn add(&mut self, items: &[Raw<'_>]) {
+        for raw in items {
+            let Some((mut piece, key)) = Fields::of(*raw).and_then(growing) else {
+                self.0.push(Detail::Whole(raw.json()));
+                continue;
+            };
+            match self.0.last_mut() {
+                Some(Detail::Growing(begun, name)) if *name == key && fits(begun, &piece) => {
+                    let text = piece.take(key).and_then(Raw::text);
+                    begun.merge(&piece);
+                    begun.grow(key, &text.unwrap_or_default());
+                }
+                Some(Detail::Growing(..) | Detail::Whole(_)) | None => {
+                    let mut begun = Merged::default();
+                    begun.merge(&piece);
+                    begun.grow(key, "");
+                    self.0.push(Detail::Growing(begun, key));
+                }
+            }
+        }
+    }
+
+    /// The entries as they stand in a whole response.
+    fn tree(&self) -> Tree {
+        let entries = self.0.iter().map(|detail| match detail {
+            Detail::Whole(json) => json.clone().into(),
+            Detail::Growing(fields, _) => fields.object().into(),
+        });
+        Tree::Array(entries.collect())
+    }
+}
+
+/// The field that grows in a piece of a text or of a summary. One without it brings a signature.
+fn growing(piece: Fields<'_>) -> Option<(Fields<'_>, &'static str)> {
+    let key = match piece.word("type")?.as_ref() {
+        "reasoning.text" => "text",
+        "reasoning.summary" => "summary",
+        _ => return None,
+    };
+    let grows = piece.get(key).is_none_or(|raw| raw.get() == "null" || raw.is_text());
+    grows.then_some((piece, key))
+}
+
+/// Whether a piece goes on with an entry.
+fn fits(begun: &Merged, piece: &Fields<'_>) -> bool {
+    let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
+    let other = |key| piece.get(key).map(Raw::get).filter(|text| *text != "null");
+    let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");
+    id && one("index") == other("index")
 }

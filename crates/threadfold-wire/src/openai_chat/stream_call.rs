@@ -5,11 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::{
-    growing::Merged,
-    json::{Fields, Object, Raw, Tree},
-};
-use threadfold_core::message::{Delta, Text};
+use crate::kit::*;
 
 /// The calls so far, in the order in which they began.
 #[derive(Debug, Default)]
@@ -34,12 +30,13 @@ pub(super) struct Call {
 }
 
 impl Calls {
-    /// Takes an item of `tool_calls`, and returns what it adds to the answer.
-    pub(super) fn add(&mut self, mut item: Fields<'_>) -> Vec<Delta> {
+    /// Takes an item of `tool_calls`, which adds to the answer.
+    pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
         let index = item.take_as("index", |raw| serde_json::from_str(raw.get()).ok());
         let place = self.place(index, &item);
-        let Some(call) = self.calls.get_mut(place) else { return Vec::new() };
-        call.add(item)
+        if let Some(call) = self.calls.get_mut(place) {
+            call.add(item, out);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,8 +74,13 @@ impl Call {
         Self { id: format!("function_call_{response}").into(), ..Self::default() }
     }
 
-    /// Takes name and input, or pieces of them, and returns what that adds to the answer.
-    pub(super) fn add_body(&mut self, form: &'static str, mut fields: Fields<'_>) -> Vec<Delta> {
+    /// Takes name and input, or pieces of them, which add to the answer.
+    pub(super) fn add_body(
+        &mut self,
+        form: &'static str,
+        mut fields: Fields<'_>,
+        out: &mut Deltas,
+    ) {
         self.form = form;
         if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
             self.name = name;
@@ -89,7 +91,7 @@ impl Call {
         let piece = piece.unwrap_or_default();
         self.input.push_str(&piece);
         self.body.merge(&fields);
-        self.report(piece)
+        self.report(piece, out);
     }
 
     /// Name and input, as they stand within a call.
@@ -100,37 +102,31 @@ impl Call {
         object
     }
 
-    fn add(&mut self, mut item: Fields<'_>) -> Vec<Delta> {
+    fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
         for (key, own) in [("id", &mut self.id), ("type", &mut self.kind)] {
             if let Some(word) = take_word(&mut item, key).filter(|_| own.is_empty()) {
                 *own = word;
             }
         }
-        let mut deltas = self.report(Text::default());
+        self.report(Text::default(), out);
         for form in ["function", "custom"] {
             if let Some(body) = item.take_as(form, Fields::of) {
-                deltas.extend(self.add_body(form, body));
+                self.add_body(form, body, out);
             }
         }
         self.rest.merge(&item);
-        deltas
     }
 
     /// Reports a call once its id and name are known, with the input so far.
-    fn report(&mut self, piece: Text) -> Vec<Delta> {
-        let id = || self.id.clone();
+    fn report(&mut self, piece: Text, out: &mut Deltas) {
         if self.reported {
-            let more = (!piece.is_empty()).then(|| Delta::ToolInput { id: id(), text: piece });
-            return more.into_iter().collect();
+            return out.input(&self.id, piece);
         }
-        if self.id.is_empty() || self.name.is_empty() {
-            return Vec::new();
+        if !self.id.is_empty() && !self.name.is_empty() {
+            self.reported = true;
+            out.call(&self.id, self.name.clone());
+            out.input(&self.id, self.input.as_str().into());
         }
-        let begun = Delta::ToolUse { id: id(), name: self.name.clone() };
-        let input = self.input.as_str();
-        let input = (!input.is_empty()).then(|| Delta::ToolInput { id: id(), text: input.into() });
-        self.reported = true;
-        [Some(begun), input].into_iter().flatten().collect()
     }
 
     /// Whether an item is a piece of this call: it has no other id, and, where calls are not

@@ -1,21 +1,41 @@
-//! Writing what is legal.
+//! Writing request bodies: the thread is made legal first, and written then.
 
 use std::borrow::Cow;
 
 use super::{
     calls,
-    marks::{CODEC, REASONING, marked, message_field, opaque_value, refusal_form, reopen},
+    marks::*,
+    normal::{self, Chat},
+    params,
 };
-use crate::{
-    extras::own_object,
-    json::{Object, Tree},
-    names,
-    openai::{self, Piece, address, no_content},
-    texts::wire_text,
-};
-use threadfold_core::message::{
-    ContentBlock, Document, Json, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
-};
+use crate::kit::*;
+
+/// The most characters that the API takes in the id of a call.
+const MAX_ID: usize = 40;
+
+/// Returns the body of a request.
+pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
+    let end = request.messages.len();
+    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
+    if names_model(request, options, CODEC) {
+        notes::answer_open_calls(&mut messages, end, &mut notes);
+    }
+    let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
+    names::shorten_ids(&mut messages, MAX_ID, &mut notes);
+    normal::drop_empty_calls(&mut messages, &mut notes);
+    let mut body = params::write(request, options, &mut notes);
+    let system = rules::system(&Chat, &request.system, &mut notes);
+    let thread = rules::thread(&Chat, messages, &mut notes);
+    let mut thread = normal::arrange(&thread, &mut notes);
+    if names_model(request, options, CODEC) {
+        normal::answer_last_call(&mut thread, end, &mut notes);
+    }
+    if notes::is_emptied(&request.messages, thread.len(), &mut notes) {
+        thread.push((end, Message::user(CONTINUE)));
+    }
+    body.set("messages", self::messages(&system, &thread));
+    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+}
 
 /// Returns the messages of a body.
 pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<Tree> {
@@ -160,18 +180,14 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
     match block {
         ContentBlock::Image(image) => {
             let inner = reopen(image.extra.get(CODEC, "image_url"));
-            let inner = inner.with("url", address(&image.source)?);
+            let inner = inner.with("url", openai::address(&image.source)?);
             let fields = own_object(CODEC, &image.extra);
             Some(Piece::Part(fields.with("type", "image_url").with("image_url", inner).into()))
         }
         ContentBlock::Document(document) => Some(Piece::Part(file(document))),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
         // Texts were written above, calls, results and reasoning stand in fields of their own.
-        ContentBlock::Text(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
+        texts!()
         | ContentBlock::Thinking(_)
         | ContentBlock::RedactedThinking(_)
         | ContentBlock::ToolUse(_)
@@ -186,7 +202,7 @@ fn file(document: &Document) -> Tree {
     if let MediaSource::File { id } = &document.source {
         inner.set("file_id", id.clone());
     }
-    inner.set_some("file_data", address(&document.source));
+    inner.set_some("file_data", openai::address(&document.source));
     inner.set_some("filename", document.title.clone());
     let fields = own_object(CODEC, &document.extra);
     fields.with("type", "file").with("file", inner).into()

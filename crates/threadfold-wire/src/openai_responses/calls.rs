@@ -3,15 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{kinds, marks::marked};
-use crate::{
-    contract::Change,
-    json::Fields,
-    names::{Ids, short},
-    normal::{Thread, fit_blocks},
-    notes::Notes,
-};
-use threadfold_core::message::{ContentBlock, Message, Text, ToolInput, ToolResult, ToolUse};
+use super::{kinds, marks::*};
+use crate::kit::*;
 
 /// The most characters that the API takes in the id of a call.
 const MAX_ID: usize = 64;
@@ -166,14 +159,14 @@ fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
     if calls().all(|(_, ToolUse { id, .. })| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
         return HashMap::new();
     }
-    let ids = Ids::new(messages, MAX_ID);
-    let mut taken: HashSet<Text> = calls().map(|(_, call)| ids.of(&call.id)).collect();
+    let ids = Renamed::long_ids(messages, MAX_ID);
+    let mut taken: HashSet<Text> = calls().map(|(_, call)| ids.written(&call.id)).collect();
     let mut numbers: HashMap<Text, usize> = HashMap::new();
     let mut names = HashMap::new();
     for (place, call) in calls() {
         let number = numbers.entry(call.id.clone()).or_insert(0);
         *number += 1;
-        let mut name = ids.of(&call.id);
+        let mut name = ids.written(&call.id);
         if *number > 1 || name.is_empty() {
             name = numbered(&call.id, *number);
             while !taken.insert(name.clone()) {

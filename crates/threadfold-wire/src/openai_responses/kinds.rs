@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Fields, Raw};
-use threadfold_core::message::Text;
+use crate::kit::*;
 
 /// Calls that the host answers in a special form, and the type of that form.
 const CLIENT_CALLS: [(&str, &str); 5] = [

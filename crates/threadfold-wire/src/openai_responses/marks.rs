@@ -30,12 +30,7 @@
 //! An opaque block is an item as it came, except that `{"~item": .., "~led": ..}` is an item with
 //! the reasoning that led to it, and `{"~part": ..}` is a part of a content.
 
-pub(super) use crate::extras::reopen;
-use crate::{
-    extras,
-    json::{Fields, Object, Raw, Tree},
-};
-use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
+use crate::kit::*;
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-responses";

@@ -76,16 +76,14 @@
 
 mod calls;
 mod compaction;
-mod decode;
-mod encode;
 mod kinds;
 mod marks;
 mod normal;
 mod order;
 mod params;
+mod read;
 mod read_content;
 mod read_items;
-mod response;
 mod stream;
 mod write;
 
@@ -138,9 +136,7 @@ use threadfold_core::message::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenAiResponses;
 
-crate::contract::codec!(OpenAiResponses, marks::CODEC, NativeCompaction);
-
-crate::compaction::native_compaction!(OpenAiResponses);
+crate::contract::codec!(OpenAiResponses, marks::CODEC, compaction::Native);
 
 impl OpenAiResponses {
     /// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
@@ -158,7 +154,7 @@ impl OpenAiResponses {
         request: &threadfold_core::message::Request,
         options: &crate::EncodeOptions,
     ) -> crate::Encoded {
-        let encoded = encode::request(request, options);
+        let encoded = write::request(request, options);
         crate::Encoded { body: compaction::of_endpoint(&encoded.body), ..encoded }
     }
 }

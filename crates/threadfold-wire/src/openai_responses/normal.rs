@@ -1,37 +1,13 @@
 //! What of a thread this dialect takes.
 
-use std::collections::HashSet;
-
-use super::{
-    marks::{CODEC, Kept, kept, marked},
-    read_content::thought,
-};
-use crate::{
-    json::Raw,
-    normal::{self, Thread, note_lost_fields},
-    notes::Notes,
-    openai::{fit_call, write_failure},
-    rules::{FittedSource, Medium, Rules, foreign_server_calls},
-};
-use threadfold_core::message::{
-    ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
-};
+use super::{marks::*, read_content::thought};
+use crate::kit::*;
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
 pub(super) struct Responses {
     /// The model refuses reasoning whose prefix was rewritten.
-    binds_reasoning: bool,
-    foreign_calls: HashSet<Text>,
-}
-
-impl Responses {
-    pub(super) fn new(thread: &Thread, binds_reasoning: bool) -> Self {
-        let is_own = |block: &ContentBlock| {
-            normal::extra(block).is_some_and(|extra| extra.codec() == Some(CODEC))
-        };
-        Self { binds_reasoning, foreign_calls: foreign_server_calls(CODEC, thread, is_own) }
-    }
+    pub(super) binds_reasoning: bool,
 }
 
 impl Rules for Responses {
@@ -62,8 +38,8 @@ impl Rules for Responses {
         role != Role::Assistant
     }
 
-    fn takes_server_call(&self, id: &Text) -> bool {
-        !self.foreign_calls.contains(id)
+    fn knows_server_call(&self, block: &ContentBlock) -> bool {
+        extra(block).is_some_and(|extra| extra.codec() == Some(CODEC))
     }
 
     /// Reasoning must be this provider's, and unchanged.
@@ -86,7 +62,7 @@ impl Rules for Responses {
     }
 
     fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        fit_call(call, notes)
+        openai::fit_call(call, notes)
     }
 
     fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {

@@ -5,15 +5,10 @@ use std::collections::HashSet;
 
 use super::{
     kinds::{self, Label},
-    marks::CODEC,
+    marks::*,
     read_items::ProviderCalls,
 };
-use crate::{
-    contract::Change,
-    json::{Object, Raw, Tree},
-    notes::Notes,
-};
-use threadfold_core::message::{Json, Text};
+use crate::kit::*;
 
 /// One item in the making.
 #[derive(Debug)]
@@ -72,7 +67,7 @@ impl Item {
     }
 
     /// Takes the provider's id of it away.
-    pub(super) fn forget_id(&mut self) {
+    fn forget_id(&mut self) {
         self.id = None;
         if let Tree::Object(object) = &mut self.body {
             object.remove("id");
@@ -208,7 +203,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
                 _ => true,
             };
         if label.is_of_provider {
-            of_provider.add(&label.kind, label.provider_id().unwrap_or_default());
+            label.provider_id().into_iter().for_each(|id| of_provider.add(&label.kind, id));
         } else if label.is_call() {
             called.extend(label.call_id.clone());
         } else if label.kind == "mcp_approval_request" {

@@ -1,15 +1,8 @@
 //! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
 //! field.
 
-use super::marks::{CODEC, marked};
-use crate::{
-    contract::{Change, EncodeOptions},
-    json::{Fields, Object, Raw, Tree},
-    notes::Notes,
-    openai::{self, Tools, limit, read_function, set_function},
-    params::Param,
-};
-use threadfold_core::message::{ContentBlock, Json, Message, Request, Text, ToolChoice, ToolSpec};
+use super::marks::*;
+use crate::kit::*;
 
 const LIMIT: Param<u64> = limit("max_output_tokens", "~max_output_tokens");
 
@@ -32,7 +25,7 @@ const TOOLS: Tools = Tools {
 };
 
 /// The parameters that have the model go on from what the provider stored.
-pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
+const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
 
 /// Whether one of the parameters has the model go on from what the provider stored.
 pub(super) fn is_chained<'a>(param: impl Fn(&str) -> Option<&'a str>) -> bool {
@@ -124,7 +117,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     if fields.get("parameters").is_none() {
         fields.mark("~parameters", "absent");
     }
-    let tool = read_function(&mut fields)?;
+    let tool = openai::read_function(&mut fields)?;
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }
 
@@ -134,7 +127,7 @@ fn write_tool(tool: &ToolSpec, object: &mut Object) {
         object.set("strict", false);
     }
     object.set("type", "function");
-    set_function(tool, CODEC, object);
+    openai::set_function(tool, CODEC, object);
 }
 
 fn choice(raw: Raw<'_>) -> Option<ToolChoice> {

@@ -1,13 +1,7 @@
 //! Reading what messages, results and reasoning hold.
 
-use super::marks::{CODEC, note_identity, opaque_part};
-use crate::{
-    json::{Fields, Raw},
-    openai::{data_uri, result_text},
-};
-use threadfold_core::message::{
-    ContentBlock, Document, Image, Json, MediaSource, Text, TextBlock, Thinking,
-};
+use super::marks::*;
+use crate::kit::*;
 
 /// Who says it.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +79,7 @@ fn part(raw: Raw<'_>, by: By) -> Option<ContentBlock> {
 
 fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let source = match fields.take_text("image_url") {
-        Some(url) => data_uri(&url).unwrap_or(MediaSource::Url { url }),
+        Some(url) => openai::data_uri(&url).unwrap_or(MediaSource::Url { url }),
         None => MediaSource::File { id: fields.take_text("file_id")? },
     };
     if fields.get("detail").is_none() {
@@ -96,7 +90,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
 
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let source = if let Some(data) = fields.take_text("file_data") {
-        data_uri(&data)?
+        openai::data_uri(&data)?
     } else if let Some(url) = fields.take_text("file_url") {
         MediaSource::Url { url }
     } else {

@@ -5,14 +5,10 @@ use std::collections::{HashMap, HashSet};
 use super::{
     compaction,
     kinds::{self, Label},
-    marks::{CODEC, note_identity, opaque_item, whole_item},
+    marks::*,
     read_content::{answer, output, reasoning, said},
 };
-use crate::json::{Fields, Raw};
-use threadfold_core::message::{
-    ContentBlock, MessageParts, Role, ServerToolResult, ServerToolUse, Text, ToolInput, ToolResult,
-    ToolUse,
-};
+use crate::kit::*;
 
 /// What an item is.
 #[derive(Debug)]

@@ -9,15 +9,9 @@ use std::collections::BTreeMap;
 
 use super::{
     kinds::{self, Label},
-    marks::reopen,
-    response,
+    read,
 };
-use crate::{
-    assembly::{Assembly, provider_error, read},
-    json::{Fields, Object, Raw, Tree},
-    stream::StreamEvent,
-};
-use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
+use crate::kit::*;
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -40,10 +34,10 @@ struct Shown {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &["response."], |fields, data| {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+        read_event(event, &["response."], |fields, data| {
             let kind = fields.text("type").unwrap_or_else(|| event.name.into());
-            self.known(&kind, &fields, data)
+            self.known(&kind, &fields, data, out)
         })
     }
 
@@ -66,93 +60,92 @@ impl Response {
         kind: &str,
         fields: &Fields<'_>,
         data: &str,
-    ) -> Result<Vec<Delta>, ModelError> {
-        let index = || fields.number("output_index");
+        out: &mut Deltas,
+    ) -> Result<(), ModelError> {
         match kind {
-            "response.output_item.added" => Ok(self.begins(index(), fields)),
-            "response.output_item.done" => Ok(self.done(index(), fields)),
+            "response.output_item.added" => {
+                if let Some((index, raw)) = item(fields) {
+                    self.show_call(index, raw, out);
+                }
+            }
+            "response.output_item.done" => self.done(fields, out),
             "response.output_text.delta" | "response.refusal.delta" => {
-                Ok(self.piece(index(), fields, |text, _| Some(Delta::Text { text })))
+                self.piece(fields, |text, _| {
+                    out.text(text);
+                    true
+                });
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                Ok(self.piece(index(), fields, |text, _| Some(Delta::Thinking { text })))
+                self.piece(fields, |text, _| {
+                    out.thinking(text);
+                    true
+                });
             }
-            "response.reasoning_summary_part.added" => Ok(self.next_part(index(), fields)),
+            "response.reasoning_summary_part.added" => self.next_part(fields, out),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                Ok(self.piece(index(), fields, |text, call| {
-                    Some(Delta::ToolInput { id: call?.clone(), text })
-                }))
+                self.piece(fields, |text, call| {
+                    call.into_iter().for_each(|id| out.input(id, text.clone()));
+                    call.is_some()
+                });
             }
             "response.completed" | "response.incomplete" | "response.cancelled" => {
                 self.complete(fields);
-                Ok(Vec::new())
             }
-            "response.failed" => self.failed(fields, data),
-            "error" => Err(provider_error(data)),
+            "response.failed" => return Err(self.failed(fields, data)),
+            "error" => return Err(provider_error(data)),
             // Servers in between send their errors without a type.
             "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => {
-                Err(provider_error(data))
+                return Err(provider_error(data));
             }
-            _ => Ok(Vec::new()),
+            _ => {}
         }
-    }
-
-    /// An item begins: if it is a call, that is shown.
-    fn begins(&mut self, index: Option<u64>, fields: &Fields<'_>) -> Vec<Delta> {
-        let Some((index, raw)) = index.zip(fields.get("item")) else { return Vec::new() };
-        self.show_call(index, raw).into_iter().collect()
+        Ok(())
     }
 
     /// Shows that a call begins, once.
-    fn show_call(&mut self, index: u64, raw: Raw<'_>) -> Option<Delta> {
-        let mut item = Fields::of(raw)?;
+    fn show_call(&mut self, index: u64, raw: Raw<'_>, out: &mut Deltas) {
+        let Some(item) = Fields::of(raw) else { return };
         let label = Label::of(&item);
         if label.kind != kinds::FUNCTION && label.kind != kinds::CUSTOM {
-            return None;
+            return;
         }
         let shown = self.shown.entry(index).or_default();
-        if shown.call_id.is_some() {
-            return None;
+        if let Some((id, name)) = label.call_id.zip(item.text("name"))
+            && shown.call_id.is_none()
+        {
+            out.call(&id, name);
+            shown.call_id = Some(id);
         }
-        let (id, name) = (label.call_id?, item.take_text("name")?);
-        shown.call_id = Some(id.clone());
-        Some(Delta::ToolUse { id, name })
     }
 
     /// An item is complete: it is kept, and shown where nothing of it was.
-    fn done(&mut self, index: Option<u64>, fields: &Fields<'_>) -> Vec<Delta> {
-        let Some((index, raw)) = index.zip(fields.get("item")) else { return Vec::new() };
-        let mut deltas: Vec<Delta> = self.show_call(index, raw).into_iter().collect();
+    fn done(&mut self, fields: &Fields<'_>, out: &mut Deltas) {
+        let Some((index, raw)) = item(fields) else { return };
+        self.show_call(index, raw, out);
         let shown = self.shown.entry(index).or_default();
-        if !shown.any {
-            shown.any = true;
-            deltas.extend(whole(raw, shown.call_id.as_ref()));
+        if !std::mem::replace(&mut shown.any, true) {
+            whole(raw, shown.call_id.as_ref(), out);
         }
         self.items.insert(index, raw.json());
-        deltas
     }
 
-    /// A piece of an item.
-    fn piece(
-        &mut self,
-        index: Option<u64>,
-        fields: &Fields<'_>,
-        delta: fn(Text, Option<&Text>) -> Option<Delta>,
-    ) -> Vec<Delta> {
+    /// A piece of an item, which is shown unless it belongs to a call that is not known yet.
+    fn piece(&mut self, fields: &Fields<'_>, show: impl FnOnce(Text, Option<&Text>) -> bool) {
         let text = fields.text("delta").filter(|text| !text.is_empty());
-        let Some((index, text)) = index.zip(text) else { return Vec::new() };
-        let shown = self.shown.entry(index).or_default();
-        let delta = delta(text, shown.call_id.as_ref());
-        shown.any |= delta.is_some();
-        delta.into_iter().collect()
+        if let Some((index, text)) = fields.number("output_index").zip(text) {
+            let shown = self.shown.entry(index).or_default();
+            shown.any |= show(text, shown.call_id.as_ref());
+        }
     }
 
     /// Another part of a summary: parts stand apart, as they do in the whole thought.
-    fn next_part(&mut self, index: Option<u64>, fields: &Fields<'_>) -> Vec<Delta> {
+    fn next_part(&self, fields: &Fields<'_>, out: &mut Deltas) {
         let first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
+        let index = fields.number("output_index");
         let shown = index.and_then(|index| self.shown.get(&index)).is_some_and(|shown| shown.any);
-        let delta = (!first && shown).then(|| Delta::Thinking { text: "\n\n".into() });
-        delta.into_iter().collect()
+        if !first && shown {
+            out.thinking("\n\n".into());
+        }
     }
 
     /// The stream ends with the response; the items that came whole are its output.
@@ -172,43 +165,42 @@ impl Response {
         self.body = Some(Tree::from(body).into_json());
     }
 
-    fn failed(&mut self, fields: &Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
+    fn failed(&mut self, fields: &Fields<'_>, data: &str) -> ModelError {
         let response = fields.get("response").map(Raw::json);
         let response = reopen(response.as_ref());
         self.note_usage(&response);
-        Err(match response.get("error") {
+        match response.get("error") {
             Some(Tree::Raw(error)) if error.is_object() => {
                 let body = Tree::from(Object::default().with("error", error.clone())).into_json();
                 provider_error(body.as_str())
             }
             Some(_) | None => provider_error(data),
-        })
+        }
     }
 
     fn note_usage(&mut self, response: &Object) {
         if let Some(Tree::Raw(json)) = response.get("usage") {
-            self.usage = response::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
+            self.usage = read::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
         }
     }
 }
 
+/// The place and the whole of the item of an event.
+fn item<'a>(fields: &Fields<'a>) -> Option<(u64, Raw<'a>)> {
+    fields.number("output_index").zip(fields.get("item"))
+}
+
 /// Shows a whole item of which no piece came.
-fn whole(raw: Raw<'_>, call_id: Option<&Text>) -> Vec<Delta> {
-    let Some(mut item) = Fields::of(raw) else { return Vec::new() };
+fn whole(raw: Raw<'_>, call_id: Option<&Text>, out: &mut Deltas) {
+    let Some(item) = Fields::of(raw) else { return };
     if let Some(id) = call_id {
-        let input = item.take_text("arguments").or_else(|| item.take_text("input"));
-        let input = input.filter(|text| !text.is_empty());
-        let delta = input.map(|text| Delta::ToolInput { id: id.clone(), text });
-        return delta.into_iter().collect();
+        let input = item.text("arguments").or_else(|| item.text("input"));
+        return out.input(id, input.unwrap_or_default());
     }
     if !Label::of(&item).is_message() {
-        return Vec::new();
+        return;
     }
-    let parts = item.items("content").unwrap_or_default();
-    let texts = parts.into_iter().filter_map(|raw| {
-        let mut part = Fields::of(raw)?;
-        let text = part.take_text("text").or_else(|| part.take_text("refusal"))?;
-        (!text.is_empty()).then_some(Delta::Text { text })
-    });
-    texts.collect()
+    for part in item.items("content").unwrap_or_default().into_iter().filter_map(Fields::of) {
+        out.text(part.text("text").or_else(|| part.text("refusal")).unwrap_or_default());
+    }
 }

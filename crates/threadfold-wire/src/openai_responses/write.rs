@@ -1,25 +1,90 @@
-//! Writing what is legal, item by item.
+//! Writing request bodies: the thread is made legal block by block, written as items, and the items
+//! are put right among each other.
 
 use super::{
     calls::{CallKind, Calls},
     kinds,
-    marks::{CODEC, Kept, item_fields, kept, marked, reopen},
-    order::{Item, Kind},
+    marks::*,
+    normal::{self, Responses},
+    order::{self, Item, Kind},
+    params,
 };
-use crate::{
-    extras::own_object,
-    json::{Object, Tree},
-    openai::{Piece, address, content, no_content},
-    texts::wire_text,
-};
-use threadfold_core::message::{
-    ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Role, Text, ToolInput,
-    ToolResult, ToolUse,
-};
+use crate::kit::*;
+
+/// Returns the body of a request.
+pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
+    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
+    let at_rest = !names_model(request, options, CODEC);
+    if !at_rest {
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
+    }
+    let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
+    let mut body = params::write(request, options, &mut notes);
+    params::cut_chain(request, &mut body, &mut notes);
+    let is_chained = params::is_chained(|key| {
+        let Some(Tree::Raw(json)) = body.get(key) else { return None };
+        Some(json.as_str())
+    });
+    let rules = Responses { binds_reasoning: options.traits.binds_reasoning };
+    let system = rules::system(&rules, &request.system, &mut notes);
+    let mut thread = rules::thread(&rules, messages, &mut notes);
+    let calls = Calls::new(&mut thread, &mut notes);
+    normal::note_unplaced_fields(&thread, &mut notes);
+    let mut writer = Writer::new(calls);
+    let first = system.first().and_then(instructions);
+    let is_first_apart = usize::from(first.is_some());
+    body.set_some("instructions", first);
+    system.iter().skip(is_first_apart).for_each(|message| writer.message(0, message));
+    let of_system = writer.items.len();
+    writer.calls.begin();
+    thread.iter().for_each(|(at, message)| writer.message(*at, message));
+    let mut items = writer.items;
+    order::settle(&mut items, order::Ending { is_chained, at_rest }, &mut notes);
+    let of_thread = items.len().saturating_sub(of_system);
+    if !is_chained && notes::is_emptied(&request.messages, of_thread, &mut notes) {
+        let object = Object::default().with("role", "user").with("content", CONTINUE);
+        items.push(Item::new(request.messages.len(), Kind::Said, object, None));
+    }
+    write_input(request, items, &mut body);
+    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+}
+
+/// The text of a system message that is written as `instructions`: all but those that came as
+/// items, or hold more than text.
+fn instructions(message: &Message) -> Option<Text> {
+    if marked(&message.extra, "~as").is_some_and(|form| form == "item") {
+        return None;
+    }
+    let plain = |block: &ContentBlock| {
+        let ContentBlock::Text(text) = block else { return None };
+        Some(text.text.clone())
+    };
+    let texts: Option<Vec<Text>> = message.content.iter().map(plain).collect();
+    Some(texts?.iter().map(Text::as_str).collect::<Vec<_>>().join("\n\n").into())
+}
+
+/// Writes the items: as one string if they came as one, and not at all if the body had no input.
+fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
+    if items.is_empty() && marked(&request.extra, "~input").is_some() {
+        return;
+    }
+    let input = as_string(request, &items);
+    let array = || Tree::Array(items.into_iter().map(|item| item.body).collect());
+    body.set("input", input.unwrap_or_else(array));
+}
+
+/// The input as one string, if it came as one.
+fn as_string(request: &Request, items: &[Item]) -> Option<Tree> {
+    let first = request.messages.first()?;
+    let ([item], Some(_)) = (items, marked(&first.extra, "~input")) else { return None };
+    let Tree::Object(object) = &item.body else { return None };
+    let content = object.get("content").filter(|_| object.len() == 2)?;
+    content.text().map(|_| content.clone())
+}
 
 /// The items of a thread in the making.
 #[derive(Debug)]
-pub(super) struct Writer {
+struct Writer {
     pub(super) items: Vec<Item>,
     pub(super) calls: Calls,
     /// The message at work: its index in the request.
@@ -63,7 +128,7 @@ impl Writer {
     /// Writes pieces that stand together. The fields of the message go with the first of them.
     fn flush(&mut self, message: &Message, fields: &mut Object, pieces: &mut Vec<Piece>) {
         let form = marked(&message.extra, "~content");
-        let content = content(std::mem::take(pieces), form.as_deref(), "input_text");
+        let content = openai::content(std::mem::take(pieces), form.as_deref(), "input_text");
         let Some(content) = content else { return };
         let role = match message.role {
             Role::System if marked(&message.extra, "~role").is_some() => "developer",
@@ -83,7 +148,7 @@ impl Writer {
         };
         let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
         let form = marked(&result.extra, "~content");
-        let output = content(pieces, form.as_deref(), "input_text");
+        let output = openai::content(pieces, form.as_deref(), "input_text");
         let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
         let key = if named.is_some() { "id" } else { "call_id" };
         let mut object = item_fields(&result.extra).with("type", kind);
@@ -139,7 +204,7 @@ impl Writer {
     fn close(&mut self, open: Option<Open>) {
         let Some(Open { fields, form, led, pieces }) = open else { return };
         let came_as = (form == Form::Parts).then_some("array");
-        let Some(content) = content(pieces, came_as, "output_text") else { return };
+        let Some(content) = openai::content(pieces, came_as, "output_text") else { return };
         let mut object = fields;
         if matches!(content, Tree::Array(_)) && form == Form::Ours {
             object.set("type", "message");
@@ -174,11 +239,7 @@ impl Writer {
                 None => return,
             },
             // Texts join an item, and the rules leave the others out of answers.
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_)
+            texts!()
             | ContentBlock::Image(_)
             | ContentBlock::Document(_)
             | ContentBlock::RedactedThinking(_)
@@ -288,5 +349,5 @@ fn set_source(object: &mut Object, source: &MediaSource, key: &'static str) {
     if let MediaSource::File { id } = source {
         object.set("file_id", id.clone());
     }
-    object.set_some(key, address(source));
+    object.set_some(key, openai::address(source));
 }

@@ -24,6 +24,8 @@ use threadfold::{
     legality,
     message::{Delta, ModelError, StopReason, ToolSpec, ToolUse},
     model::{self, Tool, ToolContext, ToolFailure, ToolOutput},
+    session::SessionBuilder,
+    store::LeaseStore,
     strategy::{Digest, Ladder, RangeForm, Summarize},
     tokens::ByteEstimate,
 };
@@ -59,8 +61,17 @@ impl Judge {
 
     /// The threads of a server whose models and tool are watched.
     pub(crate) fn threads(self: &Arc<Self>, store: Arc<dyn ThreadStore>, idle: usize) -> Threads {
+        Threads::new(store, idle, self.builder())
+    }
+
+    /// The same for a server that shares its store with others.
+    pub(crate) fn shared(self: &Arc<Self>, store: Arc<dyn LeaseStore>) -> Threads {
+        Threads::shared(store, "this one".to_owned(), self.builder())
+    }
+
+    fn builder(self: &Arc<Self>) -> impl Fn() -> SessionBuilder + Send + Sync + 'static {
         let judge = Arc::clone(self);
-        Threads::new(store, idle, move || {
+        move || {
             let summarize = Summarize {
                 range: RangeForm::Text,
                 messages: 4,
@@ -75,7 +86,7 @@ impl Judge {
                 .fast_model(Arc::new(Summaries(Arc::clone(&judge))))
                 .strategy(Arc::new(ladder))
                 .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
-        })
+        }
     }
 
     /// Checks a request, whoever it is for.

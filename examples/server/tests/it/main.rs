@@ -15,3 +15,5 @@ mod file;
 mod judge;
 mod leaving;
 mod page;
+mod processes;
+mod shared;

@@ -1,0 +1,137 @@
+//! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
+
+use super::{
+    meaning::{listed, words},
+    standing::clauses,
+};
+
+/// Phrases that turn a demand into a rule.
+const FOR_GOOD: [&str; 9] = [
+    " from now on ",
+    " going forward ",
+    " for the rest of ",
+    " at all times ",
+    " under no circumstances ",
+    " i prefer ",
+    " we prefer ",
+    " i'd prefer ",
+    " i would prefer ",
+];
+
+/// Whether a sentence says that it holds for good and demands something: `from now on it's
+/// downhill` demands nothing.
+pub(super) fn is_for_good(line: &str) -> bool {
+    let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
+    let by_phrase = good.is_some_and(|(phrase, (before, after))| {
+        phrase.contains("prefer") || !(before.is_empty() && states(after))
+    });
+    by_phrase || for_this_talk(line).is_some_and(|after| !states(after))
+}
+
+/// Whether a text begins as a statement: `it's downhill`.
+fn states(text: &str) -> bool {
+    const SUBJECTS: &str = " it's it is there there's he she they i i'm that's he's she's ";
+    text.split_whitespace().next().is_some_and(|first| listed(SUBJECTS, first))
+}
+
+/// Returns what follows a phrase that binds a sentence to the whole conversation: `for this
+/// conversation`, `en esta sesi\u{f3}n`.
+fn for_this_talk(line: &str) -> Option<&str> {
+    const IN: &str = " for in during throughout within f\u{fc}r in w\u{e4}hrend para en durante pour dans pendant ";
+    const THIS: &str =
+        " this our the diese dieses diesem dieser esta nuestra toda cette toute notre ";
+    const TALKS: &str = " conversation session chat thread gespr\u{e4}ch unterhaltung sitzung conversaci\u{f3}n sesi\u{f3}n charla discussion ";
+    const SPACELESS: [&str; 8] = [
+        "\u{4ece}\u{73b0}\u{5728}",
+        "\u{4eca}\u{540e}",
+        "\u{5bf9}\u{8bdd}\u{4e2d}",
+        "\u{4f1a}\u{8bdd}\u{4e2d}",
+        "\u{4f1a}\u{8a71}\u{3067}\u{306f}",
+        "\u{4eca}\u{5f8c}\u{306f}",
+        "\u{3053}\u{308c}\u{304b}\u{3089}\u{306f}",
+        "\u{30bb}\u{30c3}\u{30b7}\u{30e7}\u{30f3}\u{3067}\u{306f}",
+    ];
+    if let Some((_, after)) = SPACELESS.iter().find_map(|phrase| line.split_once(phrase)) {
+        return Some(after.trim());
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.windows(3).position(|three| {
+        matches!(three, [one, two, three] if listed(IN, one) && listed(THIS, two) && listed(TALKS, three))
+    })?;
+    let talk = words.get(at + 2)?;
+    line.split_once(talk).map(|(_, after)| after.trim())
+}
+
+/// Whether a sentence calls what follows its colon a rule: `please follow this rule: ...`.
+pub(super) fn is_announced(sentence: &str) -> bool {
+    let colon = sentence.split_once([':', '\u{ff1a}']);
+    colon.is_some_and(|(head, rest)| !rest.trim().is_empty() && names_rules(head))
+}
+
+/// Whether a short text names the rule or rules that come next: `House rules`, `Bitte halte dich an
+/// diese Regel`.
+pub(super) fn names_rules(head: &str) -> bool {
+    const MOST: usize = 12;
+    const RULES: &str = " rule rules constraint constraints guideline guidelines convention conventions preference preferences \
+        regel regeln vorgabe vorgaben regla reglas norma normas preferencias r\u{e8}gle r\u{e8}gles consigne consignes ";
+    const SPACELESS: [&str; 5] = [
+        "\u{89c4}\u{5219}",
+        "\u{89c4}\u{5b9a}",
+        "\u{898f}\u{5247}",
+        "\u{30eb}\u{30fc}\u{30eb}",
+        "\u{8981}\u{6c42}",
+    ];
+    let words: Vec<String> = words(head).take(MOST + 1).collect();
+    let names = |(at, word): (usize, &String)| {
+        listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of")
+    };
+    let named = words.iter().enumerate().any(names);
+    let unspaced = || SPACELESS.iter().any(|part| head.contains(part));
+    // Another person's rules are only talked about: `his rule was: ...`.
+    let told = words.iter().any(|word| listed(" was were his her their your ", word));
+    words.len() <= MOST && !told && (named || unspaced())
+}
+
+/// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
+pub(crate) fn is_preface(sentence: &str) -> bool {
+    const MOST: usize = 3;
+    const LONGEST: usize = 120;
+    if sentence.len() > LONGEST {
+        return false;
+    }
+    clauses(sentence).last().is_some_and(|clause| {
+        let line = format!(" {} ", clause.join(" "));
+        // Only `for the rest of` has an object: three words after `from now on` are a demand.
+        let is_short = FOR_GOOD.iter().any(|phrase| {
+            let most = if phrase.ends_with(" of ") { MOST } else { 0 };
+            let rest = line.strip_prefix(phrase);
+            rest.is_some_and(|rest| rest.split_whitespace().count() <= most)
+        }) || (clause.len() == 3 && for_this_talk(&line).is_some());
+        let is_announcement = asks_to_follow(&clause);
+        (is_short || is_announcement) && !clause.iter().any(|word| word == "i" || word == "we")
+    })
+}
+
+/// Whether a clause asks to follow the rule that the next sentence states: `follow this rule`.
+fn asks_to_follow(clause: &[String]) -> bool {
+    const FOLLOWS: &str =
+        " follow obey respect observe befolge beachte sigue respeta suis respecte ";
+    const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
+    let verb = clause.iter().any(|word| listed(FOLLOWS, word));
+    let next = clause.iter().any(|word| listed(NEXT, word));
+    verb && next && clause.len() <= 7 && names_rules(&clause.join(" "))
+}
+
+/// Whether the heading of a list demands what its items name: `things that you must never do`.
+pub(super) fn heads_rules(heading: &str) -> bool {
+    names_rules(heading) || is_preface(heading) || demands(heading)
+}
+
+fn demands(heading: &str) -> bool {
+    const MOST: usize = 10;
+    const DEMANDS: &str = " never always must don't avoid only prefer ";
+    let words: Vec<String> = words(heading).take(MOST + 1).collect();
+    words.len() <= MOST
+        && words.iter().any(|word| listed(DEMANDS, word))
+        && !words.iter().any(|word| listed(" i it he she we they was were ", word))
+}

@@ -1,0 +1,269 @@
+//! Reads the words and values of a statement into its subject.
+
+use std::collections::BTreeSet;
+
+use super::{
+    meanings::{TELL, canonical, is_kind, side},
+    stem::{is_unspaced, parts, stem},
+    subject::Subject,
+    subject_words::{Grammar, UNSPACED_CHANGES, UNSPACED_COPULAS, UNSPACED_NEGATIONS},
+    value::{Form, Piece, is_currency, pieces},
+};
+use crate::message::steps;
+
+/// The most words of a statement that are read.
+const WORDS: usize = 120;
+
+/// The state of reading one clause.
+#[derive(Debug, Default)]
+struct Clause {
+    /// How many words and values were read, without a determiner at the start.
+    tokens: usize,
+    /// Whether a determiner is all that was read.
+    only_determiner: bool,
+    /// Whether the statement begins with a determiner: `Our office opens at nine`.
+    is_statement: bool,
+    /// Whether it gives a value.
+    has_value: bool,
+    has_copula: bool,
+    negated: bool,
+    /// Whether the last piece was a value.
+    after_value: bool,
+    /// Whether the last piece is a name after a determiner: `the Kent invoice`.
+    after_named: bool,
+    /// How many of the next words no longer hold.
+    denying: Denying,
+    /// Values before a verb, which may tell the subject from others.
+    pending: BTreeSet<String>,
+    /// Whether a word follows a pending value.
+    is_tail: bool,
+    /// Its words, each with the one that qualifies it.
+    words: Vec<(String, String)>,
+    /// The word before, as typed.
+    previous: String,
+    /// The word before, if it may qualify the next one.
+    before: String,
+    /// The word that the next one qualifies: `dose` in `the dose for children`.
+    relation: Option<String>,
+}
+
+/// What of the following no longer holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Denying {
+    #[default]
+    Nothing,
+    /// The next word or value: `from 8 to 9`.
+    Next,
+    /// All to the end of the clause: `instead of tea`.
+    Rest,
+}
+
+impl Subject {
+    pub(super) fn read(&mut self, text: &str) {
+        let mut clause = Clause::default();
+        for piece in pieces(steps::through(text), WORDS) {
+            if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
+                self.sides.entry(pair).or_default().insert(of);
+            }
+            match piece.form {
+                Some(form) => self.value(form, &piece.text, &mut clause),
+                None if piece.text.contains(is_unspaced) => self.unspaced(&piece, &mut clause),
+                None => {
+                    parts(&piece.text).into_iter().for_each(|word| self.word(word, &mut clause));
+                }
+            }
+            if let Some(end) = piece.end {
+                self.asserts |= end == ':';
+                self.end(&mut clause);
+            }
+        }
+        self.end(&mut clause);
+    }
+
+    fn value(&mut self, form: Form, text: &str, clause: &mut Clause) {
+        let value = text.to_lowercase();
+        let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
+        self.asserts |= clause.has_copula;
+        self.frame.push(format!("{form:?}"));
+        if clause.denying != Denying::Nothing || (clause.negated && !self.values.is_empty()) {
+            self.deny(value, clause);
+            return;
+        }
+        self.forbids |= clause.negated && self.values.is_empty();
+        self.content.push(value.clone());
+        if !clause.before.is_empty() {
+            let slots = self.slots.entry(form).or_default();
+            slots.insert(std::mem::take(&mut clause.before));
+        }
+        // An acronym may be a name or a common word.
+        if form == Form::Name && text.chars().all(char::is_uppercase) {
+            self.words.entry(stem(&value)).or_default();
+        } else {
+            if !clause.after_value {
+                self.identifiers.append(&mut clause.pending);
+            }
+            if clause.tokens > 0 && !clause.has_copula {
+                clause.pending.insert(value.clone());
+                clause.is_tail = false;
+            }
+            clause.after_value = true;
+        }
+        clause.after_named = form == Form::Name && clause.only_determiner;
+        clause.has_value = true;
+        self.values.entry(form).or_default().insert(value);
+        (clause.tokens, clause.only_determiner) = (clause.tokens + 1, false);
+        clause.relation = None;
+    }
+
+    fn word(&mut self, word: String, clause: &mut Clause) {
+        let does = Grammar::of(&word);
+        // What follows is another clause, which may be about something else.
+        if clause.has_value && matches!(word.as_str(), "and" | "und" | "y" | "et") {
+            self.end(clause);
+        }
+        let is_first = clause.tokens == 0;
+        clause.only_determiner = is_first && does.is(Grammar::DETERMINER);
+        clause.is_statement |= clause.only_determiner && self.frame.is_empty();
+        clause.tokens += usize::from(!clause.only_determiner);
+        // A copula says something only if a word follows it, which `as they are` has not.
+        self.asserts |= clause.has_copula;
+        if does.is(Grammar::COPULA) {
+            self.copula(clause);
+        }
+        // `Now fix the parser` only comes next.
+        let comes_next = is_first && word == "now" && self.frame.is_empty();
+        let changes = does.is(Grammar::CHANGE) && !comes_next;
+        let previous = std::mem::replace(&mut clause.previous, word.clone());
+        if let Some(denying) = denying(&previous, &word, does, self.changes) {
+            clause.denying = denying;
+        }
+        self.changes |= changes;
+        self.is_past |= does.is(Grammar::PAST);
+        self.denies |= does.is(Grammar::NEGATION);
+        clause.negated |= does.is(Grammar::NEGATION);
+        clause.negated &= !does.is(Grammar::EXCEPTION);
+        self.frame.push(word.clone());
+        // `Rebased onto a branch` changes what something was based on.
+        if changes && let Some(base) = word.strip_prefix("re") {
+            clause.words.push((stem(base), String::new()));
+        }
+        if does.is_empty() || (clause.after_value && is_currency(&word)) {
+            empty_word(does, clause);
+        } else {
+            self.content_word(word, clause);
+        }
+    }
+
+    fn copula(&mut self, clause: &mut Clause) {
+        let is_alone = !clause.has_copula && clause.tokens == 2 && self.head.is_none();
+        let names = is_alone && !clause.before.is_empty() && !is_kind(&clause.before);
+        if names {
+            self.head = Some(clause.before.clone());
+        }
+        clause.has_copula = true;
+        if clause.after_value {
+            self.identifiers.append(&mut clause.pending);
+        }
+    }
+
+    fn content_word(&mut self, word: String, clause: &mut Clause) {
+        let stem = canonical(&word).map_or_else(|| stem(&word), str::to_owned);
+        if stem == TELL {
+            self.tells = true;
+            clause.before.clear();
+            return;
+        }
+        match clause.denying {
+            Denying::Nothing => {}
+            Denying::Next => return self.deny(word, clause),
+            Denying::Rest => self.deny(word, clause),
+        }
+        if clause.after_named && clause.after_value {
+            self.identifiers.extend(self.content.last().cloned());
+        }
+        clause.is_tail |= !clause.pending.is_empty();
+        clause.after_value = false;
+        self.content.push(stem.clone());
+        if let Some(noun) = clause.relation.take() {
+            clause.words.push((noun, stem.clone()));
+        }
+        let before = std::mem::replace(&mut clause.before, stem.clone());
+        clause.words.push((stem, before));
+    }
+
+    fn deny(&mut self, denied: String, clause: &mut Clause) {
+        self.denied.insert(denied);
+        if clause.denying == Denying::Next {
+            clause.denying = Denying::Nothing;
+        }
+    }
+
+    /// Reads words of a script without spaces between them.
+    fn unspaced(&mut self, piece: &Piece, clause: &mut Clause) {
+        let has = |list: &[&str]| list.iter().any(|part| piece.text.contains(part));
+        self.asserts |= has(&UNSPACED_COPULAS);
+        self.changes |= has(&UNSPACED_CHANGES);
+        let negates = has(&UNSPACED_NEGATIONS);
+        self.denies |= negates;
+        clause.negated |= negates;
+        let changes = UNSPACED_CHANGES.iter();
+        let text = changes.fold(piece.text.clone(), |text, change| text.replace(change, " "));
+        clause.tokens += 1;
+        clause.after_value = false;
+        for run in text.split(' ') {
+            clause.before.clear();
+            for word in parts(run) {
+                self.frame.push(word.clone());
+                self.content.push(word.clone());
+                let before = std::mem::replace(&mut clause.before, word.clone());
+                clause.words.push((word, before));
+            }
+        }
+    }
+
+    fn end(&mut self, clause: &mut Clause) {
+        self.asserts |= clause.is_statement;
+        // What is said beside a value in a clause of its own is not what the value is about.
+        let counts = clause.has_value || self.values.is_empty();
+        for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
+            let qualifiers = self.words.entry(word).or_default();
+            qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
+        }
+        // `The page in a.md is old`, but not `The answer is in a.md`.
+        if clause.is_statement && clause.is_tail && !self.tells {
+            let counted = [Form::Amount, Form::Date, Form::Time, Form::Number];
+            let counts: BTreeSet<&String> =
+                counted.iter().filter_map(|form| self.values.get(form)).flatten().collect();
+            let pending = clause.pending.iter().filter(|value| !counts.contains(value));
+            self.identifiers.extend(pending.cloned());
+        }
+        *clause = Clause::default();
+    }
+}
+
+/// Returns what no longer holds after two words.
+fn denying(previous: &str, word: &str, does: Grammar, changes: bool) -> Option<Denying> {
+    match (previous, word) {
+        ("instead", "of")
+        | ("rather", "than")
+        | ("no", "longer")
+        | ("vez" | "lugar", "de")
+        | (_, "statt" | "anstatt" | "anstelle") => Some(Denying::Rest),
+        (_, "from") if changes => Some(Denying::Next),
+        _ => does.is(Grammar::SWAP).then_some(Denying::Next),
+    }
+}
+
+/// Reads a word that is no part of what a statement is about.
+fn empty_word(does: Grammar, clause: &mut Clause) {
+    if does.is(Grammar::RELATION) && !clause.before.is_empty() {
+        clause.relation = Some(std::mem::take(&mut clause.before));
+    } else if !does.is(Grammar::DETERMINER) {
+        clause.relation = None;
+    }
+    if clause.after_value && does.is(Grammar::CONJUNCTION) {
+        clause.pending.clear();
+    }
+    clause.before.clear();
+    clause.after_value = false;
+}

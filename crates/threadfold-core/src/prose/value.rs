@@ -1,0 +1,276 @@
+//! Values in a statement: recognised by their form, in any language.
+
+use super::{
+    stem::{is_mark, is_unspaced},
+    subject_words::is_listed_word,
+};
+
+/// The form of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Form {
+    Amount,
+    Date,
+    Time,
+    Number,
+    Hash,
+    Address,
+    Path,
+    Code,
+    Name,
+}
+
+/// A word or a value of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Without the marks around it.
+    pub(super) text: String,
+    /// The form, if it is a value.
+    pub(super) form: Option<Form>,
+    /// The mark after it, if that ends a clause.
+    pub(super) end: Option<char>,
+}
+
+const CURRENCIES: &str = " dollars dollar euros euro eur usd gbp chf yuan yen pounds pound francs franken pesos \
+    percent prozent procent \u{20ac} $ \u{a3} % \u{5143} \u{5186} ";
+
+const UNITS_OF_TIME: &str = " am pm a.m p.m uhr o'clock ";
+
+const MONTHS: &str = " january february march april may june july august september october november december \
+    jan feb mar apr jun jul aug sep sept oct nov dec januar februar m\u{e4}rz mai juni juli oktober dezember \
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre \
+    janvier f\u{e9}vrier mars avril juin juillet ao\u{fb}t septembre octobre novembre d\u{e9}cembre ";
+
+const NUMBERS: &str = " two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million \
+    zwei drei vier f\u{fc}nf sechs sieben acht neun zehn elf zw\u{f6}lf zwanzig drei\u{df}ig vierzig f\u{fc}nfzig hundert tausend \
+    dos tres cuatro cinco seis siete ocho nueve diez once doce veinte treinta cuarenta cincuenta cien mil \
+    deux trois quatre cinq sept huit neuf dix onze douze vingt trente quarante cinquante cent mille ";
+
+/// Short forms whose point ends no sentence.
+const SHORT_FORMS: &str = " dr mr mrs ms prof st no nr sr sra fr hr vs ca approx ";
+
+/// German articles: a capital after them makes no name.
+const ARTICLES: &str = " der das den dem des ein eine einen einem einer eines unser unsere unserem unseren mein meine \
+    zum zur vom beim im kein keine die neue neuer neues neuen ";
+
+/// Whether a word names a currency.
+pub(super) fn is_currency(word: &str) -> bool {
+    is_listed_word(CURRENCIES, word)
+}
+
+/// Whether a word is the name of a month in German, with marks around it.
+pub(super) fn is_german_month(word: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "Januar",
+        "Februar",
+        "M\u{e4}rz",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+        "Dezember",
+    ];
+    MONTHS.contains(&word.trim_matches(is_mark))
+}
+
+/// Returns the words and values among the first `most` words of a text.
+pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
+    let tokens: Vec<&str> = text.split_whitespace().take(most).flat_map(by_script).collect();
+    let mut pieces: Vec<Piece> = Vec::with_capacity(tokens.len());
+    let (mut at, mut is_first) = (0, true);
+    while let Some(token) = tokens.get(at) {
+        let rest = tokens.get(at..).unwrap_or_default();
+        let before = pieces.last().filter(|_| !is_first).map_or("", |piece| piece.text.as_str());
+        let bare = token.trim_matches(is_mark).to_lowercase();
+        let is_short = token.ends_with('.') && is_listed_word(SHORT_FORMS, &bare);
+        let (form, length) = match compound(rest) {
+            Some((form, length)) => (Some(form), length),
+            None if is_short => (None, 1),
+            None => (form(token, rest.get(1).copied(), is_first, before), 1),
+        };
+        let whole = rest.get(..length).unwrap_or_default();
+        let last = whole.last().copied().unwrap_or_default();
+        let text = whole.join(" ").trim_matches(is_mark).to_owned();
+        let end = last.chars().next_back().filter(|c| ends_clause(*c) && !is_short);
+        is_first = end.is_some_and(ends_sentence);
+        pieces.push(Piece { text, form, end });
+        at += length;
+    }
+    pieces
+}
+
+fn ends_sentence(c: char) -> bool {
+    matches!(c, '.' | '!' | '?' | '\u{3002}' | '\u{ff01}' | '\u{ff1f}')
+}
+
+fn ends_clause(c: char) -> bool {
+    ends_sentence(c)
+        || matches!(c, ';' | ',' | ':' | '\u{ff0c}' | '\u{ff1b}' | '\u{ff1a}' | '\u{3001}')
+}
+
+/// Divides a token where a script without spaces begins or ends. The unit after a number stays with
+/// it.
+fn by_script(token: &str) -> Vec<&str> {
+    if token.is_ascii() || !token.contains(is_unspaced) {
+        return vec![token];
+    }
+    let (mut parts, mut start, mut before) = (Vec::new(), 0, None);
+    let mut has_digit = false;
+    for (at, c) in token.char_indices() {
+        let is_unit = has_digit && is_unit(c);
+        let is_other = !is_unspaced(c) || is_unit;
+        let divides = before.is_some_and(|before| before != is_other && !is_mark(c));
+        let after_mark = token.get(start..at).is_some_and(|part| part.ends_with(is_mark));
+        if divides || (after_mark && ends_clause_before(token, at)) {
+            parts.push(token.get(start..at).unwrap_or_default());
+            (start, has_digit) = (at, false);
+        }
+        has_digit = (has_digit && is_unit) || c.is_ascii_digit() || (has_digit && is_other);
+        before = if is_mark(c) { before } else { Some(is_other) };
+    }
+    parts.push(token.get(start..).unwrap_or_default());
+    parts
+}
+
+fn ends_clause_before(token: &str, at: usize) -> bool {
+    let mark = token.get(..at).and_then(|part| part.chars().next_back());
+    mark.is_some_and(|mark| !mark.is_ascii() && ends_clause(mark))
+}
+
+/// Units of dates, times and amounts.
+fn is_unit(c: char) -> bool {
+    matches!(
+        c,
+        '\u{5e74}' | '\u{6708}' | '\u{65e5}' | '\u{53f7}' | '\u{70b9}' | '\u{65f6}' | '\u{6642}'
+    ) || matches!(c, '\u{5206}' | '\u{5143}' | '\u{5186}')
+}
+
+/// Returns the form and the number of tokens of a value of several tokens.
+fn compound(tokens: &[&str]) -> Option<(Form, usize)> {
+    let word = |at: usize| {
+        let token = tokens.get(at).map(|token| token.trim_matches(is_mark));
+        token.unwrap_or_default().to_lowercase()
+    };
+    let ends = |at: usize| tokens.get(at).is_some_and(|token| token.ends_with([',', ';', ':']));
+    let first = word(0);
+    if first.is_empty() || ends(0) {
+        return None;
+    }
+    let of = usize::from(matches!(word(1).as_str(), "de" | "of"));
+    if is_day(&first) && is_listed_word(MONTHS, &word(1 + of)) {
+        return Some((Form::Date, 2 + of));
+    }
+    if is_listed_word(MONTHS, &first) && is_day(&word(1)) {
+        return Some((Form::Date, 2));
+    }
+    let count = (0..tokens.len().min(6))
+        .take_while(|at| is_listed_word(NUMBERS, &word(*at)) && (*at == 0 || !ends(at - 1)))
+        .count();
+    if count == 0 {
+        return None;
+    }
+    let is_money = !ends(count - 1) && is_listed_word(CURRENCIES, &word(count));
+    Some((if is_money { Form::Amount } else { Form::Number }, count))
+}
+
+fn is_day(word: &str) -> bool {
+    let ordinals = ["st", "nd", "rd", "th", "er"];
+    let number = ordinals.iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+    number.parse::<u8>().is_ok_and(|day| (1..=31).contains(&day))
+}
+
+/// Returns the form of one token, or `None` for a word.
+fn form(token: &str, next: Option<&str>, is_first: bool, before: &str) -> Option<Form> {
+    let word = token.trim_matches(is_mark);
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+    let upper = word.chars().next().is_some_and(char::is_uppercase);
+    let only = |signs: &str| word.chars().all(|c| c.is_ascii_digit() || signs.contains(c));
+    if word.starts_with(['$', '\u{20ac}', '\u{a3}', '\u{a5}']) && digits > 0 {
+        return Some(Form::Amount);
+    }
+    if word.contains("://") || (word.contains('@') && word.contains('.') && !word.starts_with('@'))
+    {
+        return Some(Form::Address);
+    }
+    if word.contains('/') && letters > 0 && !word.starts_with('/') | (digits + letters > 1) {
+        return Some(Form::Path);
+    }
+    if digits == 0 {
+        let dotted = word.contains('.') && letters > 3 && !word.contains("..");
+        let is_noun = is_listed_word(ARTICLES, &before.to_lowercase()) && before != "die";
+        let name = upper && !is_first && letters > 1 && !is_noun;
+        return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
+    }
+    if word.contains(is_unspaced) {
+        let has = |units: &[char]| word.contains(units);
+        return Some(match () {
+            () if has(&['\u{6708}', '\u{65e5}', '\u{53f7}', '\u{5e74}']) => Form::Date,
+            () if has(&['\u{70b9}', '\u{65f6}', '\u{6642}']) => Form::Time,
+            () => Form::Amount,
+        });
+    }
+    if letters == 0 {
+        let unit = next.map(|next| next.trim_matches(is_mark).to_lowercase()).unwrap_or_default();
+        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%'])
+            || next.is_some_and(|next| next.starts_with(['%', '\u{20ac}']))
+            || is_listed_word(CURRENCIES, &unit);
+        return Some(match digits {
+            _ if money => Form::Amount,
+            _ if is_listed_word(UNITS_OF_TIME, &unit) => Form::Time,
+            4..=8 if only("-/") && word.contains(['-', '/']) => Form::Date,
+            6..=8 if only("-./") && word.contains(['-', '.', '/']) => Form::Date,
+            _ if only(":") && word.contains(':') => Form::Time,
+            7.. if only("") => Form::Hash,
+            _ => Form::Number,
+        });
+    }
+    let hex = word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if hex && word.len() >= 7 {
+        return Some(Form::Hash);
+    }
+    let measured = word.starts_with(|c: char| c.is_ascii_digit()) && letters < 4;
+    Some(if measured { Form::Number } else { Form::Code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<(Form, String)> {
+        let all = pieces(text, 100).into_iter();
+        all.filter_map(|piece| Some((piece.form?, piece.text))).collect()
+    }
+
+    #[test]
+    fn values_are_found_by_their_form() {
+        let rows = [
+            ("It costs $30 or 40 euros.", vec![(Form::Amount, "$30"), (Form::Amount, "40")]),
+            ("Keep it under three hundred dollars.", vec![(Form::Amount, "three hundred")]),
+            ("It is due on March 17.", vec![(Form::Date, "March 17")]),
+            ("El plazo es el 3 de marzo.", vec![(Form::Date, "3 de marzo")]),
+            (
+                "Der Termin ist am 17. M\u{e4}rz um 9:30.",
+                vec![(Form::Date, "17. M\u{e4}rz"), (Form::Time, "9:30")],
+            ),
+            (
+                "\u{4f1a}\u{8bae}\u{6539}\u{5230}3\u{6708}17\u{65e5}\u{3002}",
+                vec![(Form::Date, "3\u{6708}17\u{65e5}")],
+            ),
+            ("\u{7aef}\u{53e3}\u{662f}8443\u{3002}", vec![(Form::Number, "8443")]),
+            (
+                "Ask Dr. Kent at kent@clinic.org.",
+                vec![(Form::Name, "Kent"), (Form::Address, "kent@clinic.org")],
+            ),
+        ];
+        for (text, expected) in rows {
+            let expected: Vec<_> =
+                expected.into_iter().map(|(form, value)| (form, value.to_owned())).collect();
+            assert_eq!(values(text), expected, "{text}");
+        }
+    }
+}

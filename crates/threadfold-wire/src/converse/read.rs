@@ -1,0 +1,434 @@
+//! Reading request bodies and answers.
+//!
+//! Reading a block never fails: one of an unknown key, of several, or with a field of another shape
+//! than the dialect has, is kept whole as an opaque block and goes back as it came.
+
+use super::{
+    forms::{self, CACHE_POINT, NAME, RESULT, key_of, within},
+    media, normal, params,
+};
+use crate::kit::*;
+
+/// Reads messages, in responses too. A picture in an answer was made by the model, which the origin
+/// records.
+const READER: Reader = Reader {
+    codec: NAME,
+    expected: "an array of blocks",
+    content: |raw, speaker, _| read_all(raw, speaker),
+    is_made_here: |role, block| {
+        let is_painted = role == Role::Assistant && matches!(block, ContentBlock::Image(_));
+        block.is_reasoning() || is_painted
+    },
+};
+
+/// Reads a request body, or one that has nothing but messages.
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
+    let mut request = Request::default();
+    params::read(&mut fields, &mut request)?;
+    request.system = Vec::from_iter(READER.system(&mut fields)?).into();
+    request.tools = read_tools(&mut fields, &mut request)?.into();
+    request.messages = READER.messages(&mut fields, options.recognise)?.into();
+    request.extra = fields.keep(NAME);
+    Ok(request)
+}
+
+/// Reads the tools, and the choice among them.
+fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<Vec<ToolSpec>, WireError> {
+    let config_path = Path::Field(&Path::Body, "toolConfig");
+    let path = Path::Field(&config_path, "tools");
+    let Some(raw) = fields.take("toolConfig") else { return Ok(Vec::new()) };
+    if raw.get() == "null" {
+        fields.note(forms::TOOLS, Json::default());
+        return Ok(Vec::new());
+    }
+    let mut config = Fields::read(raw, config_path)?;
+    params::read_choice(&mut config, fields, request);
+    let items = config.take_items("tools", config_path, "an array of tools")?;
+    fields.note_inner("toolConfig", &config);
+    // A cache point among the tools is read as a tool of the provider's own too.
+    messages::tools(NAME, (items, path), read_tool, |fields| {
+        let (key, raw) = fields.rest().next()?;
+        let name = Fields::of(raw).and_then(|inner| inner.text("name"));
+        Some(name.unwrap_or_else(|| key.into()))
+    })
+}
+
+/// Reads a tool of the host; `None` if it is not one.
+fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
+    let mut inner = within(fields.take("toolSpec")?, &fields)?;
+    let name = inner.take_text("name")?;
+    let mut wrapped = Fields::of(inner.take("inputSchema")?)?;
+    let schema = wrapped.take("json").filter(|_| wrapped.left() == 0)?;
+    let input_schema = Some(schema.json()).filter(Json::is_object)?;
+    if !is_typed(schema) {
+        inner.note(forms::SCHEMA, input_schema.clone());
+    }
+    let description = inner.take_text("description").unwrap_or_default();
+    let tool = ToolSpec::new(name, description, input_schema);
+    Some(ToolSpec { extra: inner.keep(NAME), ..tool })
+}
+
+/// Reads the blocks of a message; `None` if it is no array.
+fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
+    let items = raw.items()?;
+    let is_point = |item: &Raw<'_>| {
+        let fields = Fields::of(*item).filter(|fields| fields.get(CACHE_POINT).is_some());
+        fields.is_some_and(|fields| key_of(&fields) == Some(CACHE_POINT))
+    };
+    // A checkpoint is the last block, apart from cache points.
+    let last = items.iter().rposition(|item| !is_point(item));
+    let read = |item| read_item(NAME, item, |fields| read_known(fields, speaker.role));
+    let mut blocks: Vec<ContentBlock> = items.into_iter().map(read).collect();
+    speaker.recognise(&mut blocks, last);
+    Some(blocks)
+}
+
+fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
+    let key = key_of(&fields)?;
+    let raw = fields.take(key)?;
+    match key {
+        "text" => {
+            let extra = fields.keep(NAME);
+            Some(TextBlock { text: raw.text()?, extra }.into())
+        }
+        "citationsContent" | "guardContent" => {
+            fields.note(key, raw.json());
+            let extra = fields.keep(NAME);
+            let text = TextBlock { text: media::wrapped_text(key, raw)?, extra };
+            // It is never read as another kind, and is written in the same wrapping again.
+            let reads = markup::form(&text.text).is_some();
+            Some(if reads { kept_form(NAME, text) } else { text }.into())
+        }
+        _ => {
+            let inner = within(raw, &fields)?;
+            match key {
+                "reasoningContent" => read_reasoning(inner),
+                "toolUse" => read_tool_use(inner, role),
+                "toolResult" if role == Role::Assistant => read_server_result(inner),
+                "toolResult" => read_tool_result(inner),
+                medium => read_medium(medium, inner),
+            }
+        }
+    }
+}
+
+/// Reads a block of a tool result. A result within a result is opaque, so this goes one level deep
+/// only, whatever the body.
+fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    // Only results may hold blocks of JSON.
+    let is_json = fields.get("json").is_some() && key_of(&fields).is_none();
+    let key = if is_json { "json" } else { key_of(&fields)? };
+    let raw = fields.take(key)?;
+    match key {
+        "text" => {
+            let extra = fields.keep(NAME);
+            Some(TextBlock { text: raw.text()?, extra }.into())
+        }
+        "json" => {
+            fields.mark(forms::JSON, "");
+            let text = raw.json().as_str().into();
+            Some(TextBlock { text, extra: fields.keep(NAME) }.into())
+        }
+        medium => read_medium(medium, within(raw, &fields)?),
+    }
+}
+
+fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
+    match key {
+        "image" => {
+            let source = media::read(&mut inner, Medium::Image)?;
+            Some(Image { source, extra: inner.keep(NAME) }.into())
+        }
+        "document" => {
+            let source = media::read(&mut inner, Medium::Document)?;
+            let title = inner.take_text("name")?;
+            if !normal::DOCUMENTS.accept(&title) {
+                inner.mark(forms::DOCUMENT, &title);
+            }
+            let title = Some(title);
+            let context = inner.take_text("context");
+            Some(Document { source, title, context, extra: inner.keep(NAME) }.into())
+        }
+        _ => None,
+    }
+}
+
+fn read_reasoning(mut inner: Fields<'_>) -> Option<ContentBlock> {
+    if let Some(data) = inner.take_text("redactedContent") {
+        let alone = inner.get("reasoningText").is_none();
+        let extra = inner.keep(NAME);
+        return alone.then(|| RedactedThinking { data, extra }.into());
+    }
+    let mut parts = Fields::of(inner.take("reasoningText")?)?;
+    let text = parts.take_text("text")?;
+    let signature = parts.take_text("signature");
+    // Its unknown fields are kept under the name of the object.
+    inner.note_inner("reasoningText", &parts);
+    Some(Thinking { text, signature, extra: inner.keep(NAME) }.into())
+}
+
+fn read_tool_use(mut inner: Fields<'_>, role: Role) -> Option<ContentBlock> {
+    let (id, name) = (inner.take_text("toolUseId")?, inner.take_text("name")?);
+    let input = inner.take_json("input")?;
+    let server = inner.get("type").filter(|raw| raw.is_text() && role == Role::Assistant);
+    if let Some(kind) = server {
+        inner.take("type");
+        inner.note(forms::TYPE, kind.json());
+        return Some(ServerToolUse { id, name, input, extra: inner.keep(NAME) }.into());
+    }
+    let input = input.into();
+    Some(ToolUse { id, name, input, extra: inner.keep(NAME) }.into())
+}
+
+fn read_tool_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
+    let tool_use_id = inner.take_text("toolUseId")?;
+    let items = inner.take("content")?.items()?;
+    if items.is_empty() {
+        inner.note(forms::CONTENT, Json::from_compact("[]"));
+    }
+    let content = items.into_iter().map(|item| read_item(NAME, item, read_nested)).collect();
+    let status = inner.take("status");
+    let is_error = status.is_some_and(|status| status.get() == "\"error\"");
+    if let Some(status) = status.filter(|_| !is_error) {
+        inner.note(forms::STATUS, status.json());
+    }
+    let extra = inner.keep(NAME);
+    Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
+}
+
+/// Reads a result in an answer: the provider ran the tool itself.
+fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
+    let tool_use_id = inner.take_text("toolUseId")?;
+    let content = inner.take_json("content")?;
+    let kind = inner.take_text("type");
+    if let Some(kind) = &kind {
+        inner.mark(forms::TYPE, kind);
+    }
+    let kind = kind.unwrap_or_else(|| RESULT.into());
+    let extra = inner.keep(NAME);
+    Some(ServerToolResult { tool_use_id, kind, content, extra }.into())
+}
+
+/// Reads a response body.
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+    const OUTPUT: &str = "an answer with its `output`";
+    const MESSAGE: &str = "a message";
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
+    let path = Path::Field(&Path::Body, "output");
+    let mut output = match (fields.take("output"), fields.get("message")) {
+        (Some(raw), _) => Fields::read(raw, path)?,
+        // Errors have a message instead of an output.
+        (None, Some(error)) => return Err(Path::Body.mismatch(OUTPUT, error)),
+        (None, None) => return Err(path.missing(OUTPUT)),
+    };
+    let path = Path::Field(&path, "message");
+    let raw = output.take("message").ok_or_else(|| path.missing(MESSAGE))?;
+    let mut message = READER.message(Fields::read(raw, path)?, path, Recognise::default())?;
+    if message.role != Role::Assistant {
+        return Err(Path::Field(&path, "role").mismatch("`assistant`", raw));
+    }
+    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
+    let stop_reason = stop_reason(fields.take_text("stopReason"));
+    let parts = message.make_mut();
+    parts.origin = Some(Origin::new(NAME, None));
+    parts.extra = answer(&fields, parts.extra.fields());
+    Ok(Turn::new(message, stop_reason, usage))
+}
+
+/// Notes what else the response says, which a request could not carry.
+fn answer<'e>(fields: &Fields<'_>, own: impl Iterator<Item = (&'e str, &'e Json)>) -> Extra {
+    let note = (Text::from(forms::ANSWER), fields.json());
+    let own = own.map(|(key, json)| (Text::from(key), json.clone()));
+    Extra::new(NAME, std::iter::once(note).chain(own))
+}
+
+fn stop_reason(reason: Option<Text>) -> StopReason {
+    match reason.as_ref().map(Text::as_str) {
+        Some("guardrail_intervened" | "content_filtered") => StopReason::Refusal,
+        Some(reason) => StopReason::from(reason),
+        None => StopReason::Other("unknown".into()),
+    }
+}
+
+/// The fields of the usage. The provider counts the cached part of the prompt separately.
+pub(super) const USAGE: Counts = Counts {
+    input: &["inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens"],
+    output: &["outputTokens"],
+    cache_read: "cacheReadInputTokens",
+    cache_write: "cacheWriteInputTokens",
+    ..Counts::NONE
+};
+
+#[cfg(test)]
+mod tests_of_decode {
+    use super::*;
+    use threadfold_core::message::ToolChoice;
+
+    fn read(body: &str) -> Result<Request, WireError> {
+        request(body.as_bytes(), &DecodeOptions::default())
+    }
+
+    #[test]
+    fn an_error_says_where_what_was_expected() {
+        let message =
+            |message: &str| format!(r#"{{"messages":[{{"role":"user","content":[]}},{message}]}}"#);
+        let errors = [
+            (r#"{"#.to_owned(), "not JSON: EOF while parsing an object at line 1 column 1"),
+            ("[]".to_owned(), "body: expected an object, found []"),
+            ("{}".to_owned(), "messages: expected an array of messages, found nothing"),
+            (message("5"), "messages[1]: expected an object, found 5"),
+            (
+                message(r#"{"role":"tool","content":[]}"#),
+                "messages[1].role: expected `user`, `assistant` or `system`, found \"tool\"",
+            ),
+            (
+                message(r#"{"role":"user","content":"a"}"#),
+                "messages[1].content: expected an array of blocks, found \"a\"",
+            ),
+            (
+                r#"{"messages":[],"system":"a"}"#.to_owned(),
+                "system: expected an array of blocks, found \"a\"",
+            ),
+            (
+                r#"{"messages":[],"toolConfig":{"tools":[{},"read"]}}"#.to_owned(),
+                "toolConfig.tools[1]: expected an object, found \"read\"",
+            ),
+            (
+                r#"{"messages":[],"inferenceConfig":[]}"#.to_owned(),
+                "inferenceConfig: expected an object, found []",
+            ),
+        ];
+        for (body, error) in errors {
+            assert_eq!(read(&body).unwrap_err().to_string(), error);
+        }
+    }
+
+    #[test]
+    fn what_has_a_place_in_the_vocabulary_is_there() {
+        let request = read(
+            r#"{"modelId":"m","inferenceConfig":{"maxTokens":9,"temperature":0.5,"topP":0.9},
+                "system":[{"text":"Be brief."}],"toolConfig":{"toolChoice":{"tool":{"name":"read"}},
+                "tools":[{"toolSpec":{"name":"read","description":"Reads.","inputSchema":{"json":{}}}},
+                {"systemTool":{"name":"nova_grounding"}},{"cachePoint":{"type":"default"}}]},
+                "messages":[{"role":"user","content":[{"text":"hi"}]}]}"#,
+        )
+        .unwrap();
+        assert_eq!((request.max_output, request.temperature), (Some(9), Some(0.5)));
+        assert_eq!(request.tool_choice, Some(ToolChoice::Tool("read".into())));
+        assert_eq!(request.system[0].content, [ContentBlock::text("Be brief.")]);
+        assert_eq!(request.messages[0].content, [ContentBlock::text("hi")]);
+        let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["read", "nova_grounding", "cachePoint"]);
+        let rest: Vec<(&str, &str)> =
+            request.extra.fields().map(|(key, json)| (key, json.as_str())).collect();
+        assert_eq!(rest, [("inferenceConfig", r#"{"topP":0.9}"#), ("modelId", "\"m\"")]);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_blocks {
+    use super::*;
+    use crate::contract::Recognise;
+    use threadfold_core::message::{Opaque, Text};
+
+    fn read(text: &str, role: Role, recognise: Recognise) -> Vec<ContentBlock> {
+        read_all(serde_json::from_str(text).unwrap(), Speaker { codec: NAME, role, recognise })
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_malformed_or_unknown_is_opaque_whole() {
+        for text in [
+            r#"{"text":5}"#,
+            r#"{"new":{"a":1}}"#,
+            r#"{"text":"a","image":{}}"#,
+            r#"{"toolUse":{"toolUseId":"t1","input":{}}}"#,
+            r#"{"toolResult":{"toolUseId":"t1","content":"a"}}"#,
+            r#"{"document":{"source":{"text":"a"}}}"#,
+            r#"{"image":{"source":"a.png"}}"#,
+            r#"{"reasoningContent":{"redactedContent":"AA==","reasoningText":{}}}"#,
+            r#"{"cachePoint":{"type":"default"}}"#,
+            r#"{"citationsContent":{"content":[{"text":" "}]}}"#,
+            r#""text""#,
+        ] {
+            let opaque = Opaque::new(NAME, Json::parse(text).unwrap());
+            let read = read(&format!("[{text}]"), Role::User, Recognise::default());
+            assert_eq!(read, [opaque.into()]);
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_is_one_at_the_end_of_a_user_message_and_before_a_cache_point() {
+        let text = r#"[{"text":"<checkpoint:a1b2c3>"},{"cachePoint":{"type":"default"}}]"#;
+        let first = |role| read(text, role, Recognise::default()).swap_remove(0);
+        assert_eq!(first(Role::User), ContentBlock::checkpoint("a1b2c3".parse().unwrap()));
+        assert_eq!(first(Role::Assistant), ContentBlock::text("<checkpoint:a1b2c3>"));
+    }
+
+    #[test]
+    fn json_and_wrapped_texts_are_texts() {
+        let all = r#"[{"guardContent":{"text":{"text":"hi","qualifiers":["query"]}}},
+            {"toolResult":{"toolUseId":"t1","content":[{"json":{"b":1.0,"a":2}}]}}]"#;
+        let blocks = read(all, Role::User, Recognise::default());
+        assert_eq!(blocks[0].as_text(), Some(&Text::from("hi")));
+        let ContentBlock::ToolResult(result) = &blocks[1] else { panic!("{:?}", blocks[1]) };
+        assert_eq!(result.content[0].as_text(), Some(&Text::from(r#"{"b":1.0,"a":2}"#)));
+        let cited =
+            r#"[{"citationsContent":{"content":[{"text":"a"},{"text":"b"}],"citations":[]}}]"#;
+        let blocks = read(cited, Role::Assistant, Recognise::default());
+        assert_eq!(blocks[0].as_text(), Some(&Text::from("ab")));
+    }
+}
+
+#[cfg(test)]
+mod tests_of_response {
+    use super::*;
+    use threadfold_core::message::{ContentBlock, Usage};
+
+    #[test]
+    fn an_answer_is_read_with_its_usage_and_origin() {
+        let body = r#"{"output":{"message":{"role":"assistant","content":[{"text":"yes"}]}},
+            "stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":7,"totalTokens":10,
+            "cacheReadInputTokens":100,"cacheWriteInputTokens":20},"metrics":{"latencyMs":5}}"#;
+        let turn = turn(body.as_bytes()).unwrap();
+        let usage = Usage { input: 123, output: 7, cache_read: 100, cache_write: 20, reasoning: 0 };
+        assert_eq!((turn.usage, turn.message.usage), (Some(usage), Some(usage)));
+        assert_eq!(turn.stop_reason, StopReason::EndTurn);
+        assert_eq!(turn.message.content, [ContentBlock::text("yes")]);
+        assert_eq!(turn.message.origin, Some(Origin::new(NAME, None)));
+        let rest = turn.message.extra.get(NAME, forms::ANSWER).map(Json::as_str).unwrap();
+        assert!(rest.ends_with(r#","metrics":{"latencyMs":5}}"#), "{rest}");
+    }
+
+    #[test]
+    fn stop_reasons_are_mapped_and_unknown_ones_kept() {
+        let rows = [
+            ("tool_use", StopReason::ToolUse),
+            ("max_tokens", StopReason::MaxTokens),
+            ("stop_sequence", StopReason::StopSequence),
+            ("guardrail_intervened", StopReason::Refusal),
+            ("content_filtered", StopReason::Refusal),
+            ("model_context_window_exceeded", StopReason::ContextWindowExceeded),
+            ("malformed_tool_use", StopReason::Other("malformed_tool_use".into())),
+        ];
+        for (word, reason) in rows {
+            let body = format!(
+                r#"{{"output":{{"message":{{"role":"assistant","content":[]}}}},"stopReason":"{word}"}}"#
+            );
+            let turn = turn(body.as_bytes()).unwrap();
+            assert_eq!((turn.stop_reason, turn.usage), (reason, None));
+        }
+    }
+
+    #[test]
+    fn an_error_body_is_no_answer() {
+        let error = turn(br#"{"message":"Too many requests"}"#).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "body: expected an answer with its `output`, found \"Too many requests\""
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! Reading request bodies and answers: the contents, and what each part becomes.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{
+    marks::*,
+    params,
+    part::{self, Calls, Part},
+    tools,
+};
+use crate::kit::*;
+
+/// Reads a request body.
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
+    let contents = fields.take_items("contents", Path::Body, "an array of contents")?;
+    let path = Path::Field(&Path::Body, "contents");
+    let (before, calls) = (Vec::with_capacity(contents.len()), Calls::default());
+    let mut reader = Reader { options, origin: Origin::new(CODEC, None), before, calls };
+    for (index, raw) in contents.into_iter().enumerate() {
+        reader.content(raw, index, Path::Item(&path, index))?;
+    }
+    let system = system(&mut fields);
+    let tools = fields.take_as("tools", tools::read_all);
+    let request = Request {
+        system: Vec::from_iter(system).into(),
+        tools: tools.unwrap_or_default().into(),
+        ..Request::new(reader.before)
+    };
+    Ok(params::read(fields, request))
+}
+
+/// Reads the system prompt, if it is a content that says something.
+fn system(fields: &mut Fields<'_>) -> Option<Message> {
+    let mut content = Fields::of(INSTRUCTION.get(fields)?)?;
+    let read = |raw: Raw<'_>| {
+        let block = Part::read(raw).filter(|part| part.data == TEXT).and_then(Part::block);
+        let block = block.filter(|block| !block.is_reasoning());
+        Some(block.unwrap_or_else(|| part::opaque(raw)))
+    };
+    let blocks = content.take_as("parts", |raw| raw.all(read))?;
+    let mut spelling = Spelling::default();
+    spelling.take(fields, INSTRUCTION);
+    let extra = spelling.keep(content);
+    Some(MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into())
+}
+
+/// Reads the parts of one content of the model. The calls are added to those that wait.
+pub(super) fn answer(
+    parts: Vec<Raw<'_>>,
+    calls: &mut Calls,
+    made_up: impl Fn(usize) -> Text,
+) -> Vec<ContentBlock> {
+    let mut servers = Servers::default();
+    let mut number = 0;
+    let mut read = |raw: Raw<'_>| {
+        let part = Part::read(raw)?;
+        if part.data == FUNCTION_CALL {
+            let call = part.call(|| made_up(number))?;
+            number += 1;
+            let came = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
+            calls.add(call.id.clone(), call.name.clone(), came);
+            return Some(call.into());
+        }
+        if SERVER_DATA.contains(&part.data) {
+            return servers.read(part);
+        }
+        part.block()
+    };
+    parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect()
+}
+
+/// What was read so far.
+struct Reader<'o> {
+    options: &'o DecodeOptions,
+    origin: Origin,
+    before: Vec<Message>,
+    calls: Calls,
+}
+
+impl Reader<'_> {
+    fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<(), WireError> {
+        let mut fields = Fields::read(raw, path)?;
+        let role = role(&mut fields, path)?;
+        let path = Path::Field(&path, "parts");
+        let parts = match fields.take("parts") {
+            Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
+            None => Vec::new(),
+        };
+        let beside = self.before.last().is_some_and(|last| last.role == role);
+        if beside {
+            flag(&mut fields, "~beside");
+        }
+        let blocks = if role == Role::Assistant {
+            if !beside {
+                self.calls = Calls::default();
+            }
+            answer(parts, &mut self.calls, |number| format!("call_{index}_{number}").into())
+        } else {
+            let blocks = self.user(parts);
+            if self.placed(&blocks) {
+                flag(&mut fields, "~placed");
+            }
+            blocks
+        };
+        let extra = fields.keep(CODEC);
+        let mut message = MessageParts { extra, ..MessageParts::new(role, blocks) };
+        message.origin = is_made_here(&message).then(|| self.origin.clone());
+        self.before.push(message.into());
+        Ok(())
+    }
+
+    fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
+        let mut read = |raw: Raw<'_>| {
+            let part = Part::read(raw)?;
+            if part.data == FUNCTION_RESPONSE {
+                return Some(part::result(part, &mut self.calls)?.into());
+            }
+            // A user message holds no reasoning.
+            part.block().filter(|block| !block.is_reasoning())
+        };
+        let mut blocks: Vec<ContentBlock> =
+            parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect();
+        let last = blocks.len().checked_sub(1);
+        recognise(CODEC, &mut blocks, self.options.recognise, last);
+        blocks
+    }
+
+    /// Whether results stand after or beside other parts of the user's turn.
+    fn placed(&self, blocks: &[ContentBlock]) -> bool {
+        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
+        let mut turn = self.before.iter().rev().take_while(|message| message.role == Role::User);
+        blocks.iter().any(is_result)
+            && (!blocks.iter().all(is_result)
+                || turn.next().is_some_and(|before| {
+                    has_mark(&before.extra, "~placed") || !before.content.iter().all(is_result)
+                }))
+    }
+}
+
+/// Whether the message holds calls or reasoning, which only models of this provider may get back.
+fn is_made_here(message: &MessageParts) -> bool {
+    let made =
+        |block: &ContentBlock| block.is_reasoning() || matches!(block, ContentBlock::ToolUse(_));
+    message.role == Role::Assistant && message.content.iter().any(made)
+}
+
+const ROLES: &str = "user or model";
+
+fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
+    let path = Path::Field(&path, "role");
+    let Some(raw) = fields.take("role") else {
+        fields.mark("~role", "absent");
+        return Ok(Role::User);
+    };
+    if raw.get() == "null" {
+        fields.mark("~role", "null");
+        return Ok(Role::User);
+    }
+    match raw.word().as_deref() {
+        Some("user") => Ok(Role::User),
+        Some("model") => Ok(Role::Assistant),
+        // In this dialect an empty text means that none is set.
+        Some(old @ ("function" | "")) => {
+            fields.mark("~role", old);
+            Ok(Role::User)
+        }
+        Some(_) | None => Err(path.mismatch(ROLES, raw)),
+    }
+}
+
+/// The provider's own calls of one content that wait for their results.
+#[derive(Default)]
+struct Servers {
+    count: usize,
+    waiting: HashMap<Text, VecDeque<Text>>,
+}
+
+impl Servers {
+    /// Reads a call of the provider's own tools, or the result of one before it. Their data stays
+    /// whole. A result without a call is opaque.
+    fn read(&mut self, mut part: Part<'_>) -> Option<ContentBlock> {
+        let inner = part.inner()?;
+        let field = |key: &str| inner.text(key);
+        let came = field("id").filter(|id| !id.is_empty());
+        let value = Raw::json(part.value);
+        part.rest.mark("~as", part.data.camel);
+        let extra = part.spelling.keep(part.rest);
+        let is_code = [EXECUTABLE_CODE, CODE_RESULT].contains(&part.data);
+        let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
+        if [EXECUTABLE_CODE, TOOL_CALL].contains(&part.data) {
+            self.count += 1;
+            let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
+            self.waiting.entry(tool).or_default().push_back(id.clone());
+            let name = if is_code { Some("code_execution".into()) } else { None };
+            let name = name.or_else(|| field("toolType").or_else(|| field("tool_type")));
+            let name = name.unwrap_or_else(|| "tool".into());
+            return Some(ServerToolUse { extra, ..ServerToolUse::new(id, name, value) }.into());
+        }
+        let id = self.waiting.get_mut(&tool)?.pop_front()?;
+        Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data.camel, value) }.into())
+    }
+}
+
+/// Reads a response body: its first candidate.
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
+    let refused = is_blocked(&fields);
+    let path = Path::Field(&Path::Body, "candidates");
+    let candidates = match fields.take("candidates") {
+        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of candidates", raw))?,
+        None => Vec::new(),
+    };
+    let path = Path::Item(&path, 0);
+    let first = candidates.iter().find(|raw| is_first(**raw)).or_else(|| candidates.first());
+    let mut candidate = match first {
+        Some(raw) => Fields::read(*raw, path)?,
+        None if refused => Fields::default(),
+        None => return Err(path.missing("a candidate")),
+    };
+    let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
+    let model = fields.text("modelVersion");
+    let reason = candidate.text("finishReason");
+    let id = fields.text("responseId").unwrap_or_default();
+    let (content, mut rest) = content(&mut candidate, &id, path)?;
+    rest.take("role");
+    let stop_reason = stop_reason(reason, refused, &content);
+    // What the body says beside the answer is kept with the message and never sent back.
+    let beside = fields.tree().with("candidate", candidate.tree());
+    rest.note("~response", Tree::from(beside).into_json());
+    let extra = rest.keep(CODEC);
+    let origin = Some(Origin::new(CODEC, model));
+    let parts = MessageParts::new(Role::Assistant, content);
+    let message = MessageParts { origin, extra, ..parts }.into();
+    Ok(Turn::new(message, stop_reason, usage))
+}
+
+/// The id of a call that came without one.
+pub(super) fn made_up_id(response: &str, number: usize) -> Text {
+    const MAX: usize = 30;
+    let kept = response.chars().filter(|char| char.is_ascii_alphanumeric() || "-_".contains(*char));
+    let kept: String = kept.take(MAX).collect();
+    if kept.is_empty() { format!("call_{number}") } else { format!("call_{number}_{kept}") }.into()
+}
+
+/// Whether a candidate is the one that is read: number 0, which may be left out.
+pub(super) fn is_first(candidate: Raw<'_>) -> bool {
+    let index = Fields::of(candidate).and_then(|fields| fields.get("index"));
+    index.is_none_or(|index| matches!(index.get(), "0" | "null"))
+}
+
+/// Whether the prompt was refused.
+pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
+    let feedback = fields.object("promptFeedback");
+    let reason = feedback.and_then(|feedback| feedback.text("blockReason"));
+    reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
+}
+
+/// What was spent. The provider counts thoughts apart from the answer, and what its own tools gave
+/// the model apart from the prompt.
+pub(super) const USAGE: Counts = Counts {
+    input: &["promptTokenCount", "toolUsePromptTokenCount"],
+    output: &["candidatesTokenCount", "thoughtsTokenCount"],
+    cache_read: "cachedContentTokenCount",
+    reasoning: "thoughtsTokenCount",
+    ..Counts::NONE
+};
+
+/// Reads the content of a candidate: its blocks, and its other fields. There may be none.
+fn content<'a>(
+    candidate: &mut Fields<'a>,
+    id: &str,
+    path: Path<'_>,
+) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
+    let path = Path::Field(&path, "content");
+    let Some(raw) = candidate.take("content").filter(|raw| raw.get() != "null") else {
+        return Ok((Vec::new(), Fields::default()));
+    };
+    let mut content = Fields::read(raw, path)?;
+    let path = Path::Field(&path, "parts");
+    let parts = match content.take("parts").filter(|raw| raw.get() != "null") {
+        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
+        None => Vec::new(),
+    };
+    let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
+    blocks.retain(says_something);
+    Ok((blocks, content))
+}
+
+/// Streams end with an empty text, which no request may hold.
+fn says_something(block: &ContentBlock) -> bool {
+    if let ContentBlock::Thinking(thinking) = block {
+        return !thinking.text.is_empty() || thinking.signature.is_some();
+    }
+    block.as_text().is_none_or(|text| !text.is_empty())
+}
+
+/// Why the model stopped. It says `STOP` where it calls, too.
+fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
+    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+    match finish.as_deref() {
+        None if refused => StopReason::Refusal,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None if calls => StopReason::ToolUse,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => StopReason::EndTurn,
+        Some("MAX_TOKENS") => StopReason::MaxTokens,
+        Some(
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "MODEL_ARMOR"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION",
+        ) => StopReason::Refusal,
+        Some(other) => StopReason::Other(other.into()),
+    }
+}

@@ -1,0 +1,49 @@
+//! What dialects are made of. Their files import everything here at once.
+//!
+//! A dialect is a folder whose `mod.rs` names its codec with `codec!`. The macro wants `read::request`,
+//! `read::turn`, `write::request` and `stream::Response`; the dialect's differences are an implementation
+//! of `Rules` and constants such as `NameRules`, `CacheRules`, `Param` and `Counts`.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `json` | reads JSON field by field without losing any, and writes it with the keys in order |
+//! | `extras` | unknown fields and marks, from and to the `extra` of their owner |
+//! | `texts` | the kinds of blocks that travel as text |
+//! | `notes` | the adjustments; the changes that every codec makes before it writes |
+//! | `rules`, `normal` | which blocks a provider takes, and how messages must follow each other |
+//! | `names` | names and ids that a provider refuses |
+//! | `cache` | cache marks |
+//! | `params`, `schemas` | parameters and schemas of tools |
+//! | `messages` | bodies whose messages have a role and blocks |
+//! | `openai` | what both dialects of OpenAI share |
+//! | `assembly`, `growing` | answers that come in pieces |
+//! | `usage`, `compaction` | counts of tokens; the provider's own compaction |
+
+pub(crate) use crate::{
+    assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
+    cache::{self, CacheRules, Parts},
+    compaction::{BY_GATEWAY, CompactionAsked, NativeCompaction, counts, edit},
+    contract::{Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError},
+    extras::{self, add_rest, own_object, read_item, reopen, wire_fields, without},
+    growing::{Growing, Merged},
+    json::{self, Fields, Object, Path, Raw, Scanned, Tree},
+    messages::{self, ROLE, Reader, SYSTEM},
+    names::{self, NameRules, Renamed, is_word, short},
+    normal::{
+        Ending, Kinds, Thread, begin_with_user, extra, extra_mut, fit, fit_blocks, fit_end,
+        fit_tools, loop_has_no_reasoning, merge, merge_neighbours, note_lost_fields, results_first,
+        take_media,
+    },
+    notes::{self, CONTINUE, Notes},
+    openai::{self, Piece, Tools, limit, names_model, no_content, result_text, write_failure},
+    params::{Param, does_not_think, number, thinks_manually, write_to_one},
+    rules::{
+        self, FittedSource, Medium, Rules, accepts_system_after, foreign_server_calls, is_made_by,
+        signed_fault,
+    },
+    schemas::{is_typed, no_parameters, typed_schema},
+    stream::StreamEvent,
+    texts::{Speaker, kept_form, recognise, texts, wire_text},
+    usage::Counts,
+};
+pub(crate) use threadfold_core::message::*;

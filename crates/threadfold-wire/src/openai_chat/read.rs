@@ -1,0 +1,370 @@
+//! Reading request bodies and answers: the roles, and what each message becomes.
+
+use std::borrow::Cow;
+
+use super::{calls, marks::*, params};
+use crate::kit::*;
+
+/// Reads a request body.
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
+    let messages = fields.take_items("messages", Path::Body, "an array of messages")?;
+    let path = Path::Field(&Path::Body, "messages");
+    let mut reader = Reader { options, system: Vec::new(), thread: Vec::new(), asked: None };
+    for (index, raw) in messages.iter().enumerate() {
+        reader.message(*raw, messages.get(index + 1).copied(), Path::Item(&path, index))?;
+    }
+    // Results are added to their message one by one; its size is computed once, at the end.
+    Ok(params::read(fields, reader.system, reader.thread))
+}
+
+/// Reads an assistant message. The deprecated `function_call` becomes a call with this id, or an
+/// opaque block where there is none.
+pub(super) fn assistant(
+    mut fields: Fields<'_>,
+    function_call_id: Option<Text>,
+    path: Path<'_>,
+) -> Result<Message, WireError> {
+    let said = take_content(&mut fields, By::Assistant, path)?;
+    let mut blocks = reasoning(&mut fields);
+    if blocks.is_empty() {
+        blocks = said;
+    } else {
+        blocks.extend(said);
+    }
+    let refusal =
+        fields.take_as("refusal", |raw| raw.text().filter(|text: &Text| !text.is_blank()));
+    if let Some(text) = refusal {
+        let extra = json::marked(CODEC, "~as", Json::text("refusal"));
+        blocks.push(TextBlock { text, extra }.into());
+    }
+    blocks.extend(fields.take_object("audio").map(|raw| opaque_field("audio", raw)));
+    let calls = fields.take_as("tool_calls", calls::read_all);
+    let id = function_call_id.filter(|_| calls.is_none());
+    blocks.extend(calls.into_iter().flatten().map(ContentBlock::from));
+    let function_call = fields.get("function_call").filter(|raw| !calls::is_empty_call(*raw));
+    if let Some(raw) = function_call.and_then(|_| fields.take_object("function_call")) {
+        let call = id.and_then(|id| calls::read_deprecated(raw, id));
+        blocks.push(call.map_or_else(|| opaque_field("function_call", raw), ContentBlock::from));
+    }
+    let extra = fields.keep(CODEC);
+    Ok(MessageParts { extra, ..MessageParts::new(Role::Assistant, blocks) }.into())
+}
+
+/// What was read so far.
+struct Reader<'o> {
+    options: &'o DecodeOptions,
+    system: Vec<Message>,
+    thread: Vec<Message>,
+    /// What the message before this one expects next.
+    asked: Option<Asked>,
+}
+
+/// What the next message may answer or go on with.
+enum Asked {
+    /// The message before is a tool message: another one joins it.
+    MoreResults,
+    /// The message before calls with the deprecated `function_call`, under this id.
+    Function(Text),
+}
+
+impl Reader<'_> {
+    fn message(
+        &mut self,
+        raw: Raw<'_>,
+        next: Option<Raw<'_>>,
+        path: Path<'_>,
+    ) -> Result<(), WireError> {
+        let mut fields = Fields::read(raw, path)?;
+        let asked = self.asked.take();
+        let role = role(&mut fields, path)?;
+        match role.as_ref() {
+            "system" | "developer" => self.system(role, fields, path),
+            "user" => self.user(fields, path),
+            "assistant" => self.assistant(fields, next, path),
+            "tool" => self.tool(fields, asked, path),
+            "function" => self.function(raw, fields, asked, path),
+            _ => {
+                let found = format!("{:?}", role.chars().take(40).collect::<String>());
+                let path = Path::Field(&path, "role").to_string();
+                Err(WireError::Shape { path, expected: ROLES, found })
+            }
+        }
+    }
+
+    fn system(
+        &mut self,
+        role: Cow<'_, str>,
+        mut fields: Fields<'_>,
+        path: Path<'_>,
+    ) -> Result<(), WireError> {
+        if role == "developer" {
+            fields.mark("~role", "developer");
+        }
+        let blocks = take_content(&mut fields, By::System, path)?;
+        let extra = fields.keep(CODEC);
+        let message = MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into();
+        let leading = self.thread.is_empty();
+        if leading { &mut self.system } else { &mut self.thread }.push(message);
+        Ok(())
+    }
+
+    fn user(&mut self, mut fields: Fields<'_>, path: Path<'_>) -> Result<(), WireError> {
+        let mut blocks = take_content(&mut fields, By::User, path)?;
+        let last = blocks.len().checked_sub(1);
+        recognise(CODEC, &mut blocks, self.options.recognise, last);
+        let extra = fields.keep(CODEC);
+        self.thread.push(MessageParts { extra, ..MessageParts::new(Role::User, blocks) }.into());
+        Ok(())
+    }
+
+    fn assistant(
+        &mut self,
+        fields: Fields<'_>,
+        next: Option<Raw<'_>>,
+        path: Path<'_>,
+    ) -> Result<(), WireError> {
+        // A call without an id can only be paired with a message directly after it. A `tool` message
+        // there answers nothing else: it is the result, or goes.
+        let calls = fields
+            .get("function_call")
+            .is_some_and(|raw| raw.get().starts_with('{') && !calls::is_empty_call(raw));
+        let is_paired = calls && next.is_none_or(is_result);
+        let id = is_paired.then(|| format!("function_call_{}", self.thread.len()).into());
+        let message = assistant(fields, id.clone(), path)?;
+        let paired = message.tool_uses().any(calls::is_deprecated);
+        self.asked = id.filter(|_| paired).map(Asked::Function);
+        self.thread.push(message);
+        Ok(())
+    }
+
+    /// Tool messages in a row become one user message of results.
+    fn tool(
+        &mut self,
+        mut fields: Fields<'_>,
+        asked: Option<Asked>,
+        path: Path<'_>,
+    ) -> Result<(), WireError> {
+        let id = match (&asked, fields.take_text("tool_call_id")) {
+            (_, Some(id)) => id,
+            (Some(Asked::Function(id)), None) => id.clone(),
+            (Some(Asked::MoreResults) | None, None) => {
+                fields.mark("~id", "absent");
+                Text::default()
+            }
+        };
+        let block = result(id, fields, path)?;
+        self.asked = Some(Asked::MoreResults);
+        match (asked, self.thread.last_mut()) {
+            (Some(Asked::MoreResults), Some(last)) => last.make_mut().content.push(block),
+            _ => self.thread.push(Message::new(Role::User, vec![block])),
+        }
+        Ok(())
+    }
+
+    /// The deprecated `function` message: a result where it follows its call, else kept whole.
+    fn function(
+        &mut self,
+        raw: Raw<'_>,
+        mut fields: Fields<'_>,
+        asked: Option<Asked>,
+        path: Path<'_>,
+    ) -> Result<(), WireError> {
+        fields.mark("~as", "function");
+        let block = match asked {
+            Some(Asked::Function(id)) => result(id, fields, path)?,
+            Some(Asked::MoreResults) | None => opaque_field("message", raw),
+        };
+        self.thread.push(Message::new(Role::User, vec![block]));
+        Ok(())
+    }
+}
+
+const ROLES: &str = "system, developer, user, assistant, tool or function";
+
+fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>, WireError> {
+    let path = Path::Field(&path, "role");
+    let raw = fields.take("role").ok_or_else(|| path.missing(ROLES))?;
+    raw.word().ok_or_else(|| path.mismatch(ROLES, raw))
+}
+
+fn is_result(raw: Raw<'_>) -> bool {
+    let fields = Fields::of(raw);
+    let role = fields.and_then(|fields| fields.word("role"));
+    role.is_some_and(|role| ["function", "tool"].contains(&&*role))
+}
+
+fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlock, WireError> {
+    let blocks = take_content(&mut fields, By::Tool, path)?;
+    Ok(ToolResult { extra: fields.keep(CODEC), ..ToolResult::new(id, blocks) }.into())
+}
+
+/// Takes out the reasoning that compatible servers put beside the content. It has no signature; its
+/// mark is the name of its field.
+fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
+    let read = |key| {
+        let text = fields.take_as(key, |raw| raw.text().filter(|text| !text.is_empty()))?;
+        let extra = json::marked(CODEC, "~as", Json::text(key));
+        Some(Thinking { extra, ..Thinking::new(text, None) }.into())
+    };
+    REASONING.into_iter().filter_map(read).collect()
+}
+
+/// Whose content is read: that decides which parts are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// Takes the content out of a message: a string, an array of parts, or nothing where that is allowed.
+/// Its form is marked on the message.
+fn take_content(
+    message: &mut Fields<'_>,
+    speaker: By,
+    path: Path<'_>,
+) -> Result<Vec<ContentBlock>, WireError> {
+    const EXPECTED: &str = "a string or an array";
+    let path = Path::Field(&path, "content");
+    let may_lack = matches!(speaker, By::Assistant | By::Tool);
+    let (blocks, form) = match message.take("content") {
+        None if may_lack => (Vec::new(), Some("absent")),
+        None => return Err(path.missing(EXPECTED)),
+        // `null` is the usual form of an assistant message that only calls.
+        Some(raw) if raw.get() == "null" && may_lack => {
+            (Vec::new(), (speaker == By::Tool).then_some("null"))
+        }
+        Some(raw) if raw.is_text() => string(raw, speaker),
+        Some(raw) => array(raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?, speaker),
+    };
+    if let Some(form) = form {
+        message.mark("~content", form);
+    }
+    Ok(blocks)
+}
+
+/// The blocks of a content, and the mark of its form.
+type Content = (Vec<ContentBlock>, Option<&'static str>);
+
+/// Blank text is no text block, because other providers refuse those and repairs take them out.
+/// Here it is valid, so it is kept as an opaque part.
+fn string(raw: Raw<'_>, speaker: By) -> Content {
+    let block = match (speaker, raw.text()) {
+        (By::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
+        (By::Tool, Some(text)) if text.is_empty() => return (Vec::new(), None),
+        (By::Tool, Some(text)) => result_text(CODEC, text, Fields::default()),
+        (_, Some(text)) if !text.is_blank() => ContentBlock::text(text),
+        (_, _) => opaque_string(raw),
+    };
+    (vec![block], None)
+}
+
+fn array(parts: Vec<Raw<'_>>, speaker: By) -> Content {
+    let form = match parts.len() {
+        0 => Some("empty_array"),
+        1 => Some("array"),
+        _ => None,
+    };
+    let part = |raw: Raw<'_>| part(raw, speaker).unwrap_or_else(|| opaque_part(raw));
+    (parts.into_iter().map(part).collect(), form)
+}
+
+/// Reads a part; `None` if it is not one that is known here.
+fn part(raw: Raw<'_>, speaker: By) -> Option<ContentBlock> {
+    let mut fields = Fields::of(raw)?;
+    let kind = fields.take_word("type")?;
+    let media = matches!(speaker, By::User | By::Tool);
+    match kind.as_ref() {
+        "text" => {
+            let text = fields.take_text("text")?;
+            if speaker == By::Tool {
+                return Some(result_text(CODEC, text, fields));
+            }
+            (!text.is_blank()).then(|| TextBlock { text, extra: fields.keep(CODEC) }.into())
+        }
+        "refusal" if speaker == By::Assistant => {
+            let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;
+            fields.mark("~as", "refusal_part");
+            Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
+        }
+        "image_url" if media => image(fields),
+        "file" if media => document(fields),
+        _ => None,
+    }
+}
+
+fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let mut image = Fields::of(fields.take("image_url")?)?;
+    let url = image.take_text("url")?;
+    let source = openai::data_uri(&url).unwrap_or(MediaSource::Url { url });
+    fields.note_inner("image_url", &image);
+    Some(Image { source, extra: fields.keep(CODEC) }.into())
+}
+
+fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let mut file = Fields::of(fields.take("file")?)?;
+    let source = match file.take_text("file_data") {
+        Some(data) => openai::data_uri(&data)?,
+        None => MediaSource::File { id: file.take_text("file_id")? },
+    };
+    let title = file.take_text("filename");
+    fields.note_inner("file", &file);
+    Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
+}
+
+/// Reads a `chat.completion` body: its first choice.
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
+    let choices = Path::Field(&Path::Body, "choices");
+    let path = Path::Item(&choices, 0);
+    let all = fields.take_items("choices", Path::Body, "an array of choices")?;
+    let first = all.first().ok_or_else(|| path.missing("a choice"))?;
+    let mut choice = Fields::read(*first, path)?;
+    let path = Path::Field(&path, "message");
+    let raw = choice.take("message").ok_or_else(|| path.missing("a message"))?;
+    let mut message = Fields::read(raw, path)?;
+    message.take("role");
+
+    let field = |key: &str| fields.text(key);
+    let id = format!("function_call_{}", field("id").unwrap_or_default());
+    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
+    let model = field("model");
+    let reason = choice.text("finish_reason");
+    // What the body says beside the answer is kept with the message and never sent back.
+    let beside = fields.tree().with("choice", choice.tree());
+    message.note("~response", Tree::from(beside).into_json());
+    let mut message = assistant(message, Some(id.into()), path)?;
+    message.make_mut().origin = Some(Origin::new(CODEC, model));
+    let stop_reason = stop_reason(reason, &message.content);
+    Ok(Turn::new(message, stop_reason, usage))
+}
+
+/// Why the model stopped. Some servers say `stop` although the model calls, or declined.
+fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
+    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+    let refused = content
+        .iter()
+        .any(|block| matches!(block, ContentBlock::Text(text) if refusal_form(text).is_some()));
+    match finish.as_deref() {
+        Some("length") => StopReason::MaxTokens,
+        Some("content_filter") => StopReason::Refusal,
+        Some("tool_calls" | "function_call") => StopReason::ToolUse,
+        Some("stop") | None if calls => StopReason::ToolUse,
+        Some("stop") | None if refused => StopReason::Refusal,
+        Some("stop") | None => StopReason::EndTurn,
+        Some(other) => StopReason::Other(other.into()),
+    }
+}
+
+/// What was spent.
+pub(super) const USAGE: Counts = Counts {
+    input: &["prompt_tokens"],
+    output: &["completion_tokens"],
+    cache_read: "prompt_tokens_details.cached_tokens",
+    cache_write: "prompt_tokens_details.cache_write_tokens",
+    reasoning: "completion_tokens_details.reasoning_tokens",
+};

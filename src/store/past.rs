@@ -1,0 +1,84 @@
+//! Searching the past of a thread by the word index of its store.
+
+use std::collections::BTreeSet;
+
+use super::{
+    journal::Journal,
+    thread_store::{StoreError, ThreadStore},
+    word_index::{IndexedMessage, WordIndex},
+};
+use crate::{
+    log::{Event, Taken},
+    recall,
+};
+
+/// So many messages are indexed at a time. Other writers of the database wait meanwhile.
+const BATCH: usize = 256;
+
+impl Journal {
+    /// Returns the removed messages that may contain words of a query, and those beside them, which
+    /// say what they are about. `None` if the log must be read whole instead: memory holds all of
+    /// it, the store has no index, or a redactor changes what can be found.
+    pub(crate) async fn candidates(&self, query: &str) -> Result<Option<Vec<Taken>>, StoreError> {
+        let Some(store) = self.store().filter(|_| self.log().base() > 0) else { return Ok(None) };
+        let Some(index) = store.word_index().filter(|_| self.redactor().is_none()) else {
+            return Ok(None);
+        };
+        let Ok(words) = recall::query_words(query) else { return Ok(None) };
+        if !self.index_past(store, index).await? {
+            return Ok(None);
+        }
+        let thread = self.log().thread_id();
+        let found = index.find(thread, &words).await?.into_iter();
+        let beside = found.flat_map(|number| number.saturating_sub(1)..=number.saturating_add(1));
+        let numbers: Vec<u64> = beside.collect::<BTreeSet<_>>().into_iter().collect();
+        Ok(Some(self.log().taken_among(index.read(thread, &numbers).await?)))
+    }
+
+    /// Indexes the events that memory does not hold. Returns whether the index has them all.
+    async fn index_past(
+        &self,
+        store: &dyn ThreadStore,
+        index: &dyn WordIndex,
+    ) -> Result<bool, StoreError> {
+        let (thread, log, base) = (self.log().thread_id(), self.log_id(), self.log().base());
+        let Some(mut from) = index.indexed(thread, log).await? else { return Ok(false) };
+        if from.events >= base {
+            return Ok(true);
+        }
+        let (mut to, mut messages) = (from, Vec::new());
+        for logged in store.load_from(thread, from.events).await? {
+            if logged.seq >= base {
+                break;
+            }
+            if let Event::MessageAppended(message) = &logged.event {
+                let (number, words) = (to.messages, recall::message_words(message));
+                messages.push(IndexedMessage { number, seq: logged.seq, words });
+                to.messages += 1;
+            }
+            to.events = logged.seq + 1;
+            if messages.len() == BATCH || to.events == base {
+                if !index.add(thread, log, from, to, &messages).await? {
+                    return Ok(false);
+                }
+                messages.clear();
+                from = to;
+            }
+        }
+        Ok(from.events == base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // `threadfold-sqlite` and `threadfold-postgres` test it on an index.
+    use futures::executor::block_on;
+
+    use super::*;
+
+    #[test]
+    fn without_a_store_the_log_is_read_whole() {
+        let journal = Journal::new(crate::EventLog::new("main".parse().unwrap()));
+        assert_eq!(block_on(journal.candidates("lamp")).unwrap(), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! `WordIndex`: the words of stored messages, so that a search does not read the whole log.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::thread_store::StoreError;
+use crate::{
+    log::{LogId, LoggedEvent},
+    message::ThreadId,
+};
+
+/// Finds the messages of a stored log by their words.
+///
+/// A store that has one returns it from [`ThreadStore::word_index`](super::ThreadStore::word_index).
+/// A recall asks it which messages may match, and rates these alone. It also fills it: the first
+/// search of a thread indexes what is stored, and a later one what came since. So an append costs
+/// nothing more, and a database that an earlier version wrote needs no other treatment.
+///
+/// The index repeats what the log says. Whoever deletes a log deletes its part of the index too.
+#[async_trait]
+pub trait WordIndex: fmt::Debug + Send + Sync {
+    /// Returns how much of the log with this id is indexed; `None` if another log is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    async fn indexed(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+    ) -> Result<Option<Indexed>, StoreError>;
+
+    /// Adds the messages of the events between `from` and `to`, in one step. Returns whether it did:
+    /// nothing is added if another log is stored, or the index does not end at `from`.
+    ///
+    /// The future may be dropped. The messages are then added or not.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    async fn add(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        from: Indexed,
+        to: Indexed,
+        messages: &[IndexedMessage],
+    ) -> Result<bool, StoreError>;
+
+    /// Returns the numbers of the indexed messages with at least one of these words, ascending.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>, StoreError>;
+
+    /// Returns the events of these indexed messages with their numbers, in the order of `numbers`,
+    /// which ascend. Numbers that are not indexed are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
+    async fn read(
+        &self,
+        thread: &ThreadId,
+        numbers: &[u64],
+    ) -> Result<Vec<(u64, LoggedEvent)>, StoreError>;
+}
+
+/// How much of a log is indexed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// The number of events.
+    pub events: u64,
+    /// The number of messages in them.
+    pub messages: u64,
+}
+
+/// A message as the index keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedMessage {
+    /// Its number among all messages ever appended, from 0.
+    pub number: u64,
+    /// The `seq` of its event.
+    pub seq: u64,
+    /// Its different words: letters, digits and `_` in lower case, and within a word also `/`, `\`,
+    /// `:`, `.`, `-` and `>`. None is longer than 256 bytes and four more.
+    pub words: Vec<String>,
+}
+
+const _: Option<Box<dyn WordIndex>> = None;
