@@ -19,8 +19,6 @@ pub struct CompactionError {
     pub usage: Usage,
     /// How many calls there were.
     pub calls: usize,
-    /// The error of the store or the archive.
-    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 /// What failed in a compaction.
@@ -32,9 +30,9 @@ pub enum CompactionErrorKind {
     Strategy(StrategyError),
     /// The archive could not be written. Nothing changed except for one event in the log that
     /// reports it. Entries that the archive may have stored are not visible.
-    Archive,
+    Archive(Arc<dyn Error + Send + Sync>),
     /// The facts of earlier messages could not be read from the store. Nothing changed.
-    Facts,
+    Facts(Arc<dyn Error + Send + Sync>),
     /// Thread and log hold different messages: one was changed without the other. Both are
     /// unchanged, and no model was called.
     Diverged {
@@ -49,7 +47,7 @@ pub enum CompactionErrorKind {
     /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
     Unexpected(UnexpectedInput),
     /// The compaction is in thread and log but not in the store yet. The next write stores it.
-    Store,
+    Store(Arc<dyn Error + Send + Sync>),
 }
 
 impl CompactionError {
@@ -68,10 +66,10 @@ impl CompactionError {
 
     /// Returns the error of a store or an archive.
     pub(crate) fn of_store(
-        kind: CompactionErrorKind,
+        kind: fn(Arc<dyn Error + Send + Sync>) -> CompactionErrorKind,
         source: impl Error + Send + Sync + 'static,
     ) -> Self {
-        Self { source: Some(Arc::new(source)), ..kind.into() }
+        kind(Arc::new(source)).into()
     }
 
     /// The error after these calls.
@@ -103,24 +101,27 @@ impl CompactionError {
 impl fmt::Display for CompactionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            CompactionErrorKind::Strategy(error) => return error.fmt(f),
-            CompactionErrorKind::Log(error) => return error.fmt(f),
-            CompactionErrorKind::Unexpected(error) => return error.fmt(f),
+            CompactionErrorKind::Strategy(error) => error.fmt(f),
+            CompactionErrorKind::Log(error) => error.fmt(f),
+            CompactionErrorKind::Unexpected(error) => error.fmt(f),
             CompactionErrorKind::Stale(error) => {
-                return write!(f, "the plan does not fit the thread: {error}");
+                write!(f, "the plan does not fit the thread: {error}")
             }
             CompactionErrorKind::Diverged { message } => {
-                return write!(f, "thread and log differ from message {message} on");
+                write!(f, "thread and log differ from message {message} on")
             }
-            CompactionErrorKind::Archive => {
-                f.write_str("nothing was compacted, because the archive could not be written")
+            CompactionErrorKind::Archive(error) => {
+                let what = "nothing was compacted, because the archive could not be written";
+                write!(f, "{what}: {error}")
             }
-            CompactionErrorKind::Facts => {
-                f.write_str("nothing was compacted, because earlier facts could not be read")
+            CompactionErrorKind::Facts(error) => {
+                let what = "nothing was compacted, because earlier facts could not be read";
+                write!(f, "{what}: {error}")
             }
-            CompactionErrorKind::Store => f.write_str("what happened could not be stored yet"),
-        }?;
-        self.source.as_ref().map_or(Ok(()), |source| write!(f, ": {source}"))
+            CompactionErrorKind::Store(error) => {
+                write!(f, "what happened could not be stored yet: {error}")
+            }
+        }
     }
 }
 
@@ -133,16 +134,16 @@ impl Error for CompactionError {
             CompactionErrorKind::Unexpected(error) => error.source(),
             CompactionErrorKind::Stale(error) => Some(error),
             CompactionErrorKind::Diverged { .. } => None,
-            CompactionErrorKind::Archive
-            | CompactionErrorKind::Facts
-            | CompactionErrorKind::Store => Some(self.source.as_deref()?),
+            CompactionErrorKind::Archive(error)
+            | CompactionErrorKind::Facts(error)
+            | CompactionErrorKind::Store(error) => Some(error.as_ref()),
         }
     }
 }
 
 impl From<CompactionErrorKind> for CompactionError {
     fn from(kind: CompactionErrorKind) -> Self {
-        Self { kind, usage: Usage::default(), calls: 0, source: None }
+        Self { kind, usage: Usage::default(), calls: 0 }
     }
 }
 

@@ -65,7 +65,8 @@ impl Session {
         if let Some(policy) = &brief.retention {
             // Audited, but not completed: nothing is added to the model's own words.
             let after = proposal.plan.after(&thread)?;
-            let facts = self.journal.facts(&policy.audit).await?;
+            // Boxed: inlined, this rare path would enlarge every turn's future.
+            let facts = Box::pin(self.journal.facts(&policy.audit)).await?;
             proposal.retention = Some(facts.audit(&after).shortened());
         }
         let driven = Driven::new(proposal);

@@ -103,8 +103,7 @@ impl SessionHandle {
     }
 
     /// The last events, oldest first, so that a user interface that connects late catches up. Pieces
-    /// of one answer are joined. While a turn runs at most 256 events are kept, with older tool results
-    /// only up to 16 KiB; between turns those that take 16 KiB of memory.
+    /// of one answer are joined. At most 256 events are kept, and older tool results only up to 16 KiB.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -270,7 +269,6 @@ impl Shared {
     pub(super) fn end(&self) {
         let mut state = self.lock();
         (state.is_busy, state.takes_queued) = (false, false);
-        state.recent.shrink();
     }
 
     pub(super) fn queue(&self, text: Text) -> Queued {

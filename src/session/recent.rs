@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use super::event::SessionEvent;
+use crate::message::ContentBlock;
 
-/// How many events are kept while a turn runs.
+/// How many events are kept.
 const KEPT: usize = 256;
 
-/// The most bytes of tool results that the older ones of these events may hold together, and the
-/// most bytes of all events between two turns.
-const KEPT_BYTES: usize = 16 * 1024;
+/// The most bytes of tool results that the older ones of these events may hold together.
+const KEPT_BYTES: u64 = 16 * 1024;
 
 /// The last events. Pieces of one text count as one event.
 #[derive(Debug, Default)]
@@ -23,15 +23,10 @@ enum Kept {
 }
 
 impl Kept {
-    /// The bytes of its texts, if they may be many.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Text(text) | Self::Thinking(text) => text.len(),
-            Self::Other(SessionEvent::ToolFinished { content, .. }) => {
-                content.iter().map(|block| block.text_bytes() as usize).sum()
-            }
-            Self::Other(_) => 0,
-        }
+    /// The bytes of a tool result.
+    fn bytes(&self) -> u64 {
+        let Self::Other(SessionEvent::ToolFinished { content, .. }) = self else { return 0 };
+        content.iter().map(ContentBlock::text_bytes).sum()
     }
 }
 
@@ -47,26 +42,10 @@ impl Recent {
             (SessionEvent::ThinkingDelta { text }, _) => Kept::Thinking(text.to_string()),
             (event, _) => Kept::Other(event.clone()),
         };
-        let results = |all: &VecDeque<Kept>| -> usize {
-            all.iter().filter(|kept| matches!(kept, Kept::Other(_))).map(Kept::bytes).sum()
-        };
-        while self.0.len() == KEPT || results(&self.0) > KEPT_BYTES {
+        while self.0.len() == KEPT || self.0.iter().map(Kept::bytes).sum::<u64>() > KEPT_BYTES {
             self.0.pop_front();
         }
         self.0.push_back(kept);
-    }
-
-    /// Frees the memory of older events, because the turn is over.
-    pub(super) fn shrink(&mut self) {
-        let mut room = KEPT_BYTES;
-        let last = self.0.iter().rev().map_while(|kept| {
-            room = room.checked_sub(kept.bytes() + size_of::<Kept>())?;
-            Some(())
-        });
-        let older = self.0.len().saturating_sub(last.count().max(1));
-        self.0.drain(..older);
-        // With room for the next turn, which would have to ask for it otherwise.
-        self.0.shrink_to(2 * KEPT_BYTES / size_of::<Kept>());
     }
 
     pub(super) fn events(&self) -> Vec<SessionEvent> {
@@ -99,22 +78,5 @@ mod tests {
             recent.push(&SessionEvent::Aborted);
         }
         assert_eq!((recent.events().len(), &recent.events()[0]), (KEPT, &text("c")));
-    }
-
-    #[test]
-    fn between_turns_only_the_last_16_kib_stay_and_at_least_one_event() {
-        let mut recent = Recent::default();
-        recent.shrink();
-        assert_eq!(recent.events(), []);
-        let events = || [SessionEvent::Aborted, SessionEvent::AnswerDiscarded];
-        events().into_iter().cycle().take(KEPT).for_each(|event| recent.push(&event));
-        recent.shrink();
-        let kept = recent.0.len();
-        assert!(kept > 20 && recent.0.capacity() * size_of::<Kept>() <= 2 * KEPT_BYTES);
-        assert!(recent.events().ends_with(&events()));
-        let long = SessionEvent::TextDelta { text: "a".repeat(20_000).into() };
-        recent.push(&long);
-        recent.shrink();
-        assert_eq!(recent.events(), [long]);
     }
 }

@@ -336,7 +336,8 @@ impl StoreError {
 impl CompactionError {
     /// The error of the store of the log, if it is one.
     pub(crate) fn of_log_store(&self) -> Option<&StoreError> {
-        let is_log = matches!(self.kind, CompactionErrorKind::Facts | CompactionErrorKind::Store);
+        let is_log =
+            matches!(self.kind, CompactionErrorKind::Facts(_) | CompactionErrorKind::Store(_));
         self.source().filter(|_| is_log)?.downcast_ref()
     }
 }

@@ -442,7 +442,7 @@ fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
     let brief = Brief::default();
     let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
     let error = block_on(compacted).unwrap_err();
-    assert!(matches!(error.kind, CompactionErrorKind::Archive), "{error:?}");
+    assert!(matches!(error.kind, CompactionErrorKind::Archive(_)), "{error:?}");
 
     assert_eq!(kept.agent.messages()[..], before.replay().unwrap());
     assert_eq!(stored(&*kept.store), *kept.journal.log());

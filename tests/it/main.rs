@@ -15,7 +15,6 @@
 
 mod adversarial;
 mod architecture;
-mod at_rest;
 mod auto;
 mod bases;
 mod beside;

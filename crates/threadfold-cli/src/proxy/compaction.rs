@@ -184,5 +184,5 @@ fn appended(
 
 /// Whether the compaction was carried out, and only could not be stored.
 fn is_unstored(error: &CompactionError) -> bool {
-    matches!(error.kind, CompactionErrorKind::Store)
+    matches!(error.kind, CompactionErrorKind::Store(_))
 }
