@@ -14,7 +14,7 @@ use std::{
 use futures::Stream;
 use threadfold::{
     Message, TokenCounter,
-    drive::CompactionError,
+    drive::{CompactionError, CompactionErrorKind},
     message::{CompactionId, CompactionReason},
     session::{CompactionEvent, SessionError, SessionEvent, SessionHandle},
     store::StoreError,
@@ -243,7 +243,10 @@ impl Listener {
             SessionError::Store(StoreError::Medium { .. }) => return Ok(Heard::Failed),
             SessionError::CannotFit { .. }
             | SessionError::Model(_)
-            | SessionError::Compaction(CompactionError::Strategy(_)) => Heard::Refused,
+            | SessionError::Compaction(CompactionError {
+                kind: CompactionErrorKind::Strategy(_),
+                ..
+            }) => Heard::Refused,
             _ => return Err(format!("an error that cannot be: {}", self.refusal).into()),
         };
         match heard {

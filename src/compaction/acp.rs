@@ -1,4 +1,4 @@
-//! What a client of the Agent Client Protocol is told: session updates as the schema crate 1.15 has
+//! Compactions for a client of the Agent Client Protocol: session updates as the schema crate 1.15 has
 //! them, where those of compactions are still unstable.
 //!
 //! | event of the session | update of the protocol | with |
@@ -6,7 +6,7 @@
 //! | [`Started`](CompactionEvent::Started) | `compaction_update` | `status: "in_progress"` |
 //! | [`Progress`](CompactionEvent::Progress) | none; the protocol has no word for it | |
 //! | [`SummaryDelta`](CompactionEvent::SummaryDelta) | `compaction_summary_chunk` | `content`, one text block |
-//! | [`Completed`](CompactionEvent::Completed) | `compaction_update`, and a `usage_update` behind it | `status: "completed"` |
+//! | [`Completed`](CompactionEvent::Completed) | `compaction_update`, and a `usage_update` after it | `status: "completed"` |
 //! | [`Failed`](CompactionEvent::Failed) | `compaction_update` | `status: "failed"`, `error` |
 //! | [`Cancelled`](CompactionEvent::Cancelled) | `compaction_update` | `status: "cancelled"` |
 //!

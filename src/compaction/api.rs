@@ -1,7 +1,7 @@
-//! What a web page is told: compactions and token usage, in names and units for a browser.
+//! Compactions and token usage for a web page, in the names and units of browsers.
 //!
-//! A page that waits after `COMPACTION_START` always gets its `COMPACTION_COMPLETE`: for a
-//! compaction that failed or was cancelled too. The JSON is in camel case, times are as
+//! Every `COMPACTION_START` is followed by its `COMPACTION_COMPLETE`, also if the compaction failed
+//! or was cancelled, so a page that waits never waits for ever. The JSON is in camel case, times are as
 //! `Date.toJSON` writes them, and shares are percent. `testdata/events/api.jsonl` has a line of each.
 
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub enum ApiEvent {
         /// How, and why.
         data: CompactionStart,
     },
-    /// A compaction is over, however it ended.
+    /// A compaction ended, with or without success.
     CompactionComplete {
         /// The thread.
         thread_id: ThreadId,
@@ -62,10 +62,10 @@ pub enum ApiEvent {
 pub struct CompactionStart {
     /// The strategy.
     pub strategy: Text,
-    /// Whether nobody asked for it, neither a person nor the agent.
+    /// Whether it began by itself: neither a person nor the agent requested it.
     pub auto: bool,
     /// The kind of reason: `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or
-    /// `background`. What a person said is not in it.
+    /// `background`. The words of a person are not in it.
     pub reason: Text,
 }
 
@@ -74,61 +74,60 @@ pub struct CompactionStart {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CompactionComplete {
-    /// Whether the thread was compacted. If not, it is as it was.
+    /// Whether the thread was compacted. Otherwise it is unchanged.
     pub success: bool,
-    /// Tokens that the thread lost, as its counter estimates them; 0 without success.
+    /// The tokens that were saved, as estimated by the thread's counter; 0 without success.
     pub tokens_saved: i64,
-    /// How many messages the thread had; `None` without success.
+    /// The number of messages before; `None` without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_event_count: Option<usize>,
-    /// How many messages it has now; `None` without success.
+    /// The number of messages after; `None` without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted_event_count: Option<usize>,
     /// The strategy that did it, where the one that [`CompactionStart`] names tries others, as a
     /// ladder does. `None` for all other strategies, and without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Text>,
-    /// The strategies that were tried before it in vain, in order; empty if the first did it.
+    /// The strategies that failed before it, in order; empty if the first succeeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback_from: Vec<Text>,
-    /// What went wrong, `cancelled` if it was; `None` with success.
+    /// The text of the error, or `cancelled`; `None` with success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Text>,
 }
 
-/// What a thread has cost, and how full its context is: two things, in numbers that do not follow
-/// from each other.
+/// The tokens that were billed for a thread, and how full its context is.
 ///
-/// Every call is billed for the whole conversation again, so the totals grow with every call and no
-/// compaction takes from them. The share is that of the *next* request in the window.
+/// The two differ. Every call is billed for the whole conversation again, so the totals grow with
+/// every call and no compaction reduces them. The context is that of the *next* request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TokenUsageSummary {
-    /// Tokens of the prompts of all calls, those of tools and compactions too, as providers reported
-    /// them.
+    /// The prompt tokens of all calls, those of tools and compactions included, as reported by the
+    /// providers.
     pub total_prompt_tokens: u64,
-    /// Tokens of the answers of all these calls.
+    /// The answer tokens of all these calls.
     pub total_completion_tokens: u64,
-    /// Both together.
+    /// The sum of both.
     pub total_tokens: u64,
-    /// How many events of the log had something to add to the totals.
+    /// The number of log events with a usage.
     pub event_count: usize,
-    /// Tokens that the next request would have.
+    /// The tokens of the next request.
     pub context_tokens: u64,
     /// The window of the model, in tokens; `None` where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u64>,
-    /// The part of the window that the next request would fill, in percent: 100 is all of it, and
-    /// what does not fit is more. 0 where the window is unknown or nothing.
+    /// The share of the window that the next request takes, in percent. It may exceed 100, and is 0
+    /// if the window is unknown or 0.
     pub percent_used: f64,
-    /// Whether that is more than 80 percent; exactly 80 is not.
+    /// Whether it takes more than 80 percent.
     pub near_limit: bool,
 }
 
 impl ApiEvent {
-    /// Returns what a server sends for an event of a compaction; `None` for what happens between its
-    /// beginning and its end.
+    /// Returns what a server sends for an event of a compaction; `None` for an event between start and
+    /// end.
     ///
     /// ```
     /// use threadfold::message::{CompactionId, Timestamp};

@@ -1,15 +1,14 @@
 //! Showing compactions to a person.
 //!
-//! Whatever asked for a compaction, its events come through the same stream, so a display that is
-//! shown every [`CompactionEvent`] misses none: the automatic ones, those that a person asked for,
-//! and those of the agent's tool.
+//! The events of every compaction come through the same stream, whatever requested it. So a display
+//! that is shown each [`CompactionEvent`] misses none.
 
 use std::io;
 
 use super::event::CompactionEvent;
 use crate::{compact::CompactReport, log::RungReport, message::CompactionReason};
 
-/// Where compactions are shown. Of each, `on_start` comes first, and then exactly one of
+/// Shows compactions to a person. For each of them `on_start` is called first, and then exactly one of
 /// `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
 ///
 /// ```
@@ -45,8 +44,8 @@ pub trait CompactionDisplay {
     /// A compaction began.
     fn on_start(&mut self, strategy: &str, reason: &CompactionReason);
 
-    /// A model is asked: how many calls are done, and how many there will be, as far as is known.
-    /// Shows nothing unless it is written.
+    /// A model is called: the number of finished calls and the expected number. The default shows
+    /// nothing.
     fn on_progress(&mut self, done: usize, total: usize) {
         let _ = (done, total);
     }
@@ -54,17 +53,16 @@ pub trait CompactionDisplay {
     /// The thread was compacted.
     fn on_complete(&mut self, report: &CompactReport);
 
-    /// The thread was compacted by another strategy than the first that was tried. `failed` are
-    /// those that were tried before it, in order. Comes right after
-    /// [`on_complete`](Self::on_complete). Shows nothing unless it is written.
+    /// The thread was compacted by another strategy than the first one. `failed` are those before it,
+    /// in order. Called right after [`on_complete`](Self::on_complete). The default shows nothing.
     fn on_fallback(&mut self, used: &str, failed: &[RungReport]) {
         let _ = (used, failed);
     }
 
-    /// The compaction failed; the thread is as it was.
+    /// The compaction failed, and the thread is unchanged.
     fn on_error(&mut self, error: &str);
 
-    /// The compaction was cancelled; the thread is as it was. An error unless it is written.
+    /// The compaction was cancelled, and the thread is unchanged. The default shows an error.
     fn on_cancel(&mut self) {
         self.on_error("cancelled");
     }

@@ -1,4 +1,4 @@
-//! What happens during one compaction, as a host sees it.
+//! The events of a compaction.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use crate::{
     message::{CompactionId, CompactionReason, Text, ThreadId, Timestamp, Usage},
 };
 
-/// What becomes of one compaction: one start, any number of other events, and exactly one end,
-/// which is the completion, the failure or the cancellation.
+/// An event of a compaction. Each compaction has one start, any number of events after it, and
+/// exactly one end: `Completed`, `Failed` or `Cancelled`.
 ///
 /// In serde it is an object with a `status` and the fields of the event, as [`SessionEvent`](crate::session::SessionEvent) says. The
-/// statuses are our own, but those of the ends are also the Agent Client Protocol's; [`acp`] gives the
-/// updates of that protocol, and [`api`] what web pages listen for.
+/// statuses of the ends are also those of the Agent Client Protocol. [`acp`] converts events to
+/// updates of that protocol, [`api`] to events for web pages.
 ///
 /// [`acp`]: crate::session::acp
 /// [`api`]: crate::session::api
@@ -21,76 +21,76 @@ use crate::{
 #[serde(tag = "status", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionEvent {
-    /// It began.
+    /// The compaction began.
     Started {
-        /// Its number in the log.
+        /// The id of the compaction.
         id: CompactionId,
         /// The thread.
         thread: ThreadId,
-        /// When.
+        /// The time of the event.
         at: Timestamp,
-        /// Why.
+        /// The reason of the compaction.
         reason: CompactionReason,
         /// The strategy.
         strategy: Text,
     },
-    /// A model is asked.
+    /// A model is called.
     Progress {
-        /// Its number in the log.
+        /// The id of the compaction.
         id: CompactionId,
-        /// How many calls are done.
+        /// The number of finished calls.
         done: usize,
-        /// How many there will be, as far as is known.
+        /// The expected number of calls.
         total: usize,
     },
-    /// A piece of what a model writes for it.
+    /// A model wrote a piece of the summary.
     SummaryDelta {
-        /// Its number in the log.
+        /// The id of the compaction.
         id: CompactionId,
-        /// The piece.
+        /// The text of the piece.
         text: Text,
     },
-    /// It was carried out.
+    /// The compaction was carried out.
     Completed {
-        /// Its number in the log.
+        /// The id of the compaction.
         id: CompactionId,
         /// The thread.
         thread: ThreadId,
-        /// When.
+        /// The time of the event.
         at: Timestamp,
-        /// What it did, in numbers.
+        /// Sizes before and after, and the retention.
         report: CompactReport,
-        /// What it cost.
+        /// The tokens of all model calls.
         usage: Usage,
-        /// What was tried, in order, where the strategy tries others. What did it has no failure; it
-        /// is the last, unless what was tried after it keeps even less.
+        /// The strategies that were tried, in order, if the strategy tries others. The one that was
+        /// used has no failure. It is the last, unless one after it keeps even less.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rungs: Vec<RungReport>,
     },
-    /// It came to nothing; the thread is as it was.
+    /// The compaction failed, and the thread is unchanged.
     Failed {
-        /// Its number in the log.
+        /// The id of the compaction.
         id: CompactionId,
         /// The thread.
         thread: ThreadId,
-        /// When.
+        /// The time of the event.
         at: Timestamp,
-        /// What went wrong.
+        /// The text of the error.
         error: Text,
     },
-    /// The stream of events was dropped before it ended; the thread is as it was.
+    /// The stream of events was dropped before the commit, and the thread is unchanged.
     Cancelled {
-        /// Its number in the log.
+        /// The id of the compaction.
         id: CompactionId,
         /// The thread.
         thread: ThreadId,
-        /// When that was noticed.
+        /// The time at which the session noticed it.
         at: Timestamp,
     },
 }
 
 impl CompactionEvent {
-    /// The number of the compaction.
+    /// The id of the compaction.
     #[must_use]
     pub fn id(&self) -> CompactionId {
         match self {
@@ -103,9 +103,8 @@ impl CompactionEvent {
         }
     }
 
-    /// The strategy that did it, and those that were tried before it in vain, in order; `None`
-    /// where the first that was tried did it, and for all other events than
-    /// [`Completed`](Self::Completed).
+    /// The strategy that was used, and those that failed before it, in order. `None` if the first one
+    /// succeeded, and for every event but [`Completed`](Self::Completed).
     ///
     /// ```
     /// use threadfold::{Usage, compact::CompactReport, log::RungReport};
@@ -139,7 +138,7 @@ impl CompactionEvent {
         }
     }
 
-    /// Whether it is the last event of its compaction.
+    /// Whether it is the end of its compaction.
     ///
     /// ```
     /// use threadfold::{message::CompactionId, session::CompactionEvent};

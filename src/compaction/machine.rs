@@ -1,11 +1,12 @@
-//! The machine of one compaction.
+//! One compaction as a state machine.
 
 use crate::message::UnexpectedInput;
 use std::mem;
 
 use super::{
+    error::CompactionError,
     event::CompactionEvent,
-    outcome::{Done, DriveError, Driven},
+    outcome::{Done, Driven},
 };
 use crate::{
     compact::CompactReport,
@@ -56,43 +57,42 @@ enum Stage {
     Ended(Box<CompactionEvent>, Option<Box<Done>>),
 }
 
-/// An accepted proposal, with what was tried in the words that may be shown.
+/// An accepted proposal, and the redacted reports of the rungs that were tried.
 #[derive(Debug)]
 struct Offer {
     driven: Driven,
     rungs: Vec<RungReport>,
 }
 
-/// How a compaction ends that was not carried out.
+/// The end of a compaction that was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Failed,
     Cancelled,
 }
 
-/// What a compaction needs next.
+/// The next step of a compaction.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CompactionStep<'a> {
-    /// A proposal that the thread accepts.
+    /// Make a proposal that passes the acceptance check.
     Propose,
-    /// Write these entries to the archive, if there is one. None is a call too: it removes what a
-    /// crash left under this number.
+    /// Write these entries to the archive, if there is one. Call it without entries too, because
+    /// this removes the entries that a crash left under this id.
     Archive(&'a [ArchiveEntry]),
-    /// Apply the plan to thread and log, both or neither.
+    /// Apply the plan to thread and log, or to neither.
     Commit(&'a Driven),
-    /// Append this to the log: nothing was compacted.
+    /// Append this failure to the log.
     Note(&'a CompactionFailure),
     /// Write the log to the store.
     Store,
-    /// It is over.
+    /// Nothing more: this was the last event.
     Ended(&'a CompactionEvent),
 }
 
 impl Compaction {
-    /// Returns a compaction that begins at `brief.now` for the reason of the brief. The brief must
-    /// be the one that the strategy sees, without what a redactor takes out: its words go into the
-    /// events and the log.
+    /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief must
+    /// be redacted, because its texts go into the events and the log.
     #[must_use]
     pub fn begin(
         id: CompactionId,
@@ -112,7 +112,7 @@ impl Compaction {
         }
     }
 
-    /// The number of the compaction.
+    /// The id of the compaction.
     #[must_use]
     pub fn id(&self) -> CompactionId {
         self.id
@@ -124,7 +124,7 @@ impl Compaction {
         &self.reason
     }
 
-    /// The first event.
+    /// The start event.
     #[must_use]
     pub fn started(&self) -> CompactionEvent {
         CompactionEvent::Started {
@@ -136,13 +136,13 @@ impl Compaction {
         }
     }
 
-    /// The last event; `None` before the end.
+    /// The end event; `None` before the end.
     #[must_use]
     pub fn end(&self) -> Option<&CompactionEvent> {
         if let Stage::Ended(event, _) = &self.stage { Some(event) } else { None }
     }
 
-    /// What was done; `None` before the commit and where nothing was.
+    /// The result; `None` before the commit, and if the compaction failed.
     #[must_use]
     pub fn done(&self) -> Option<&Done> {
         match &self.stage {
@@ -154,7 +154,7 @@ impl Compaction {
         }
     }
 
-    /// What the calls for the proposal cost together, and how many there were.
+    /// The tokens and the number of the calls for the proposal.
     pub(crate) fn spent(&self) -> (Usage, usize) {
         match &self.stage {
             Stage::Accepted(offer) | Stage::Archived(offer, _) => {
@@ -165,19 +165,19 @@ impl Compaction {
         }
     }
 
-    /// The time of its records and of its end: that of its start, unless a driver with a clock
-    /// [says otherwise](Self::set_now).
+    /// The time of its records and of its end event: the time of its start, until a driver with a
+    /// clock [sets another](Self::set_now).
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Sets the time, after something that took long.
+    /// Sets the time. Call it after an await that may have taken long.
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
     }
 
-    /// What is next. Asking twice gives the same.
+    /// Returns the next step, and changes nothing.
     #[must_use]
     pub fn step(&self) -> CompactionStep<'_> {
         match &self.stage {
@@ -190,15 +190,15 @@ impl Compaction {
         }
     }
 
-    /// Takes an accepted proposal, or why there is none. The redactor takes out of the words of
-    /// failures what may not be shown or stored.
+    /// Takes an accepted proposal, or the error of the attempt. Texts of errors are redacted before
+    /// they are shown and stored.
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`], as for every input that was not asked for.
+    /// [`UnexpectedInput`] unless the next step is [`CompactionStep::Propose`].
     pub fn proposed(
         &mut self,
-        outcome: Result<Driven, DriveError>,
+        outcome: Result<Driven, CompactionError>,
         redactor: Option<&dyn Redactor>,
     ) -> Result<(), UnexpectedInput> {
         let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
@@ -207,22 +207,19 @@ impl Compaction {
                 let rungs = reports(&driven.proposal.rungs, redactor);
                 Stage::Accepted(Box::new(Offer { driven, rungs }))
             }
-            Err(DriveError { error, usage, .. }) => {
-                let tried: &[Rung] =
-                    if let StrategyError::NoRung { rungs } = &error { rungs } else { &[] };
-                let rungs = reports(tried, redactor);
-                self.failing(
-                    usage,
-                    rungs,
-                    shown(error.to_string().into(), redactor),
-                    Ending::Failed,
-                )
+            Err(error) => {
+                let tried: &[Rung] = match error.strategy() {
+                    Some(StrategyError::NoRung { rungs }) => rungs,
+                    Some(_) | None => &[],
+                };
+                let (rungs, words) = (reports(tried, redactor), error.to_string().into());
+                self.failing(error.usage, rungs, shown(words, redactor), Ending::Failed)
             }
         };
         Ok(())
     }
 
-    /// Takes how many entries the archive holds now, or why it could not be written.
+    /// Takes the number of archived entries, or the text of the archive's error.
     ///
     /// # Errors
     ///
@@ -237,7 +234,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// The record that goes into the log with the plan.
+    /// Returns the record for the log, which holds the plan.
     ///
     /// # Errors
     ///
@@ -254,7 +251,7 @@ impl Compaction {
         Ok(record)
     }
 
-    /// Takes what the plan did, or why it could not be applied.
+    /// Takes the report of the applied plan, or the text of the error.
     ///
     /// # Errors
     ///
@@ -276,7 +273,8 @@ impl Compaction {
         Ok(())
     }
 
-    /// The store was written, or could not be: the next write stores what is missing.
+    /// Takes that the write of the store ended. It may have failed, because the next write stores
+    /// what is missing.
     ///
     /// # Errors
     ///
@@ -296,7 +294,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// The failure is in the log.
+    /// Takes that the failure is in the log.
     ///
     /// # Errors
     ///
@@ -314,8 +312,8 @@ impl Compaction {
         Ok(())
     }
 
-    /// The driver was dropped. Before the commit that cancels the compaction; after it nothing is
-    /// lost, and the driver goes on with the same step.
+    /// Takes that the driver was dropped. Before the commit this cancels the compaction. After it
+    /// the compaction stands, and the driver continues with the same step.
     pub fn interrupted(&mut self) {
         let (usage, rungs) = match &mut self.stage {
             Stage::Proposing => (Usage::default(), Vec::new()),
@@ -327,7 +325,7 @@ impl Compaction {
         self.stage = self.failing(usage, rungs, "cancelled".into(), Ending::Cancelled);
     }
 
-    /// The stage of a compaction that comes to nothing, with what it cost.
+    /// Returns the stage of a failure, with the tokens that were spent.
     fn failing(&self, usage: Usage, rungs: Vec<RungReport>, words: Text, ending: Ending) -> Stage {
         let (reason, strategy) = (self.reason.clone(), self.strategy.clone());
         let mut failure = CompactionFailure::new(self.id, reason, strategy, words);
@@ -335,7 +333,7 @@ impl Compaction {
         Stage::Failing(Box::new(failure), ending)
     }
 
-    /// Keeps the state, and says that it does not take the input.
+    /// Restores the state, and refuses the input.
     fn refuse(&mut self, stage: Stage) -> Result<(), UnexpectedInput> {
         self.stage = stage;
         Err(self.unexpected())
@@ -420,10 +418,10 @@ mod tests {
         state.strip_prefix("the compaction is ").unwrap().to_owned()
     }
 
-    fn refused() -> DriveError {
+    fn refused() -> CompactionError {
         let error = ModelError::new(crate::message::ModelErrorKind::Other, "hunter2");
         let error = StrategyError::Model(Box::new(error));
-        DriveError { error, usage: Usage::new(5, 0), calls: 1 }
+        CompactionError::new(error).after(Usage::new(5, 0), 1)
     }
 
     #[test]
@@ -522,7 +520,7 @@ mod tests {
         assert_eq!(failure.usage, Usage::new(5, 0));
         let mut tried = at("proposing");
         let rungs = driven().proposal.rungs;
-        let error = DriveError::new(StrategyError::NoRung { rungs });
+        let error = CompactionError::new(StrategyError::NoRung { rungs });
         tried.proposed(Err(error), Some(&Hides)).unwrap();
         let CompactionStep::Note(failure) = tried.step() else { panic!("{tried:?}") };
         assert!(failure.rungs[0].failure.as_ref().is_some_and(|words| words.contains("[need]")));

@@ -1,7 +1,7 @@
 //! The life of a compaction: one machine, however it began.
 //!
 //! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
-//! own plan all become a [`Compaction`]. It says what is next and takes what came of it; it awaits
+//! own plan all become a [`Compaction`]. It returns the next step and takes its result; it awaits
 //! nothing, so the [driver](crate::drive) and a durable engine can both carry it. Whatever happens, it
 //! has one start and one end, and the log says the same as the events. A loop without a session offers
 //! the model's tools with [`compact_tool`] and [`compact_context_tool`], and plans a call with
@@ -32,6 +32,7 @@
 pub mod acp;
 pub mod api;
 mod display;
+mod error;
 mod event;
 mod machine;
 mod outcome;
@@ -41,11 +42,12 @@ mod tool_calls;
 mod tool_specs;
 
 pub use display::{CompactionDisplay, ConsoleDisplay};
+pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::shown;
 pub use machine::{Compaction, CompactionStep};
 pub(crate) use outcome::redacted;
-pub use outcome::{Done, DriveError, Driven};
+pub use outcome::{Done, Driven};
 pub use tool_calls::{COMPACTED, plan_call};
 pub use tool_specs::{COMPACT, COMPACT_CONTEXT, compact_context_tool, compact_tool};
 

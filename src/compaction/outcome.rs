@@ -1,5 +1,6 @@
-//! What came of asking the models, and of the whole compaction.
+//! The results of an attempt and of a compaction.
 
+use super::error::CompactionError;
 use crate::{
     compact::{CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size},
     message::{CompactionId, Message, Redactor, ToolSpec, Usage},
@@ -7,61 +8,47 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// What driving gave: a proposal, and what it cost.
+/// A proposal, and the tokens that the attempt spent on it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Driven {
     /// The proposal.
     pub proposal: Proposal,
-    /// What all calls cost together, as far as the models said.
+    /// The tokens of all calls, as far as the models reported them.
     pub usage: Usage,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: usize,
 }
 
-/// Why driving gave nothing, and what it cost all the same.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{error}")]
-#[non_exhaustive]
-pub struct DriveError {
-    /// Why.
-    #[source]
-    pub error: StrategyError,
-    /// What all calls cost together, as far as the models said.
-    pub usage: Usage,
-    /// How many calls there were.
-    pub calls: usize,
-}
-
-/// What a compaction did.
+/// A compaction that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
-    /// Its number in the log.
+    /// Its id in the log.
     pub id: CompactionId,
-    /// What it did, in numbers.
+    /// Sizes before and after, and the retention.
     pub report: CompactReport,
-    /// What its calls of models cost together.
+    /// The tokens of all model calls.
     pub usage: Usage,
-    /// How many calls there were.
+    /// The number of model calls.
     pub calls: usize,
 }
 
-/// Returns what an attempt came to without what the redactor, if there is one, takes out of the words
-/// of failures: those of the attempt, of its rungs and in its notes.
+/// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
+/// those in its notes. Providers quote requests in their errors.
 pub(crate) fn redacted(
-    outcome: Result<Driven, DriveError>,
+    outcome: Result<Driven, CompactionError>,
     redactor: Option<&dyn Redactor>,
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, CompactionError> {
     let Some(redactor) = redactor else { return outcome };
     match outcome {
         Ok(driven) => Ok(Driven { proposal: driven.proposal.redacted(redactor), ..driven }),
-        Err(failed) => Err(DriveError { error: failed.error.redacted(redactor), ..failed }),
+        Err(failed) => Err(failed.redacted(redactor)),
     }
 }
 
 impl Driven {
-    /// Returns a proposal that cost nothing.
+    /// Returns a proposal that was made without a model call.
     #[must_use]
     pub fn new(proposal: Proposal) -> Self {
         Self { proposal, usage: Usage::default(), calls: 0 }
@@ -84,21 +71,21 @@ impl Driven {
     ///
     /// # Errors
     ///
-    /// [`DriveError`], with what was spent, if it does not.
-    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, DriveError> {
+    /// [`CompactionError`], with the tokens that were spent, if it does not.
+    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, CompactionError> {
         let Self { proposal, usage, calls } = self;
         match thread.settle(proposal, brief) {
             Ok(settled) => Ok(Self { proposal: settled.proposal, usage, calls }),
-            Err(rejection) => Err(DriveError { error: rejection.into(), usage, calls }),
+            Err(rejection) => Err(CompactionError::new(rejection).after(usage, calls)),
         }
     }
 
-    /// The error of a compaction whose proposal could not be used.
-    pub(crate) fn failed(&self, error: impl Into<StrategyError>) -> DriveError {
-        DriveError { error: error.into(), usage: self.usage, calls: self.calls }
+    /// Returns the error of a compaction whose proposal could not be used.
+    pub(crate) fn failed(&self, error: impl Into<StrategyError>) -> CompactionError {
+        CompactionError::new(error).after(self.usage, self.calls)
     }
 
-    /// What the plan does to this thread, with what the strategy says of it.
+    /// Returns the report of the plan for this thread, with the strategy's retention and notes.
     pub(crate) fn report(
         &self,
         thread: &[Message],
@@ -112,8 +99,8 @@ impl Driven {
         Ok(report)
     }
 
-    /// What the compaction costs and saves, if the prices are known. The request is given as system
-    /// prompt, tools and messages; `is_warm` says whether the provider still has its cache.
+    /// Returns what the compaction costs and saves; `None` without prices. The request is given as
+    /// system prompt, tools and messages; `is_warm` is whether the provider still caches it.
     pub(crate) fn cost(
         &self,
         prices: Option<Prices>,
@@ -132,19 +119,5 @@ impl Driven {
             after: request(report.after.tokens),
         };
         Some(Box::new(prices.compaction(change, &self.usage, is_warm)))
-    }
-}
-
-impl DriveError {
-    /// Returns the error of an attempt that asked nobody.
-    #[must_use]
-    pub fn new(error: StrategyError) -> Self {
-        Self { error, usage: Usage::default(), calls: 0 }
-    }
-
-    /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
-    #[must_use]
-    pub fn is_nothing_to_compact(&self) -> bool {
-        self.calls == 0 && self.error.is_nothing_to_compact()
     }
 }

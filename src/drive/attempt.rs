@@ -8,7 +8,7 @@ use futures::{
 };
 
 use crate::{
-    compaction::{DriveError, Driven},
+    compaction::{CompactionError, Driven},
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
     model::{self, Model, Sleeper, StdSleeper},
     strategy::{
@@ -63,19 +63,19 @@ pub enum DriveEvent<'a> {
 /// let brief = Brief::default();
 /// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_| {}))?;
 /// assert_eq!(driven.proposal.plan.messages_after(), 1);
-/// # Ok::<(), threadfold::drive::DriveError>(())
+/// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`DriveError`], with the token usage: the strategy gave up, or its proposal was rejected.
+/// [`CompactionError`], with the token usage: the strategy gave up, or its proposal was rejected.
 pub async fn propose(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, CompactionError> {
     let mut attempt = strategy.begin(thread, brief);
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
@@ -95,17 +95,17 @@ pub async fn propose(
 /// // Check the proposal. The thread is still unchanged.
 /// let driven = driven.accepted(&thread, &Brief::default())?;
 /// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 1));
-/// # Ok::<(), threadfold::drive::DriveError>(())
+/// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`DriveError`], with the token usage, if the attempt gave up.
+/// [`CompactionError`], with the token usage, if the attempt gave up.
 pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, CompactionError> {
     drive_with(attempt, models, &mut observe).await
 }
 
@@ -114,18 +114,20 @@ pub(crate) async fn drive_with(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     listener: &mut dyn Listener,
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, CompactionError> {
     let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
         let (model, request, after) = match attempt.step() {
             Step::Proposed(proposal) => {
                 return Ok(Driven { proposal: proposal.clone(), usage, calls });
             }
-            Step::Failed(error) => return Err(DriveError { error: error.clone(), usage, calls }),
+            Step::Failed(error) => {
+                return Err(CompactionError::new(error.clone()).after(usage, calls));
+            }
             // Counts steps, because without a model there are no calls.
             Step::Call { .. } if steps == MAX_STEPS => {
                 let error = StrategyError::TooManyCalls { calls };
-                return Err(DriveError { error, usage, calls });
+                return Err(CompactionError::new(error).after(usage, calls));
             }
             Step::Call { model, request, progress, after } => {
                 listener.on_event(DriveEvent::Called { model, progress, after }).await;

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use super::{
     attempt::{self, DriveEvent, Models},
-    error::CompactionError,
     span::CompactionSpan,
 };
 use crate::{
     compact::{CompactReport, Prices},
-    compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
+    compaction::{
+        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, Driven, redacted,
+    },
     log::{Event, LogError},
     message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
-    strategy::{Attempt, Brief, CompactionStrategy, Known, Snapshot, Step},
+    strategy::{Attempt, Brief, CompactionStrategy, Known, Snapshot, Step, StrategyError},
 };
 
 /// A thread, its journal and its archive, which a compaction changes together.
@@ -177,11 +178,11 @@ pub(crate) async fn run(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-    accept: fn(Driven, &Snapshot, &Brief) -> Result<Driven, DriveError>,
+    accept: fn(Driven, &Snapshot, &Brief) -> Result<Driven, CompactionError>,
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
-    let begun = conversation.begin(strategy, &brief)?;
+    let begun = conversation.begin(strategy, &brief).await?;
     let Begun { snapshot, mut attempt, mut compaction, span } = begun;
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
@@ -193,13 +194,25 @@ pub(crate) async fn run(
 
 /// Returns the error of an attempt that found nothing to compact without a model call. This is no
 /// compaction: it gets no id and no events.
-pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
+pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<CompactionError> {
     if let Step::Failed(error) = attempt.step()
         && error.is_nothing_to_compact()
     {
-        return Some(DriveError::new(error.clone()));
+        return Some(CompactionError::new(error.clone()));
     }
     None
+}
+
+/// Returns the snapshot with the facts of the whole log, if the brief sets a retention policy.
+pub(crate) async fn with_facts(
+    snapshot: Snapshot,
+    journal: &mut Journal,
+    brief: &Brief,
+) -> Result<Snapshot, CompactionError> {
+    let Some(policy) = &brief.retention else { return Ok(snapshot) };
+    let facts = journal.facts(&policy.audit).await;
+    let unread = |error| CompactionError::of_store(CompactionErrorKind::Facts, error);
+    Ok(snapshot.with_facts(facts.map_err(unread)?))
 }
 
 /// A compaction that was begun.
@@ -213,13 +226,13 @@ pub(crate) struct Begun {
 
 impl Conversation<'_> {
     /// Begins an attempt on the snapshot of this conversation. The error says that there is nothing
-    /// to compact.
-    pub(crate) fn begin(
+    /// to compact, or that the facts could not be read.
+    pub(crate) async fn begin(
         &mut self,
         strategy: &dyn CompactionStrategy,
         brief: &Brief,
-    ) -> Result<Begun, DriveError> {
-        let (snapshot, redacted) = (self.snapshot_for(brief), self.journal.redacted(brief));
+    ) -> Result<Begun, CompactionError> {
+        let (snapshot, redacted) = (self.snapshot_for(brief).await?, self.journal.redacted(brief));
         let attempt = strategy.begin(&snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
             return Err(error);
@@ -234,9 +247,11 @@ impl Conversation<'_> {
 
     /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the standing
     /// rules, and, if the brief sets a retention policy, with the facts of the whole log. For hosts
-    /// that drive the attempt themselves and then [`finish`](Self::finish) it.
+    /// that drive the attempt themselves and then [`finish`](Self::finish) it. The future may be
+    /// dropped at any point.
     ///
     /// ```
+    /// use futures::executor::block_on;
     /// use threadfold::drive::Conversation;
     /// use threadfold::log::{Event, EventLog};
     /// use threadfold::{Message, Thread, message::Timestamp, store::Journal, strategy::Brief};
@@ -246,18 +261,29 @@ impl Conversation<'_> {
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// journal.append(Timestamp(1), Event::MessageAppended(message))?;
     /// let mut conversation = Conversation::new(&mut thread, &mut journal);
-    /// let snapshot = conversation.snapshot_for(&Brief::default());
+    /// let snapshot = block_on(conversation.snapshot_for(&Brief::default()))?;
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be read.
+    pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot, CompactionError> {
+        let snapshot = self.ruled_snapshot();
+        match &self.known {
+            Some(_) => Ok(snapshot),
+            None => with_facts(snapshot, self.journal, brief).await,
+        }
+    }
+
+    /// Returns the snapshot with the standing rules.
+    pub(crate) fn ruled_snapshot(&mut self) -> Snapshot {
         if let Some(known) = &self.known {
             return known.told(self.snapshot());
         }
         self.journal.read_rules();
-        let snapshot = self.snapshot().with_rules(Arc::new(self.journal.rules().clone()));
-        let Some(policy) = &brief.retention else { return snapshot };
-        snapshot.with_facts(self.journal.facts(&policy.audit))
+        self.snapshot().with_rules(Arc::new(self.journal.rules().clone()))
     }
 
     /// The id of the next compaction.
@@ -306,7 +332,7 @@ impl Conversation<'_> {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, DriveError>,
+        outcome: Result<Driven, CompactionError>,
     ) -> Result<Done, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         // Archiving under a used id would overwrite the entries of another compaction.
@@ -323,17 +349,18 @@ impl Conversation<'_> {
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
-        outcome: Result<Driven, DriveError>,
+        outcome: Result<Driven, CompactionError>,
     ) -> Result<Done, CompactionError> {
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let outcome = redacted(outcome, redactor);
         let failed = outcome.as_ref().err().cloned();
         compaction.proposed(outcome, redactor)?;
         if let Some(failed) = &failed {
-            span.fail(failed.error.kind(), failed.usage, failed.calls);
+            let kind = failed.strategy().map_or("facts", StrategyError::kind);
+            span.fail(kind, failed.usage, failed.calls);
         }
         match (self.end(compaction, span).await, failed) {
-            (_, Some(failed)) => Err(failed.into()),
+            (_, Some(failed)) => Err(failed),
             (Err(error), None) => Err(error),
             (Ok(()), None) => Ok(compaction.done().cloned().ok_or(compaction.unexpected())?),
         }
@@ -369,7 +396,7 @@ impl Conversation<'_> {
         if same == log.len().max(thread.len()) {
             return Ok(());
         }
-        Err(CompactionError::Diverged { message: same })
+        Err(CompactionErrorKind::Diverged { message: same }.into())
     }
 
     async fn archive(
@@ -391,7 +418,9 @@ impl Conversation<'_> {
         }
         let entries = written.as_ref().map(|entries| *entries);
         compaction.archived(entries.map_err(|error| self.journal.shown(error.to_string())))?;
-        written.map(|_| ()).map_err(CompactionError::Archive)
+        written
+            .map(|_| ())
+            .map_err(|error| CompactionError::of_store(CompactionErrorKind::Archive, error))
     }
 
     /// Applies the plan to thread and log, or to neither. Stores nothing yet.

@@ -8,16 +8,14 @@
 
 mod attempt;
 mod compact;
-mod error;
 mod span;
 #[doc(inline)]
 pub use crate::compaction::telemetry;
 
-pub use crate::compaction::{Done, DriveError, Driven};
+pub use crate::compaction::{CompactionError, CompactionErrorKind, Done, Driven};
 pub use attempt::{DriveEvent, Models, advance, drive, propose};
 pub use compact::{Conversation, compact};
-pub use error::CompactionError;
 
 pub(crate) use attempt::{Listener, drive_with};
-pub(crate) use compact::{Begun, nothing_to_do, run};
+pub(crate) use compact::{Begun, nothing_to_do, run, with_facts};
 pub(crate) use span::CompactionSpan;

@@ -3,8 +3,6 @@
 //! A log that begins at a base answers as the whole log does, for everything that the thread needs
 //! from now on. What needs earlier events says so ([`LogError::NotHeld`](super::LogError::NotHeld)).
 
-use std::ops::Range;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -21,14 +19,14 @@ use crate::{
 };
 
 /// The version of the stored form. A base of another version is ignored, and the log read whole.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What the first events of a log amount to: the live thread, totals, standing rules and facts.
 ///
-/// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON
-/// unchanged. Opening a thread reads the base and the events after it, so its time
-/// hardly grows with the log. Texts in rules and facts are redacted if the journal has a redactor;
-/// messages are as in the log.
+/// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON and
+/// the text of its [facts](Self::facts) unchanged, apart from each other. Opening a thread reads the
+/// base and the events after it, so its time hardly grows with the log. Texts in rules and facts are
+/// redacted if the journal has a redactor; messages are as in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogBase {
     format: u32,
@@ -37,7 +35,8 @@ pub struct LogBase {
     dropped: Dropped,
     live: Vec<Entry>,
     totals: Totals,
-    /// Facts are stored text until they are needed: read, they take several times the memory.
+    /// Not in the stored form: a longer log has more facts, and only a compaction needs them.
+    #[serde(skip)]
     facts: Json,
 }
 
@@ -118,13 +117,11 @@ impl LogBase {
         self.log
     }
 
-    pub(super) fn facts(&self) -> &Json {
-        &self.facts
-    }
-
-    /// The numbers of the messages that the facts are of.
-    pub(super) fn originals(&self) -> &[Range<usize>] {
-        &self.dropped.originals
+    /// Returns the text of the facts, which a store keeps beside the base. A base that was loaded
+    /// has none.
+    #[must_use]
+    pub fn facts(&self) -> &str {
+        self.facts.as_str()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{base::LogBase, event_log::EventLog};
+use super::event_log::EventLog;
 use crate::{
-    message::{Json, Redactor},
+    message::Redactor,
     retention::{AuditOptions, Facts},
 };
 
@@ -12,43 +12,37 @@ use crate::{
 /// truncation all are read again, and with other options those that the log holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
-    facts: Arc<Facts>,
-    /// The facts at the base of the log, until they are needed.
-    stored: Option<Json>,
+    /// `None` until somebody asks: they take several times the memory of the thread.
+    facts: Option<Arc<Facts>>,
+    /// The options of the last call.
     options: AuditOptions,
     /// The numbers of the messages that were read.
     read: Vec<Range<usize>>,
 }
 
 impl LoggedFacts {
-    /// Returns the facts of a log at its base.
-    pub(crate) fn at(base: &LogBase) -> Self {
-        let (stored, read) = (Some(base.facts().clone()), base.originals().to_vec());
-        Self { stored, read, ..Self::default() }
+    /// Whether the facts of the messages before the log's base are missing.
+    pub(crate) fn lack_base(&self, log: &EventLog) -> bool {
+        log.base() > 0 && self.facts.is_none()
     }
 
-    /// Returns the facts of a log that is read with this redactor from now on.
-    pub(crate) fn redacted(mut self, log: &EventLog, redactor: &dyn Redactor) -> Self {
-        if log.base() == 0 {
-            return Self::default();
-        }
-        self.unpack();
-        Self { facts: Arc::new(self.facts.redacted(redactor)), ..self }
+    /// Takes the facts of the messages before the log's base.
+    pub(crate) fn begin(&mut self, log: &EventLog, facts: Facts) {
+        self.read.clone_from(&log.state().dropped.originals);
+        self.options = facts.options().clone();
+        self.facts = Some(Arc::new(facts));
+    }
+
+    /// Frees the memory. The next call reads everything again.
+    pub(crate) fn forget(&mut self) {
+        (self.facts, self.read) = Default::default();
     }
 
     /// Reads the messages appended since the last call with the options of that call, and returns
     /// all facts.
     pub(crate) fn all(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) -> Arc<Facts> {
-        self.unpack();
         let options = self.options.clone();
         self.of(log, &options, redactor)
-    }
-
-    /// Reads the facts of the base.
-    fn unpack(&mut self) {
-        let Some(stored) = self.stored.take() else { return };
-        let facts: Facts = serde_json::from_str(stored.as_str()).unwrap_or_default();
-        (self.options, self.facts) = (facts.options().clone(), Arc::new(facts));
     }
 
     /// Reads the messages appended since the last call, redacted, and returns all facts.
@@ -58,32 +52,27 @@ impl LoggedFacts {
         options: &AuditOptions,
         redactor: Option<&dyn Redactor>,
     ) -> Arc<Facts> {
-        self.unpack();
         let originals = log.original_numbers();
-        let from = match read_prefix(&self.read, &originals) {
-            Some(from) if self.facts.messages() > 0 && self.options == *options => from,
+        let known = read_prefix(&self.read, &originals).zip(self.facts.take());
+        let (from, mut facts) = match known {
+            Some(known) if self.options == *options => known,
             // Earlier messages are not held, so what was found in them by other options stays.
-            Some(from) if log.base() > 0 => {
-                Arc::make_mut(&mut self.facts).set_options(options.clone());
-                self.options = options.clone();
-                from
+            Some((from, mut facts)) if log.base() > 0 => {
+                Arc::make_mut(&mut facts).set_options(options.clone());
+                (from, facts)
             }
-            Some(_) | None => {
-                self.facts = Arc::new(Facts::new(options.clone()));
-                self.options = options.clone();
-                0
-            }
+            Some(_) | None => (0, Arc::new(Facts::new(options.clone()))),
         };
-        let facts = Arc::make_mut(&mut self.facts);
+        self.options.clone_from(options);
+        let reading = Arc::make_mut(&mut facts);
         for number in originals.iter().flat_map(Clone::clone).skip(from) {
-            match (log.arrival(number), redactor) {
-                (Some(message), Some(redactor)) => facts.read(&message.redacted(redactor)),
-                (Some(message), None) => facts.read(message),
-                (None, _) => {}
-            }
+            let Some(message) = log.arrival(number) else { continue };
+            let redacted = redactor.map(|redactor| message.redacted(redactor));
+            reading.read(redacted.as_ref().unwrap_or(message));
         }
         self.read = originals;
-        Arc::clone(&self.facts)
+        self.facts = Some(Arc::clone(&facts));
+        facts
     }
 }
 

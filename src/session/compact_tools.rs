@@ -11,6 +11,7 @@ use super::{
     session::Session,
 };
 use crate::{
+    compact::Plan,
     compaction::{self, COMPACT, COMPACTED, ContextCompacted, Driven},
     message::{CompactionId, CompactionReason, Message, Role, Text, ToolResult, ToolUse},
     model::ToolOutput,
@@ -56,10 +57,19 @@ impl Session {
         results: &[Option<ToolResult>],
         emit: &mut Emit,
     ) -> Result<ToolOutput, SessionError> {
-        let (arriving, brief, driven) = match self.check_ranges(call, results) {
+        let (arriving, brief, thread, plan) = match self.check_ranges(call, results) {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),
         };
+        let mut proposal = Proposal::new(plan);
+        if let Some(policy) = &brief.retention {
+            // Audited, but not completed: nothing is added to the model's own words.
+            let after = proposal.plan.after(&thread)?;
+            // Boxed: inlined, this rare path would enlarge every turn's future.
+            let facts = Box::pin(self.journal.facts(&policy.audit)).await?;
+            proposal.retention = Some(facts.audit(&after).shortened());
+        }
+        let driven = Driven::new(proposal);
         let span = self.span(COMPACT, &brief);
         let work = self.carry_out(COMPACT, &brief, Ok(driven), Some(arriving), (&span, emit));
         stored(work.await)??;
@@ -72,7 +82,7 @@ impl Session {
         &mut self,
         call: &ToolUse,
         results: &[Option<ToolResult>],
-    ) -> Result<(Message, Brief, Driven), Text> {
+    ) -> Result<(Message, Brief, Vec<Message>, Plan), Text> {
         let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
         let own = || ToolResult::text(call.id.clone(), COMPACTED);
@@ -83,13 +93,6 @@ impl Session {
         let counter = self.agent.thread().counter().as_ref();
         let id = brief.compaction.unwrap_or_default();
         let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
-        let mut proposal = Proposal::new(plan);
-        if let Some(policy) = &brief.retention {
-            // Audited, but not completed: nothing is added to the model's own words.
-            let after =
-                proposal.plan.after(&thread).map_err(|error| Text::from(error.to_string()))?;
-            proposal.retention = Some(self.journal.facts(&policy.audit).audit(&after).shortened());
-        }
-        Ok((results, brief, Driven::new(proposal)))
+        Ok((results, brief, thread, plan))
     }
 }

@@ -10,7 +10,6 @@
 //! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
 //! the stream leaves it in flight, and the next turn ends it.
 
-use crate::message::UnexpectedInput;
 use std::sync::Arc;
 
 use futures::{
@@ -21,11 +20,11 @@ use futures::{
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
-    compaction::{Compaction, CompactionEvent, Done, DriveError, Driven},
+    compaction::{Compaction, CompactionEvent, Done, Driven},
     drive::{
         Begun, CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, drive_with,
     },
-    message::{CompactionId, CompactionReason, Delta, Message, Timestamp},
+    message::{CompactionId, CompactionReason, Delta, Message, Timestamp, UnexpectedInput},
     model::AgentModel,
     strategy::{Attempt, Brief, CompactionStrategy, Net},
 };
@@ -59,13 +58,12 @@ impl Session {
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
             let strategy = Net::new(strategy, limit.map(|tokens| self.ratio.scale_down(tokens)));
             let brief = Brief { next_prompt, ..self.brief(reason, target) };
-            let begun = match self.conversation().begin(&strategy, &brief) {
+            let begun = match self.conversation().begin(&strategy, &brief).await {
                 Ok(begun) => begun,
                 Err(error) => {
-                    let notice =
-                        self.auto.handle(brief.now, Input::Failed { reason: brief.reason });
-                    emit.notice_of(notice).await;
-                    return Ok(Err(error.into()));
+                    let failed = Input::Failed { reason: brief.reason };
+                    emit.notice_of(self.auto.handle(brief.now, failed)).await;
+                    return stored(Err(error));
                 }
             };
             let Begun { mut attempt, compaction, span, .. } = begun;
@@ -85,7 +83,7 @@ impl Session {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, DriveError>,
+        outcome: Result<Driven, CompactionError>,
         arriving: Option<Message>,
         (span, emit): (&CompactionSpan, &mut Emit),
     ) -> Result<Done, CompactionError> {
@@ -130,7 +128,7 @@ impl Session {
     /// trigger.
     async fn conclude(
         &mut self,
-        outcome: Result<Driven, DriveError>,
+        outcome: Result<Driven, CompactionError>,
         arriving: Option<Message>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
@@ -181,7 +179,7 @@ impl Session {
         attempt: &mut dyn Attempt,
         id: CompactionId,
         emit: &mut Emit,
-    ) -> Result<Driven, DriveError> {
+    ) -> Result<Driven, CompactionError> {
         let conversation = AgentModel(self.agent.as_ref());
         let models = self.settings.models(&conversation);
         drive_with(attempt, models, &mut EmitProgress { emit, id }).await
@@ -258,12 +256,11 @@ impl Listener for EmitProgress<'_> {
     }
 }
 
-/// Moves a store error to the session's result: the compaction itself was applied.
+/// Moves a store error to the session's result, as that of any other write or read: the compaction
+/// itself was applied, or has not begun.
 pub(super) fn stored<T>(
     done: Result<T, CompactionError>,
 ) -> Result<Result<T, CompactionError>, SessionError> {
-    match done {
-        Err(CompactionError::Store(error)) => Err(error.into()),
-        done => Ok(done),
-    }
+    let failed = done.as_ref().err().and_then(CompactionError::of_log_store).cloned();
+    failed.map_or(Ok(done), |error| Err(error.into()))
 }

@@ -182,7 +182,10 @@ impl SessionHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn abort(&self) {
-        self.shared.abort();
+        let mut state = self.shared.lock();
+        state.is_aborted = state.is_busy;
+        drop(state);
+        self.shared.waker.wake();
     }
 }
 
@@ -293,13 +296,6 @@ impl Shared {
         let next = state.queue.pop_front().map(|(_, text)| text);
         state.takes_queued = next.is_some();
         next
-    }
-
-    pub(super) fn abort(&self) {
-        let mut state = self.lock();
-        state.is_aborted = state.is_busy;
-        drop(state);
-        self.waker.wake();
     }
 
     /// Whether the turn is to be aborted. Registers the task to be woken by a later abort.

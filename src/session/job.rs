@@ -12,13 +12,11 @@ use super::{
 };
 use crate::{
     compact::{CompactError, CompactReport, Plan},
-    compaction::{Done, DriveError, Driven, redacted},
-    drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do},
-    message::{
-        CompactionId, CompactionReason, ContentBlock, Message, Messages, Redactor, StopReason,
-        Text, ThreadId,
-    },
+    compaction::{Done, Driven, redacted},
+    drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do, with_facts},
+    message::{CompactionId, CompactionReason, ContentBlock, Message, Messages, StopReason, Text},
     model::{Agent, AgentModel},
+    store::Journal,
     strategy::{Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, StrategyError},
 };
 
@@ -26,17 +24,14 @@ use crate::{
 #[derive(Debug)]
 #[must_use]
 pub struct CompactionJob {
-    thread: ThreadId,
     /// Asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
     settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
-    messages: Messages,
+    /// Without the facts, which may have to come from the store.
     snapshot: Snapshot,
+    journal: Journal,
     brief: Brief,
-    /// The brief as the strategy sees it.
-    redacted_brief: Brief,
-    redactor: Option<Arc<dyn Redactor>>,
 }
 
 /// A prepared compaction, or the error that ended its preparation. The thread has not changed.
@@ -66,7 +61,7 @@ pub struct PreparedCompaction {
     strategy: Text,
     brief: Brief,
     span: CompactionSpan,
-    outcome: Result<(Driven, CompactReport), DriveError>,
+    outcome: Result<(Driven, CompactReport), CompactionError>,
 }
 
 impl CompactionJob {
@@ -83,7 +78,7 @@ impl CompactionJob {
     /// block_on(async { session.send("Hi.").await })?;
     /// let prepared = block_on(session.prepare_compaction().run());
     /// let error = prepared.report().unwrap_err();
-    /// assert!(error.error.is_nothing_to_compact());
+    /// assert!(error.is_nothing_to_compact());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn run(self) -> PreparedCompaction {
@@ -115,30 +110,34 @@ impl CompactionJob {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn run_observed(
-        self,
+        mut self,
         observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
     ) -> PreparedCompaction {
+        let mut span = CompactionSpan::none();
+        let outcome = self.prepare(&mut span, observe).await;
+        let Self { agent, strategy, snapshot, brief, .. } = self;
+        let (messages, strategy) = (agent.messages().clone(), strategy.name().into());
+        PreparedCompaction { messages, snapshot, strategy, brief, span, outcome }
+    }
+
+    async fn prepare(
+        &mut self,
+        span: &mut CompactionSpan,
+        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    ) -> Result<(Driven, CompactReport), CompactionError> {
+        let snapshot = self.snapshot.clone();
+        self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
         let models = self.settings.models(&conversation);
         let strategy = Net::new(Arc::clone(&self.strategy), None);
-        let mut attempt = strategy.begin(&self.snapshot, &self.redacted_brief);
-        let span = match nothing_to_do(attempt.as_ref()) {
-            Some(_) => CompactionSpan::none(),
-            None => {
-                let thread = self.agent.thread();
-                CompactionSpan::begin(thread, &self.thread, strategy.name(), &self.brief)
-            }
-        };
-        let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
-        let driven = redacted(driven, self.redactor.as_deref());
-        PreparedCompaction {
-            messages: self.messages,
-            strategy: self.strategy.name().into(),
-            outcome: driven.and_then(|driven| reported(&self.snapshot, driven)),
-            snapshot: self.snapshot,
-            brief: self.brief,
-            span,
+        let mut attempt = strategy.begin(&self.snapshot, &self.journal.redacted(&self.brief));
+        if nothing_to_do(attempt.as_ref()).is_none() {
+            let (thread, id) = (self.agent.thread(), self.journal.log().thread_id());
+            *span = CompactionSpan::begin(thread, id, strategy.name(), &self.brief);
         }
+        let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
+        let redactor = self.journal.redactor().map(AsRef::as_ref);
+        reported(&self.snapshot, redacted(driven, redactor)?)
     }
 }
 
@@ -147,8 +146,8 @@ impl PreparedCompaction {
     ///
     /// # Errors
     ///
-    /// The [`DriveError`] that ended the preparation.
-    pub fn report(&self) -> Result<&CompactReport, &DriveError> {
+    /// The [`CompactionError`] that ended the preparation.
+    pub fn report(&self) -> Result<&CompactReport, &CompactionError> {
         self.outcome.as_ref().map(|(_, report)| report)
     }
 
@@ -208,8 +207,8 @@ impl PreparedCompaction {
     ///
     /// # Errors
     ///
-    /// The [`DriveError`] that ended the preparation.
-    pub fn outcome(&self) -> Result<&Driven, &DriveError> {
+    /// The [`CompactionError`] that ended the preparation.
+    pub fn outcome(&self) -> Result<&Driven, &CompactionError> {
         self.outcome.as_ref().map(|(driven, _)| driven)
     }
 }
@@ -308,11 +307,13 @@ impl Session {
         if let Err(error) = &outcome
             && error.is_nothing_to_compact()
         {
-            return Err(error.clone().into());
+            return Err(error.clone());
         }
         // Drop the target: it predates the messages appended since.
         let mut brief = Brief { now: self.now(), target: None, ..brief };
-        let mut outcome = outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &brief));
+        let snapshot = self.conversation().snapshot_for(&brief).await?;
+        let fitted = |(driven, _)| self.fitted(driven, &messages, &snapshot, &brief);
+        let mut outcome = outcome.and_then(fitted);
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
             // Summaries and archive entries hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
@@ -334,7 +335,8 @@ impl Session {
         let brief = Brief { retention: None, ..self.brief(reason, None) };
         let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
         let driven = Driven::new(Proposal::new(plan));
-        let outcome = self.fitted(driven, &messages, &brief);
+        let snapshot = self.conversation().ruled_snapshot();
+        let outcome = self.fitted(driven, &messages, &snapshot, &brief);
         let span = self.span(&strategy, &brief);
         self.carry_out_deferred(&strategy, &brief, outcome, &span).await
     }
@@ -347,14 +349,11 @@ impl Session {
         let brief = self.brief(reason, self.requested_target());
         self.reserved = self.next_compaction().next();
         CompactionJob {
-            thread: self.thread_id().clone(),
             agent: self.agent.fork(),
             settings: self.settings.clone(),
             strategy,
-            messages: self.messages().clone(),
-            snapshot: self.conversation().snapshot_for(&brief),
-            redacted_brief: self.journal.redacted(&brief),
-            redactor: self.journal.redactor().cloned(),
+            snapshot: self.conversation().ruled_snapshot(),
+            journal: self.journal.clone(),
             brief,
         }
     }
@@ -364,7 +363,7 @@ impl Session {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, DriveError>,
+        outcome: Result<Driven, CompactionError>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let mut emit = Emit { shared: Arc::clone(&self.shared), defers: true };
@@ -377,13 +376,14 @@ impl Session {
         self.auto.requested_target(self.pressure(0))
     }
 
-    /// Adapts a proposal for these messages to the thread as it is now.
+    /// Adapts a proposal for these messages to the thread as it is now, of which this is the snapshot.
     fn fitted(
-        &mut self,
+        &self,
         mut driven: Driven,
         messages: &Messages,
+        snapshot: &Snapshot,
         brief: &Brief,
-    ) -> Result<Driven, DriveError> {
+    ) -> Result<Driven, CompactionError> {
         let pairs = messages.iter().zip(self.messages().iter());
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
@@ -391,7 +391,7 @@ impl Session {
             return Err(driven.failed(Rejection::from(rewritten)));
         }
         driven.proposal.plan = driven.proposal.plan.extended(self.messages());
-        driven.accepted(&self.conversation().snapshot_for(brief), brief)
+        driven.accepted(snapshot, brief)
     }
 }
 
@@ -408,7 +408,10 @@ fn renumber(message: &mut Message, id: Option<CompactionId>) {
 }
 
 /// The proposal with its report.
-fn reported(snapshot: &Snapshot, driven: Driven) -> Result<(Driven, CompactReport), DriveError> {
+fn reported(
+    snapshot: &Snapshot,
+    driven: Driven,
+) -> Result<(Driven, CompactReport), CompactionError> {
     let report = driven.report(snapshot.messages(), snapshot.counter());
     let report = report.map_err(|stale| driven.failed(Rejection::from(stale)))?;
     Ok((driven, report))

@@ -312,9 +312,7 @@ fn why_not(error: &CompactionError) -> String {
     if error.is_nothing_to_compact() {
         return "there is nothing to compact yet".to_owned();
     }
-    if let CompactionError::Strategy(failed) = error
-        && let StrategyError::NoRung { .. } = failed.error
-    {
+    if let Some(StrategyError::NoRung { .. }) = error.strategy() {
         return "no strategy could make the thread smaller".to_owned();
     }
     error.to_string()

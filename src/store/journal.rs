@@ -53,8 +53,10 @@ pub struct Journal {
     redactor: Option<Arc<dyn Redactor>>,
     /// The standing rules, redacted.
     rules: RulesCache,
-    /// The facts of the thread, redacted, updated when they are needed.
+    /// The facts of the thread, redacted, read when they are needed.
     facts: LoggedFacts,
+    /// Whether the store is known to keep no facts beside a base.
+    holds_facts: bool,
 }
 
 impl Journal {
@@ -72,7 +74,8 @@ impl Journal {
     pub fn new(log: EventLog) -> Self {
         let (rules, facts) = Default::default();
         let (store, id, redactor) = Default::default();
-        Self { log, store, stored: 0, id, in_doubt: false, redactor, rules, facts }
+        let (stored, in_doubt, holds_facts) = Default::default();
+        Self { log, store, stored, id, in_doubt, redactor, rules, facts, holds_facts }
     }
 
     /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
@@ -122,8 +125,7 @@ impl Journal {
             let events = store.load_from(&thread, base.seq()).await?;
             if let Some(log) = base.log(events) {
                 let (stored, id) = (log.len(), base.log_id());
-                let facts = LoggedFacts::at(&base);
-                return Ok(Self { store: Some(store), stored, id, facts, ..Self::new(log) });
+                return Ok(Self { store: Some(store), stored, id, ..Self::new(log) });
             }
         }
         let Loaded { log, id, .. } = store.load(&thread).await?;
@@ -259,8 +261,8 @@ impl Journal {
     /// ```
     #[must_use]
     pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
-        let facts = self.facts.redacted(&self.log, redactor.as_ref());
-        Self { redactor: Some(redactor), rules: RulesCache::default(), facts, ..self }
+        let (rules, facts) = Default::default();
+        Self { redactor: Some(redactor), rules, facts, ..self }
     }
 
     #[cfg(feature = "recall")]
@@ -316,9 +318,32 @@ impl Journal {
         self.rules.is_read(&self.log)
     }
 
-    /// The facts of all messages of the log, redacted.
-    pub(crate) fn facts(&mut self, options: &AuditOptions) -> Arc<Facts> {
-        self.facts.of(&self.log, options, self.redactor.as_deref())
+    /// The facts of all messages of the log, redacted. Those of messages before the log's base come
+    /// from the store.
+    pub(crate) async fn facts(&mut self, options: &AuditOptions) -> Result<Arc<Facts>, StoreError> {
+        self.read_base_facts().await?;
+        Ok(self.facts.of(&self.log, options, self.redactor.as_deref()))
+    }
+
+    async fn read_base_facts(&mut self) -> Result<(), StoreError> {
+        let (Some(store), true) = (&self.store, self.facts.lack_base(&self.log)) else {
+            return Ok(());
+        };
+        let (thread, base) = (self.log.thread_id(), self.log.base());
+        let stored = match self.id {
+            Some(id) => store.load_facts(thread, id, base).await?,
+            None => None,
+        };
+        // One that another build wrote may be unreadable.
+        if let Some(facts) = stored.and_then(|text| serde_json::from_str::<Facts>(&text).ok()) {
+            let redacted = self.redactor.as_ref().map(|one| facts.redacted(one.as_ref()));
+            self.facts.begin(&self.log, redacted.unwrap_or(facts));
+            return Ok(());
+        }
+        let whole = self.whole().await?.into_owned();
+        self.facts.all(&whole, self.redactor.as_deref());
+        self.holds_facts = true;
+        Ok(())
     }
 
     /// Returns the events that are not stored yet; none if there is no store.
@@ -430,25 +455,28 @@ impl Journal {
             Ok(()) => (self.in_doubt, self.stored) = (false, self.log.len()),
             Err(error) => self.in_doubt = in_doubt || error.is_in_doubt(),
         }
-        if written.is_ok()
-            && self.log.is_bulky()
-            && let Some(base) = self.drop_events()
-        {
-            // Without it the next opening reads the whole log. Boxed: inlined, this rare path would
-            // enlarge every turn's future.
-            let _ = Box::pin(async move { store.save_base(&thread, &base).await }).await;
+        if written.is_ok() && self.log.is_bulky() {
+            // Boxed: inlined, this rare path would enlarge every turn's future.
+            Box::pin(self.drop_events(store.as_ref())).await;
+        }
+        if written.is_ok() && !self.holds_facts {
+            self.facts.forget();
         }
         written
     }
 
-    /// Drops the events from memory, and returns the base that stands for them.
-    fn drop_events(&mut self) -> Option<LogBase> {
+    /// Drops the events from memory, and gives the store the base that stands for them. If the store
+    /// fails, the events stay until the next flush, or the next opening reads the whole log.
+    async fn drop_events(&mut self, store: &dyn ThreadStore) {
+        if self.read_base_facts().await.is_err() {
+            return;
+        }
         self.read_rules();
         let facts = self.facts.all(&self.log, self.redactor.as_deref());
-        let base = LogBase::of(&self.log, self.id, self.rules(), &facts).ok()?;
-        self.log = base.log(Vec::new())?;
-        (self.rules, self.facts) = (RulesCache::default(), LoggedFacts::at(&base));
-        Some(base)
+        let Ok(base) = LogBase::of(&self.log, self.id, self.rules(), &facts) else { return };
+        let Some(log) = base.log(Vec::new()) else { return };
+        (self.log, self.rules) = (log, RulesCache::default());
+        let _ = store.save_base(self.log.thread_id(), &base).await;
     }
 
     /// Stores the events that an earlier write, which was dropped or failed, did not store.
@@ -509,9 +537,13 @@ mod tests {
             let narrow = AuditOptions { max_facts: 2, ..AuditOptions::default() };
             for options in [AuditOptions::default(), narrow] {
                 let fresh = LoggedFacts::default().of(&log, &options, None);
-                assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
+                assert_eq!(facts(&mut journal, &options).audit(&[]), fresh.audit(&[]));
             }
         }
+    }
+
+    fn facts(journal: &mut Journal, options: &AuditOptions) -> Arc<Facts> {
+        block_on(journal.facts(options)).unwrap()
     }
 
     #[derive(Debug)]
@@ -549,20 +581,20 @@ mod tests {
             for journal in [&mut journal, &mut open(&store)] {
                 assert_eq!(*journal.rules(), whole.rules(None));
                 let fresh = LoggedFacts::default().of(&whole, &options, None);
-                assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
+                assert_eq!(facts(journal, &options).audit(&[]), fresh.audit(&[]));
             }
-            let (redacted, keys) = (open(&store).with_redactor(Arc::new(Keys)), &Keys);
+            let (mut redacted, keys) = (open(&store).with_redactor(Arc::new(Keys)), &Keys);
             let fresh = LoggedFacts::default().of(&whole, &options, Some(keys));
             assert_eq!(redacted.rules().to_string(), whole.rules(Some(keys)).to_string());
             let texts = |facts: Arc<Facts>| -> Vec<Text> {
                 facts.audit(&[]).missing.iter().map(|fact| fact.text.clone()).collect()
             };
-            assert_eq!(texts(redacted.clone().facts(&options)), texts(fresh));
+            assert_eq!(texts(facts(&mut redacted, &options)), texts(fresh));
         }
         assert!(journal.log.base() > 0 && open(&store).log.base() > 0);
-        let all = journal.facts(&options).audit(&[]);
+        let all = facts(&mut journal, &options).audit(&[]);
         let narrow = AuditOptions { max_facts: 2, ..options.clone() };
-        assert_eq!(journal.facts(&narrow).audit(&[]).overall.facts, 2);
-        assert_eq!(journal.facts(&options).audit(&[]), all, "earlier facts stay");
+        assert_eq!(facts(&mut journal, &narrow).audit(&[]).overall.facts, 2);
+        assert_eq!(facts(&mut journal, &options).audit(&[]), all, "earlier facts stay");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{
     collections::HashMap,
-    fs,
-    io::{self, Read, Write},
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -168,15 +168,16 @@ impl JsonlStore {
 
     /// Reads a base, and the part of the file of its log that it stands for. A base that cannot be
     /// read is none.
-    fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, LogBase)> {
-        let mut file = plain_file::open(&self.base_path(thread), false).ok()??;
-        let mut text = String::new();
-        self.bytes_read.fetch_add(file.read_to_string(&mut text).ok()? as u64, Ordering::Relaxed);
-        let (prefix, base) = text.split_once('\n')?;
-        Some((serde_json::from_str(prefix).ok()?, serde_json::from_str(base).ok()?))
+    /// Reads a base, its prefix, and what follows in the file: its facts, which are not read here.
+    fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, LogBase, BufReader<File>)> {
+        let file = plain_file::open(&self.base_path(thread), false).ok()??;
+        let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
+        let read = file.read_line(&mut prefix).ok()? + file.read_line(&mut base).ok()?;
+        self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
+        Some((serde_json::from_str(&prefix).ok()?, serde_json::from_str(&base).ok()?, file))
     }
 
-    fn write_base(&self, thread: &ThreadId, lines: &[String; 2]) -> io::Result<()> {
+    fn write_base(&self, thread: &ThreadId, lines: &[String; 3]) -> io::Result<()> {
         let mut file = match plain_file::open_or_create(&self.base_path(thread)) {
             Ok(file) => file,
             // A link is never followed, so there is no base.
@@ -291,7 +292,7 @@ impl ThreadStore for JsonlStore {
         // It begins with the length of the file, so only a base of the whole log can be kept.
         if prefix.events == base.seq() && prefix.id.is_some() && prefix.id == base.log_id() {
             let lines = serde_json::to_string(&prefix)
-                .and_then(|prefix| Ok([prefix, serde_json::to_string(base)?]));
+                .and_then(|prefix| Ok([prefix, serde_json::to_string(base)?, base.facts().into()]));
             let written = lines.map_err(io::Error::from);
             let written = written.and_then(|lines| self.write_base(thread, &lines));
             written.map_err(|error| failed(&self.base_path(thread), error))?;
@@ -306,7 +307,7 @@ impl ThreadStore for JsonlStore {
         let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
             return Ok(None);
         };
-        let Some((prefix, base)) = self.read_base(thread) else { return Ok(None) };
+        let Some((prefix, base, _)) = self.read_base(thread) else { return Ok(None) };
         if prefix.id != base.log_id() || prefix.events != base.seq() {
             return Ok(None);
         }
@@ -316,6 +317,24 @@ impl ThreadStore for JsonlStore {
         // The events after it are read from here.
         self.remember(thread, prefix);
         Ok(Some(base))
+    }
+
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        // The lock keeps out a writer of the base.
+        let Some(_file) = LogFile::to_read(thread, &self.path(thread), &self.bytes_read)? else {
+            return Ok(None);
+        };
+        let Some((_, base, mut file)) = self.read_base(thread) else { return Ok(None) };
+        let mut facts = String::new();
+        if base.log_id() != Some(log) || base.seq() != seq {
+            return Ok(None);
+        }
+        Ok(file.read_to_string(&mut facts).is_ok().then_some(facts))
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

@@ -201,6 +201,15 @@ impl ThreadStore for Leased {
         self.store.load_base(thread).await
     }
 
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        self.store.load_facts(thread, log, seq).await
+    }
+
     fn word_index(&self) -> Option<&dyn WordIndex> {
         // An index says what the stored events say, so it needs no fence.
         self.store.word_index()

@@ -164,6 +164,18 @@ impl ThreadStore for MemoryStore {
         Ok(self.stored().logs.get(thread).and_then(|log| log.base.clone()))
     }
 
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        let stored = self.stored();
+        let base = stored.logs.get(thread).and_then(|log| log.base.as_ref());
+        let base = base.filter(|base| base.log_id() == Some(log) && base.seq() == seq);
+        Ok(base.map(|base| base.facts().to_owned()))
+    }
+
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
         Ok(self.stored().logs.keys().cloned().collect())
     }

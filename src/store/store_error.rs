@@ -1,9 +1,10 @@
 //! `StoreError`: why an operation of a store failed.
 
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
 use super::lease::Lease;
 use crate::{
+    compaction::{CompactionError, CompactionErrorKind},
     log::{LogError, LogId},
     message::{BatchId, CompactionId, Text, ThreadId},
 };
@@ -116,17 +117,14 @@ pub enum StoreError {
         /// The file, table or host that failed.
         place: Text,
         /// Its error.
-        source: Arc<dyn std::error::Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
 
 impl StoreError {
     /// Returns a [`Medium`](Self::Medium) error.
     #[must_use]
-    pub fn medium(
-        place: impl Into<Text>,
-        source: impl std::error::Error + Send + Sync + 'static,
-    ) -> Self {
+    pub fn medium(place: impl Into<Text>, source: impl Error + Send + Sync + 'static) -> Self {
         Self::Medium { place: place.into(), source: Arc::new(source) }
     }
 
@@ -146,5 +144,20 @@ impl StoreError {
             | Self::OtherCompaction { .. }
             | Self::Repeated { .. } => false,
         }
+    }
+}
+
+impl CompactionError {
+    /// The error of the store of the log, if it is one.
+    pub(crate) fn of_log_store(&self) -> Option<&StoreError> {
+        let is_log =
+            matches!(self.kind, CompactionErrorKind::Facts(_) | CompactionErrorKind::Store(_));
+        self.source().filter(|_| is_log)?.downcast_ref()
+    }
+}
+
+impl From<StoreError> for CompactionError {
+    fn from(error: StoreError) -> Self {
+        Self::of_store(CompactionErrorKind::Store, error)
     }
 }

@@ -100,12 +100,13 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Keeps the base of the stored log in place of an earlier one, so that the thread opens fast
-    /// however long its log is. It keeps the JSON of the base as text. A base of a log with another
-    /// id, or of more events than are stored, is ignored; so is one that is not later than that
-    /// which is kept.
+    /// however long its log is. It keeps the JSON of the base as text, and beside it the text of its
+    /// [facts](LogBase::facts), so that [`load_base`](Self::load_base) need not read them. A base of
+    /// a log with another id, or of more events than are stored, is ignored; so is one that is not
+    /// later than that which is kept.
     ///
-    /// The default keeps none. A store that wraps another one must forward this method and
-    /// [`load_base`](Self::load_base). The future may be dropped at any point.
+    /// The default keeps none. A store that wraps another one must forward this method, `load_base`
+    /// and [`load_facts`](Self::load_facts). The future may be dropped at any point.
     ///
     /// # Errors
     ///
@@ -125,6 +126,25 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// As [`load`](Self::load).
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
         let _ = thread;
+        Ok(None)
+    }
+
+    /// Returns the text of the facts that was kept with the base of the log with this id that
+    /// stands for `seq` events; `None` if another base is kept by now, or none.
+    ///
+    /// The default keeps none; a compaction then reads the whole log. The future may be dropped at
+    /// any point.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        let _ = (thread, log, seq);
         Ok(None)
     }
 
@@ -317,6 +337,15 @@ macro_rules! forward {
 
             async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
                 (**self).load_base(thread).await
+            }
+
+            async fn load_facts(
+                &self,
+                thread: &ThreadId,
+                log: LogId,
+                seq: u64,
+            ) -> Result<Option<String>, StoreError> {
+                (**self).load_facts(thread, log, seq).await
             }
 
             fn word_index(&self) -> Option<&dyn WordIndex> {

@@ -100,7 +100,7 @@ impl From<ModelRole> for AskOptions {
 /// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
 /// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (2, 2));
-/// # Ok::<(), threadfold::drive::DriveError>(())
+/// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[must_use]
 pub fn ask<F, P>(options: impl Into<AskOptions>, request: Request, plan: F) -> Box<dyn Attempt>

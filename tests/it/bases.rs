@@ -314,8 +314,8 @@ fn a_base_that_does_not_belong_or_cannot_be_read_is_ignored() {
 
     for broken in [
         String::new(),
-        kept[..kept.len() / 2].to_owned(),
-        kept.replace("\"format\":1", "\"format\":2"),
+        kept[..kept.rfind('\n').unwrap() / 2].to_owned(),
+        kept.replace("\"format\":2", "\"format\":3"),
         kept.replace("\"thread\":\"t\"", "\"thread\":\"u\""),
         kept.replacen("\"id\":\"", "\"id\":\"f", 1),
     ] {
@@ -332,4 +332,34 @@ fn a_base_that_does_not_belong_or_cannot_be_read_is_ignored() {
     fs::write(&log, &lines).unwrap();
     block_on(store().delete(&id())).unwrap();
     assert!(!base.exists());
+}
+
+#[test]
+fn facts_from_before_the_base_come_from_the_store_and_from_the_whole_log_if_it_lost_them() {
+    let folder = Folder::new();
+    let store = || {
+        let options = JsonlOptions { fsync: Fsync::Never };
+        Arc::new(JsonlStore::with_options(&*folder, options).unwrap())
+    };
+    let mut first = session(store());
+    play(&mut first);
+    // It has no answer left; what was typed stays.
+    let _ = block_on(async { first.send("And now?").await });
+    drop(first);
+    let retention = || {
+        let mut session = session(store());
+        assert!(session.log().base() > 0);
+        let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
+        let preview = block_on(session.preview(Arc::new(keep)));
+        preview.report().unwrap().retention.clone().unwrap()
+    };
+    let expected = retention();
+    assert!(expected.overall.facts > TURNS as u64, "{expected}");
+    let base = folder.join("t.base");
+    let kept = fs::read_to_string(&base).unwrap();
+    let facts = kept.rfind('\n').unwrap();
+    for broken in [&kept[..facts], &kept[..=facts], &kept[..(facts + kept.len()) / 2]] {
+        fs::write(&base, broken).unwrap();
+        assert_eq!(retention(), expected);
+    }
 }

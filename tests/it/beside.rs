@@ -7,7 +7,7 @@ use threadfold::{
     ContentBlock, Message, ModelAgent, Plan, Role, Turn, Usage,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
-    drive::{CompactionError, Conversation, Driven},
+    drive::{CompactionErrorKind, Conversation, Driven},
     log::{CompactionRecord, Event, EventLog, LogError},
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
@@ -144,13 +144,12 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
     let before = bench.session.messages().clone();
 
     let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
-    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
-    let StrategyError::Rejected(Rejection::Stale(CompactError::Rewritten { message })) =
-        failed.error
+    let Some(StrategyError::Rejected(Rejection::Stale(CompactError::Rewritten { message }))) =
+        failed.strategy()
     else {
         panic!("{failed}")
     };
-    assert_eq!((message, failed.calls), (0, 1));
+    assert_eq!((*message, failed.calls), (0, 1));
     assert!(failed.usage.input > 0, "what it cost is told");
     assert_eq!(*bench.session.messages(), before);
     let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
@@ -384,9 +383,10 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
     let (before, log) = (bench.session.messages().clone(), bench.session.log().len());
 
     let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
-    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
     let taken = Rejection::NumberTaken { id: CompactionId(0) };
-    assert!(matches!(&failed.error, StrategyError::Rejected(error) if *error == taken), "{failed}");
+    let is_taken =
+        |error: &StrategyError| matches!(error, StrategyError::Rejected(error) if *error == taken);
+    assert!(failed.strategy().is_some_and(is_taken), "{failed}");
     let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
         panic!("what it cost is in the log")
     };
@@ -438,7 +438,10 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
     let brief = Brief { compaction: Some(id), ..Brief::default() };
     let outcome = Ok(Driven::new(Proposal::new(plan)));
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
-    assert!(matches!(failed, CompactionError::Log(LogError::IdUsed { id: CompactionId(0) })));
+    assert!(matches!(
+        failed.kind,
+        CompactionErrorKind::Log(LogError::IdUsed { id: CompactionId(0) })
+    ));
     let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
     assert_eq!(there, [entry]);
 }

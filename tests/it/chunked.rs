@@ -564,7 +564,7 @@ fn a_hostile_model_leaves_the_thread_as_it_was() {
         let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
         let failed =
             block_on(propose(&strategy(), &thread, &brief, models, &mut |_| {})).unwrap_err();
-        assert!(matches!(failed.error, StrategyError::Run(_)), "{way:?}: {failed:?}");
+        assert!(matches!(failed.strategy(), Some(StrategyError::Run(_))), "{way:?}: {failed:?}");
         assert_eq!(thread.messages()[..], conversation()[..]);
     }
 }
@@ -573,7 +573,7 @@ fn a_hostile_model_leaves_the_thread_as_it_was() {
 fn without_a_model_the_strategy_says_that_it_needs_one() {
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let failed = block_on(propose(&strategy(), &thread, &brief, Models::default(), &mut |_| {}));
-    assert!(matches!(failed.unwrap_err().error, StrategyError::NeedsModel));
+    assert!(matches!(failed.unwrap_err().strategy(), Some(StrategyError::NeedsModel)));
 }
 
 #[test]

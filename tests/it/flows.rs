@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::{StreamExt, executor::block_on};
 use threadfold::{
     Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Turn, Usage,
-    drive::{DriveError, DriveEvent, Driven, Models, propose},
+    drive::{CompactionError, DriveEvent, Driven, Models, propose},
     legality,
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
     model::{AgentModel, ModelError, turn_of},
@@ -40,7 +40,7 @@ fn run(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
     models: Models<'_>,
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, CompactionError> {
     block_on(propose(strategy, thread, &Brief::default(), models, &mut |_| {}))
 }
 
@@ -134,7 +134,7 @@ fn a_failure_says_what_was_spent() {
 fn a_strategy_that_needs_a_model_says_so_where_there_is_none() {
     let thread = Snapshot::new(conversation());
     let failed = run(&Summarize::default(), &thread, Models::default()).unwrap_err();
-    assert!(matches!(failed.error, StrategyError::NeedsModel), "{failed:?}");
+    assert!(matches!(failed.strategy(), Some(StrategyError::NeedsModel)), "{failed:?}");
     assert_eq!(failed.calls, 0);
     assert!(run(&KeepRecent { messages: 4, tokens: None }, &thread, Models::default()).is_ok());
 }
@@ -250,6 +250,6 @@ fn an_attempt_that_never_ends_is_stopped_also_without_a_model() {
     let mut attempt = Stubborn(Request::default());
     let mut observe = |_: DriveEvent<'_>| {};
     let drive = threadfold::drive::drive(&mut attempt, Models::default(), &mut observe);
-    let failed = block_on(drive).map_err(|failed| failed.error.to_string());
+    let failed = block_on(drive).map_err(|failed| failed.to_string());
     assert_eq!(failed.unwrap_err(), "gave up after 0 calls of a model");
 }

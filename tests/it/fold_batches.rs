@@ -14,7 +14,7 @@ use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
     ContextWindow, Message, Model, Role,
-    drive::{DriveError, Driven, Models, drive, propose},
+    drive::{CompactionError, Driven, Models, drive, propose},
     legality,
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ContentBlock, Json, ModelError,
@@ -36,7 +36,7 @@ use crate::support::tries::tries;
 
 /// What came of one attempt: its outcome, the requests, and the waits.
 struct Run {
-    outcome: Result<Driven, DriveError>,
+    outcome: Result<Driven, CompactionError>,
     requests: Vec<Request>,
     waits: Vec<Duration>,
 }
@@ -64,7 +64,7 @@ impl Run {
     }
 
     fn error(&self) -> &StrategyError {
-        &self.outcome.as_ref().unwrap_err().error
+        self.outcome.as_ref().unwrap_err().strategy().unwrap()
     }
 
     fn after(&self, thread: &Snapshot) -> Vec<Message> {
@@ -927,7 +927,7 @@ fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() 
             let (model, sleeper) = (HostileModel::new([way]), WakefulSleeper::default());
             let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
             let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_| {}));
-            driven.map(|driven| driven.proposal.plan).map_err(|failed| failed.error.to_string())
+            driven.map(|driven| driven.proposal.plan).map_err(|failed| failed.to_string())
         };
         let outcome = run();
         assert_eq!(run(), outcome, "{way:?}");
@@ -1000,8 +1000,8 @@ proptest! {
                 Err(rejection) => prop_assert!(false, "{}", rejection),
             },
             Err(failed) => prop_assert!(matches!(
-                failed.error,
-                StrategyError::NothingToCompact { .. } | StrategyError::Run(_)
+                failed.strategy(),
+                Some(StrategyError::NothingToCompact { .. } | StrategyError::Run(_))
             ), "{}", failed),
         }
     }

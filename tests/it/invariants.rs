@@ -21,7 +21,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
     Request, StrategyRegistry,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold, UnknownUsage},
-    drive::{self, CompactionError, Conversation, DriveError, Driven, Models},
+    drive::{self, CompactionError, Conversation, Driven, Models},
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
@@ -59,7 +59,7 @@ fn propose(
     thread: &Snapshot,
     brief: &Brief,
     model: &dyn Model,
-) -> Result<Driven, Box<DriveError>> {
+) -> Result<Driven, Box<CompactionError>> {
     let sleeper = WakefulSleeper::default();
     let models = Models { sleeper: Some(&sleeper), ..Models::one(model) };
     block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
@@ -76,7 +76,7 @@ fn check(
     let thread = Snapshot::of_request(request);
     let driven = propose(strategy, &thread, brief, model().as_ref());
     let again = propose(strategy, &thread, brief, model().as_ref());
-    let said = |driven: &Result<Driven, Box<DriveError>>| match driven {
+    let said = |driven: &Result<Driven, Box<CompactionError>>| match driven {
         Ok(driven) => serde_json::to_string(&driven.proposal.plan).unwrap(),
         Err(error) => error.to_string(),
     };
@@ -216,12 +216,12 @@ fn assert_untouched_by_failure(
     assert_eq!(after.replay().unwrap(), agent.messages()[..], "{}", strategy.name());
     assert_eq!(after.events()[..log.events().len()], *log.events());
     if let Err(error) = done {
-        let CompactionError::Strategy(failed) = error else { panic!("{error}") };
+        assert!(error.strategy().is_some(), "{error}");
         assert!(agent.messages().ptr_eq(&thread), "6: {}", strategy.name());
         let all = Visible::from_iter((0..9).map(CompactionId));
         let kept = block_on(archive.list(after.thread_id(), &all)).unwrap();
         assert_eq!(kept, [], "6: {}", strategy.name());
-        if failed.error.is_nothing_to_compact() {
+        if error.strategy().unwrap().is_nothing_to_compact() {
             assert_eq!(after.len(), log.len(), "6: {}", strategy.name());
             return;
         }

@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, Turn,
     Usage,
-    drive::{DriveError, Driven, Models, propose},
+    drive::{CompactionError, Driven, Models, propose},
     legality,
     message::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
@@ -81,7 +81,7 @@ fn run(
     thread: &Snapshot,
     brief: &Brief,
     models: Models<'_>,
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, CompactionError> {
     block_on(propose(strategy, thread, brief, models, &mut |_| {}))
 }
 
@@ -108,7 +108,7 @@ fn a_question_that_cannot_be_answered_in_time_fails_with_what_it_cost() {
     let strategy = SumUp(options);
     let failed = run(&strategy, &thread, &Brief::default(), models).unwrap_err();
     assert_eq!((failed.calls, failed.usage.input, model.remaining()), (2, 20, 1));
-    assert!(matches!(failed.error, StrategyError::Model(_)), "{failed}");
+    assert!(matches!(failed.strategy(), Some(StrategyError::Model(_))), "{failed}");
     assert_eq!(seconds(&waits), [1]);
 }
 

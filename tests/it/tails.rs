@@ -30,7 +30,7 @@ fn after(
     let model = ScriptedModel::new(vec!["They looked at the log and found nothing."; 40]);
     let models = Models::one(&model);
     let driven = block_on(drive::propose(strategy, thread, brief, models, &mut |_| {}));
-    let plan = driven.map_err(|error| error.error)?.proposal.plan;
+    let plan = driven.map_err(|error| error.strategy().unwrap().clone())?.proposal.plan;
     Ok(plan.after(thread.messages()).unwrap())
 }
 

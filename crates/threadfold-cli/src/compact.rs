@@ -124,7 +124,7 @@ async fn compact(
             Ok((messages, Ended::Done))
         }
         // A thread that cannot get smaller is no mistake of the caller.
-        Err(failed) if cannot_shrink(&failed.error) => {
+        Err(failed) if failed.strategy().is_some_and(cannot_shrink) => {
             report.line(name, format_args!("{failed}"));
             Ok((messages, Ended::Unchanged))
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 use threadfold::{
     CompactionStrategy, Message, Model, Request, StrategyRegistry, Usage,
     compact::Size,
-    drive::{DriveError, Models, propose},
+    drive::{CompactionError, Models, propose},
     legality,
     retention::{AuditOptions, FactClass, KeptShare, Retention, audit},
     strategy::{Brief, Rung, Snapshot},
@@ -95,7 +95,7 @@ async fn tried<'a>(
     thread: &Snapshot,
     brief: &Brief,
     model: &dyn Model,
-) -> Result<Row<'a>, DriveError> {
+) -> Result<Row<'a>, CompactionError> {
     let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
     let before = thread.messages();
     // It was accepted for this thread, so it fits.

@@ -66,8 +66,8 @@ impl ThreadStore for PostgresStore {
         let text = serde_json::to_string(base);
         let text = text.map_err(|error| StoreError::medium(self.place().clone(), error))?;
         let (name, id, seq) = (thread.as_str(), id.to_string(), integer(base.seq()));
-        let save = "SELECT threadfold.save_base($1, $2, $3, $4)";
-        self.row(save, &[&name, &id, &seq, &text]).await?;
+        let save = "SELECT threadfold.save_base($1, $2, $3, $4, $5)";
+        self.row(save, &[&name, &id, &seq, &text, &base.facts()]).await?;
         Ok(())
     }
 
@@ -77,6 +77,19 @@ impl ThreadStore for PostgresStore {
         let base = self.column::<Option<&str>>(&row, 0)?;
         // One that another build wrote may be unreadable. The log is then read whole.
         Ok(base.and_then(|text| serde_json::from_str(text).ok()))
+    }
+
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        let facts = "SELECT (SELECT base_facts FROM threadfold.logs \
+                             WHERE thread = $1 AND log = $2 AND base_seq = $3)";
+        let values: [&(dyn ToSql + Sync); 3] = [&thread.as_str(), &log.to_string(), &integer(seq)];
+        let row = self.row(facts, &values).await?;
+        Ok(self.column::<Option<&str>>(&row, 0)?.map(str::to_owned))
     }
 
     fn word_index(&self) -> Option<&dyn WordIndex> {

@@ -70,12 +70,12 @@ impl ThreadStore for SqliteStore {
         let place = self.database.place();
         let text = serde_json::to_string(base);
         let text = text.map_err(|error| StoreError::medium(place.clone(), error))?;
-        let (thread, seq) = (thread.clone(), base.seq());
+        let (thread, seq, facts) = (thread.clone(), base.seq(), base.facts().to_owned());
         let saved = self.database.write(move |writing| {
-            let update = "UPDATE logs SET base_seq = ?3, base = ?4 \
+            let update = "UPDATE logs SET base_seq = ?3, base = ?4, base_facts = ?5 \
                           WHERE thread = ?1 AND log = ?2 AND coalesce(base_seq, 0) < ?3 AND EXISTS \
                           (SELECT 1 FROM events WHERE events.thread = ?1 AND seq = ?3 - 1)";
-            let values = params![thread.as_str(), id.to_string(), seq, text];
+            let values = params![thread.as_str(), id.to_string(), seq, text, facts];
             writing.prepare_cached(update)?.execute(values)?;
             Ok(())
         });
@@ -90,6 +90,24 @@ impl ThreadStore for SqliteStore {
             // One that another build wrote may be unreadable. The log is then read whole.
             let base = base.optional()?.flatten();
             Ok(base.and_then(|text| serde_json::from_str(&text).ok()))
+        });
+        loaded.await
+    }
+
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        let thread = thread.clone();
+        let loaded = self.database.read(move |reading| {
+            let facts =
+                "SELECT base_facts FROM logs WHERE thread = ?1 AND log = ?2 AND base_seq = ?3";
+            let mut facts = reading.prepare_cached(facts)?;
+            let values = params![thread.as_str(), log.to_string(), seq];
+            let facts = facts.query_row(values, |row| row.get::<_, Option<String>>(0));
+            Ok(facts.optional()?.flatten())
         });
         loaded.await
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use restate_sdk::prelude::*;
 use threadfold::{
     Usage,
-    drive::{CompactionError, DriveError, Driven},
+    drive::{CompactionError, CompactionErrorKind, Driven},
     message::CompactionReason,
     render::ChunkBudget,
     strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, RunOptions, Step},
@@ -35,7 +35,10 @@ impl OpenTurn<'_, '_> {
             .with_window(Some(WINDOW));
         let compaction = Some(conversation.next_compaction());
         let brief = Brief { compaction, reason, target, now: steps.now(), ..Brief::default() };
-        let snapshot = conversation.snapshot_for(&brief);
+        let snapshot = match conversation.snapshot_for(&brief).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => return Err(TerminalError::new(error.to_string()).into()),
+        };
 
         let mut attempt = STRATEGY.begin(&snapshot, &brief);
         let (mut usage, mut calls) = (Usage::default(), 0);
@@ -55,17 +58,19 @@ impl OpenTurn<'_, '_> {
             Step::Proposed(proposal) => Ok(Driven::new(proposal.clone())),
             // It is no compaction, and the log does not mention it.
             Step::Failed(error) if calls == 0 && error.is_nothing_to_compact() => return Ok(false),
-            Step::Failed(error) => Err(DriveError::new(error.clone())),
+            Step::Failed(error) => Err(CompactionError::new(error.clone())),
             step @ (Step::Call { .. } | _) => return Err(unknown(step)),
         };
         match &mut driven {
             Ok(Driven { usage: all, calls: asked, .. })
-            | Err(DriveError { usage: all, calls: asked, .. }) => (*all, *asked) = (usage, calls),
+            | Err(CompactionError { usage: all, calls: asked, .. }) => {
+                (*all, *asked) = (usage, calls)
+            }
         }
         let accepted = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
         match conversation.finish(STRATEGY.name(), &brief, accepted).await {
             Ok(_) => Ok(true),
-            Err(CompactionError::Strategy(_)) => Ok(false),
+            Err(CompactionError { kind: CompactionErrorKind::Strategy(_), .. }) => Ok(false),
             Err(error) => Err(TerminalError::new(error.to_string()).into()),
         }
     }

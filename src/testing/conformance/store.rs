@@ -226,12 +226,22 @@ async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
         let found = store.load_base(&thread).await;
         same(law, what, &Ok(Some(text(&kept))), &found.map(|base| base.as_ref().map(text)))?;
     }
+    let facts = Some(kept.facts().to_owned());
+    for (what, id, seq, expected) in [
+        ("its facts", LogId(7), 12, facts),
+        ("the facts of another log", LogId(8), 12, None),
+        ("the facts of an earlier base", LogId(7), 6, None),
+    ] {
+        same(law, what, &Ok(expected), &store.load_facts(&thread, id, seq).await)?;
+    }
     same(law, "deleting the log", &Ok(()), &store.delete(&thread).await)?;
     let stored = part(&events, 0, 13);
     same(law, "another log", &Ok(()), &store.append_to(&thread, theirs, 0, stored).await)?;
     same(law, "the base of the log before", &Ok(()), &store.save_base(&thread, &kept).await)?;
     let found = store.load_base(&thread).await;
-    same(law, "another log", &Ok(None), &found.map(|base| base.as_ref().map(text)))
+    same(law, "another log", &Ok(None), &found.map(|base| base.as_ref().map(text)))?;
+    let facts = store.load_facts(&thread, LogId(7), 12).await;
+    same(law, "the facts of the log before", &Ok(None), &facts)
 }
 
 fn base(

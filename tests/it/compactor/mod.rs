@@ -13,7 +13,7 @@ use futures::executor::block_on;
 use threadfold::{
     Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
     compaction::compact_tool,
-    drive::{CompactionError, Models},
+    drive::Models,
     legality,
     message::CompactionReason,
     strategy::{Brief, StrategyError, Summarize},
@@ -93,8 +93,7 @@ fn without_a_model_a_thread_over_its_window_is_compacted_all_the_same() {
     let strategy = Arc::new(Summarize::default());
     let mut compactor = Compactor::default().with_strategy(strategy.clone());
     let failed = block_on(compactor.compact(&mut messages, 900, Models::default())).unwrap_err();
-    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
-    assert!(matches!(failed.error, StrategyError::NeedsModel), "{failed}");
+    assert!(matches!(failed.strategy(), Some(StrategyError::NeedsModel)), "{failed}");
     // Only a thread that does not fit gets the fallback.
     let mut compactor = compactor.with_window(ContextWindow::new(2_000));
     let done = block_on(compactor.compact(&mut messages, 900, Models::default())).unwrap();

@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     CompactionStrategy, Message, Model, StrategyRegistry,
-    drive::{self, DriveError, Driven, Models},
+    drive::{self, CompactionError, Driven, Models},
     legality,
     message::ContentBlock,
     strategy::{Brief, KeepRecent, Rejection, Snapshot, StrategyError, Summarize},
@@ -72,7 +72,7 @@ fn propose(
     thread: &Snapshot,
     brief: &Brief,
     answers: Answers,
-) -> Result<Driven, Box<DriveError>> {
+) -> Result<Driven, Box<CompactionError>> {
     let model = answers.model();
     let sleeper = WakefulSleeper::default();
     let models = model.as_deref().map(Models::one).unwrap_or_default();
@@ -93,14 +93,16 @@ proptest! {
             Err(failed) => {
                 // A thread may be too small or a model too bad, but no plan of ours is unfit.
                 let unfit = matches!(
-                    failed.error,
-                    StrategyError::Plan(_)
-                        | StrategyError::Rejected(
-                            Rejection::Stale(_)
-                                | Rejection::Illegal { .. }
-                                | Rejection::Blank
-                                | Rejection::LosesLastUserMessage
-                        )
+                    failed.strategy(),
+                    Some(
+                        StrategyError::Plan(_)
+                            | StrategyError::Rejected(
+                                Rejection::Stale(_)
+                                    | Rejection::Illegal { .. }
+                                    | Rejection::Blank
+                                    | Rejection::LosesLastUserMessage
+                            )
+                    ) | None
                 );
                 prop_assert!(!unfit, "{}: {failed}", strategy.name());
                 return Ok(());

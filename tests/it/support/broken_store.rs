@@ -8,7 +8,7 @@ use std::{
 
 use threadfold::{
     async_trait,
-    log::{EventLog, LogBase, LoggedEvent},
+    log::{EventLog, LogBase, LogId, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
     store::{
         Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
@@ -136,6 +136,15 @@ impl ThreadStore for BrokenStore {
             return Ok(self.base.lock().unwrap().clone());
         }
         self.inner.load_base(&folded(self.law, thread)).await
+    }
+
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        self.inner.load_facts(&folded(self.law, thread), log, seq).await
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

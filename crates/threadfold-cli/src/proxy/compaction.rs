@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use threadfold::{
     CompactionStrategy, EventLog, Model, Request, Thread,
-    drive::{self, CompactionError, Conversation, Models},
+    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::Event,
     message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
     model::{Clock, StdClock},
     proxy::View,
     retention::RetentionPolicy,
-    store::{Journal, StoreError, ThreadStore},
+    store::{Journal, ThreadStore},
     strategy::{Brief, Digest},
     tokens::ByteEstimate,
 };
@@ -39,7 +39,7 @@ pub(super) struct Compacted {
     pub(super) before: u64,
     pub(super) after: u64,
     /// Why the log could not be stored, if it could not.
-    pub(super) unstored: Option<StoreError>,
+    pub(super) unstored: Option<CompactionError>,
 }
 
 impl Work<'_> {
@@ -52,7 +52,7 @@ impl Work<'_> {
         let done = self.compact(&mut thread, &mut journal, now).await;
         let (report, unstored) = match done {
             Ok(report) => (Some(report), None),
-            Err(CompactionError::Store(error)) => (None, Some(error)),
+            Err(error) if is_unstored(&error) => (None, Some(error)),
             Err(error) => return Err(error),
         };
         let standing = journal.log().standing().next_back().map(|record| record.report.clone());
@@ -94,7 +94,7 @@ impl Work<'_> {
                 .with_window(self.window);
             match drive::compact(&mut conversation, strategy, brief, models, &mut |_| {}).await {
                 Ok(done) => return Ok(done.report),
-                Err(error @ CompactionError::Store(_)) => return Err(error),
+                Err(error) if is_unstored(&error) => return Err(error),
                 Err(error) => first = first.or(Some(error)),
             }
         }
@@ -162,4 +162,9 @@ fn appended(
         journal.append(now, Event::MessageAppended(message.clone()))?;
     }
     Ok(journal)
+}
+
+/// Whether the compaction was carried out, and only could not be stored.
+fn is_unstored(error: &CompactionError) -> bool {
+    matches!(error.kind, CompactionErrorKind::Store(_))
 }

@@ -184,6 +184,15 @@ impl ThreadStore for Whole {
         self.0.load_base(thread).await
     }
 
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        self.0.load_facts(thread, log, seq).await
+    }
+
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
         self.0.list().await
     }

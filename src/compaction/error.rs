@@ -1,0 +1,166 @@
+//! Why a compaction failed, or could not be stored.
+
+use std::{error::Error, fmt, sync::Arc};
+
+use crate::{
+    compact::CompactError,
+    log::LogError,
+    message::{Redactor, UnexpectedInput, Usage},
+    strategy::StrategyError,
+};
+
+/// Why a compaction failed, or could not be stored, and what its calls of models cost all the same.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CompactionError {
+    /// What failed.
+    pub kind: CompactionErrorKind,
+    /// What all calls cost together, as far as the models said.
+    pub usage: Usage,
+    /// How many calls there were.
+    pub calls: usize,
+}
+
+/// What failed in a compaction.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CompactionErrorKind {
+    /// The strategy gave up, or its proposal was rejected. Nothing changed except for one event in
+    /// the log that reports it; if there was nothing to compact, the log is unchanged too.
+    Strategy(StrategyError),
+    /// The archive could not be written. Nothing changed except for one event in the log that
+    /// reports it. Entries that the archive may have stored are not visible.
+    Archive(Arc<dyn Error + Send + Sync>),
+    /// The facts of earlier messages could not be read from the store. Nothing changed.
+    Facts(Arc<dyn Error + Send + Sync>),
+    /// Thread and log hold different messages: one was changed without the other. Both are
+    /// unchanged, and no model was called.
+    Diverged {
+        /// Index of the first message that differs, or that only one of the two has.
+        message: usize,
+    },
+    /// The plan was made for another thread. Thread and log are unchanged.
+    Stale(CompactError),
+    /// The log rejected the event: it cannot be replayed, or another compaction has the same id.
+    /// Thread and log are unchanged.
+    Log(LogError),
+    /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
+    Unexpected(UnexpectedInput),
+    /// The compaction is in thread and log but not in the store yet. The next write stores it.
+    Store(Arc<dyn Error + Send + Sync>),
+}
+
+impl CompactionError {
+    /// Returns the error of a strategy that asked nobody.
+    ///
+    /// ```
+    /// use threadfold::{drive::CompactionError, strategy::StrategyError};
+    ///
+    /// let error = StrategyError::NothingToCompact { reason: "one message".into() };
+    /// assert!(CompactionError::new(error).is_nothing_to_compact());
+    /// ```
+    #[must_use]
+    pub fn new(error: impl Into<StrategyError>) -> Self {
+        CompactionErrorKind::Strategy(error.into()).into()
+    }
+
+    /// Returns the error of a store or an archive.
+    pub(crate) fn of_store(
+        kind: fn(Arc<dyn Error + Send + Sync>) -> CompactionErrorKind,
+        source: impl Error + Send + Sync + 'static,
+    ) -> Self {
+        kind(Arc::new(source)).into()
+    }
+
+    /// The error after these calls.
+    pub(crate) fn after(self, usage: Usage, calls: usize) -> Self {
+        Self { usage, calls, ..self }
+    }
+
+    /// Whether the thread needed no compaction and no model was called.
+    #[must_use]
+    pub fn is_nothing_to_compact(&self) -> bool {
+        self.calls == 0 && self.strategy().is_some_and(StrategyError::is_nothing_to_compact)
+    }
+
+    /// The error of the strategy, if it is one.
+    #[must_use]
+    pub fn strategy(&self) -> Option<&StrategyError> {
+        if let CompactionErrorKind::Strategy(error) = &self.kind { Some(error) } else { None }
+    }
+
+    /// Returns the error without what a redactor removes from the words of a strategy.
+    pub(super) fn redacted(mut self, redactor: &dyn Redactor) -> Self {
+        if let CompactionErrorKind::Strategy(error) = &mut self.kind {
+            *error = error.clone().redacted(redactor);
+        }
+        self
+    }
+}
+
+impl fmt::Display for CompactionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            CompactionErrorKind::Strategy(error) => error.fmt(f),
+            CompactionErrorKind::Log(error) => error.fmt(f),
+            CompactionErrorKind::Unexpected(error) => error.fmt(f),
+            CompactionErrorKind::Stale(error) => {
+                write!(f, "the plan does not fit the thread: {error}")
+            }
+            CompactionErrorKind::Diverged { message } => {
+                write!(f, "thread and log differ from message {message} on")
+            }
+            CompactionErrorKind::Archive(error) => {
+                let what = "nothing was compacted, because the archive could not be written";
+                write!(f, "{what}: {error}")
+            }
+            CompactionErrorKind::Facts(error) => {
+                let what = "nothing was compacted, because earlier facts could not be read";
+                write!(f, "{what}: {error}")
+            }
+            CompactionErrorKind::Store(error) => {
+                write!(f, "what happened could not be stored yet: {error}")
+            }
+        }
+    }
+}
+
+impl Error for CompactionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            // Their words are those of this error.
+            CompactionErrorKind::Strategy(error) => error.source(),
+            CompactionErrorKind::Log(error) => error.source(),
+            CompactionErrorKind::Unexpected(error) => error.source(),
+            CompactionErrorKind::Stale(error) => Some(error),
+            CompactionErrorKind::Diverged { .. } => None,
+            CompactionErrorKind::Archive(error)
+            | CompactionErrorKind::Facts(error)
+            | CompactionErrorKind::Store(error) => Some(error.as_ref()),
+        }
+    }
+}
+
+impl From<CompactionErrorKind> for CompactionError {
+    fn from(kind: CompactionErrorKind) -> Self {
+        Self { kind, usage: Usage::default(), calls: 0 }
+    }
+}
+
+impl From<CompactError> for CompactionError {
+    fn from(error: CompactError) -> Self {
+        CompactionErrorKind::Stale(error).into()
+    }
+}
+
+impl From<LogError> for CompactionError {
+    fn from(error: LogError) -> Self {
+        CompactionErrorKind::Log(error).into()
+    }
+}
+
+impl From<UnexpectedInput> for CompactionError {
+    fn from(error: UnexpectedInput) -> Self {
+        CompactionErrorKind::Unexpected(error).into()
+    }
+}
