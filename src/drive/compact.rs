@@ -435,7 +435,7 @@ impl Conversation<'_> {
             Ok(report) => span.complete(report, usage, calls),
             Err(_) => span.fail("commit", usage, calls),
         }
-        let report = applied.as_ref().map(Clone::clone);
+        let report = applied.clone();
         compaction.committed(report.map_err(|error| self.journal.shown(error.to_string())))?;
         applied.map(|_| ())
     }
