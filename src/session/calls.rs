@@ -130,7 +130,8 @@ impl Session {
 
     /// Answers a call from the log. An invalid call gets an error result.
     async fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
-        match self.recalled(call).await {
+        // Boxed: inlined, this rare path would enlarge every turn's future.
+        match self.recalled(call).boxed().await {
             Ok(text) => ToolOutput::from(text),
             Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
         }
@@ -141,13 +142,12 @@ impl Session {
         let request = RecallRequest::parse(&input)?;
         #[cfg(feature = "recall")]
         if let RecallRequest::Search { query, .. } = &request
-            && let Some(taken) = self.journal.candidates(query).boxed().await?
+            && let Some(taken) = self.journal.candidates(query).await?
         {
             let recall = Recall::of(self.journal.log()).within(self.recall_bytes());
             return Ok(finished(recall.begin_from(taken, &request)?).await);
         }
-        // Boxed: inlined, this rare path would enlarge every turn's future.
-        let log = self.journal.whole().boxed().await?;
+        let log = self.journal.whole().await?;
         let recall = Recall::of(&log).within(self.recall_bytes());
         let recall = match self.journal.redactor() {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),

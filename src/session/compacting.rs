@@ -58,7 +58,7 @@ impl Session {
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
             let strategy = Net::new(strategy, limit.map(|tokens| self.ratio.scale_down(tokens)));
             let brief = Brief { next_prompt, ..self.brief(reason, target) };
-            let begun = match self.conversation().begin(&strategy, &brief).await {
+            let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
                 Ok(begun) => begun,
                 Err(error) => {
                     let failed = Input::Failed { reason: brief.reason };

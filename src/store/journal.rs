@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     rules_cache::RulesCache,
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, check_log},
+    thread_store::{Loaded, ThreadStore, begins_with, check_log},
 };
 use crate::{
     compact::Plan,
@@ -321,7 +321,8 @@ impl Journal {
     /// The facts of all messages of the log, redacted. Those of messages before the log's base come
     /// from the store.
     pub(crate) async fn facts(&mut self, options: &AuditOptions) -> Result<Arc<Facts>, StoreError> {
-        self.read_base_facts().await?;
+        // Boxed: inlined, this rare path would enlarge every turn's future.
+        Box::pin(self.read_base_facts()).await?;
         Ok(self.facts.of(&self.log, options, self.redactor.as_deref()))
     }
 
@@ -495,16 +496,6 @@ impl Journal {
         }
         store.append_to(thread, self.id, stored, rest).await
     }
-}
-
-/// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
-/// loaded event may differ from the appended one in memory.
-fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
-    let line = |event: &LoggedEvent| serde_json::to_string(event).ok();
-    let same = |(one, other): (&LoggedEvent, &LoggedEvent)| {
-        one == other || line(one).is_some_and(|one| line(other) == Some(one))
-    };
-    prefix.len() <= events.len() && events.iter().zip(prefix).all(same)
 }
 
 #[cfg(test)]

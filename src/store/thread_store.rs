@@ -367,6 +367,16 @@ forward!(&S, Box<S>, Arc<S>);
 
 const _: Option<Box<dyn ThreadStore>> = None;
 
+/// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
+/// loaded event may differ from the appended one in memory.
+pub(super) fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
+    let line = |event: &LoggedEvent| serde_json::to_string(event).ok();
+    let same = |(one, other): (&LoggedEvent, &LoggedEvent)| {
+        one == other || line(one).is_some_and(|one| line(other) == Some(one))
+    };
+    prefix.len() <= events.len() && events.iter().zip(prefix).all(same)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

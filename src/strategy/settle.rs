@@ -197,7 +197,7 @@ impl Snapshot {
         const GAIN: u64 = 10;
         let tokens = self.counter().text(summary);
         let kept = self.kept(&whole, policy, brief);
-        let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < 100;
+        let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
         if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
             return whole;
         }

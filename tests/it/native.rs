@@ -317,7 +317,7 @@ fn a_thousand_histories_stay_legal_from_provider_to_provider() {
         let providers = codecs.map(|codec| Provider { is_busy: true, ..Provider::new(codec) });
         let mut session = session(&providers[draw.below(3) as usize]);
         say(&mut session, format!("Never touch tower {seed}.")).unwrap();
-        for number in 0..8 {
+        for number in 0..9 {
             match draw.below(8) {
                 0 | 1 => {
                     session.set_agent(providers[draw.below(3) as usize].agent());

@@ -4,12 +4,15 @@ use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{options::RunOptions, prompt::SUMMARY, step::ChunkStep};
+use super::{options::RunOptions, step::ChunkStep};
 use crate::strategy::run_error::RunError;
 use crate::{
     edl::Workspace,
     message::{Message, Request, Text, Usage},
 };
+
+/// The file that the model edits. Its content at the end of the run is the summary.
+const SUMMARY: &str = "/summary.md";
 
 /// Version of the stored form. Version 1 can be read too: its missing fields have defaults.
 pub(super) const FORMAT: u32 = 2;

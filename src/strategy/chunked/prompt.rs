@@ -13,9 +13,6 @@ use crate::{
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
-/// The file that the model edits. Its content at the end of the run is the summary.
-pub(super) const SUMMARY: &str = "/summary.md";
-
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");
 const CONDENSE: &str = include_str!("../prompts/condense.md");

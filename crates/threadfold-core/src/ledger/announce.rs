@@ -1,9 +1,6 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
-use super::{
-    meaning::{listed, words},
-    standing::clauses,
-};
+use super::meaning::{clauses, listed, words};
 
 /// Phrases that turn a demand into a rule.
 const FOR_GOOD: [&str; 9] = [
@@ -96,12 +93,14 @@ pub(super) fn names_rules(head: &str) -> bool {
 
 /// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
 pub(crate) fn is_preface(sentence: &str) -> bool {
+    ends_as_preface(sentence, clauses(sentence).last().as_deref())
+}
+
+/// Whether a sentence with this last clause is a [preface](is_preface).
+pub(super) fn ends_as_preface(sentence: &str, last: Option<&[String]>) -> bool {
     const MOST: usize = 3;
     const LONGEST: usize = 120;
-    if sentence.len() > LONGEST {
-        return false;
-    }
-    clauses(sentence).last().is_some_and(|clause| {
+    last.filter(|_| sentence.len() <= LONGEST).is_some_and(|clause| {
         let line = format!(" {} ", clause.join(" "));
         // Only `for the rest of` has an object: three words after `from now on` are a demand.
         let is_short = FOR_GOOD.iter().any(|phrase| {
@@ -109,7 +108,7 @@ pub(crate) fn is_preface(sentence: &str) -> bool {
             let rest = line.strip_prefix(phrase);
             rest.is_some_and(|rest| rest.split_whitespace().count() <= most)
         }) || (clause.len() == 3 && for_this_talk(&line).is_some());
-        let is_announcement = asks_to_follow(&clause);
+        let is_announcement = asks_to_follow(clause);
         (is_short || is_announcement) && !clause.iter().any(|word| word == "i" || word == "we")
     })
 }
@@ -119,9 +118,8 @@ fn asks_to_follow(clause: &[String]) -> bool {
     const FOLLOWS: &str =
         " follow obey respect observe befolge beachte sigue respeta suis respecte ";
     const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
-    let verb = clause.iter().any(|word| listed(FOLLOWS, word));
-    let next = clause.iter().any(|word| listed(NEXT, word));
-    verb && next && clause.len() <= 7 && names_rules(&clause.join(" "))
+    let has = |list| clause.iter().any(|word| listed(list, word));
+    clause.len() <= 7 && has(FOLLOWS) && has(NEXT) && names_rules(&clause.join(" "))
 }
 
 /// Whether the heading of a list demands what its items name: `things that you must never do`.

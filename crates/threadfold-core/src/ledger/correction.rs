@@ -149,10 +149,14 @@ pub(super) fn correction(sentence: &str) -> Option<Correction> {
     // What follows a comma comments on it: `forget the rule about tabs, use what fits`.
     let clause = sentence.split([',', ';']).next().unwrap_or(sentence);
     let line = without_fillers(sentence);
+    let clause = match clause.len() < sentence.len() {
+        true => without_fillers(clause),
+        false => line.clone(),
+    };
     if let Some(rest) = after(&line, &ALLOWS) {
         let first = rest.split(' ').next().unwrap_or_default();
         if FORGETS.contains(&first) {
-            return forgotten(&without_fillers(clause)).or_else(|| forgotten(rest));
+            return forgotten(&clause).or_else(|| forgotten(rest));
         }
         let allows = !listed(" not only never no ", first);
         return allows.then(|| Correction::Allows(About::of(rest, false)));
@@ -160,7 +164,7 @@ pub(super) fn correction(sentence: &str) -> Option<Correction> {
     if let Some(rest) = after(&line, &RELEASES) {
         return Some(Correction::Releases(About::of(rest, false)));
     }
-    forgotten(&without_fillers(clause)).or_else(|| of_thing(&line))
+    forgotten(&clause).or_else(|| of_thing(&line))
 }
 
 /// Reads `forget the rule about tabs`, `ignore the ten line limit`, `the ban on tabs is lifted`.

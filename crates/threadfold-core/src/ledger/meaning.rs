@@ -20,6 +20,9 @@ const CHOICES: &str = " use prefer write answer reply respond format indent name
 const OPENINGS: [&str; 4] =
     [" i changed my mind ", " from now on ", " on second thought ", " scratch that "];
 
+/// Words that may precede the demand in a clause.
+pub(super) const FILLERS: &str = " please pls so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
+
 /// Words that introduce the circumstances of a choice.
 const MARKS: &str = " for in with when while inside on as by at before after everywhere ";
 
@@ -104,6 +107,15 @@ impl Choice {
                     && of_one_kind
                     && another(&self.circumstances, &other.circumstances)))
     }
+}
+
+/// Returns the clauses of a sentence, without the fillers before their demand.
+pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
+    let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
+    parts.flat_map(|part| part.split(" - ")).map(|part| {
+        let words = words(part).take(200);
+        words.skip_while(|word| listed(FILLERS, word)).collect()
+    })
 }
 
 /// Whether a list of words between spaces contains a word.

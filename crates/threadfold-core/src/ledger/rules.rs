@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    announce::{heads_rules, is_preface, names_rules},
+    announce::{ends_as_preface, heads_rules, names_rules},
     correction::{Correction, Fit, contains, correction},
     form::Stored,
     meaning::{Meaning, words},
     rule::{Rule, RuleId, RuleSource, RuleStatus},
-    standing::{is_about_last, is_choice, is_standing, lacks_subject, may_ask},
+    standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
     typed::{ends_quoted, typed},
 };
 use crate::{
@@ -80,12 +80,10 @@ impl Ledger {
 
     /// Reads an item of a list whose heading announces rules or demands.
     fn read_item(&mut self, position: usize, heading: &str, item: &str) {
-        if !may_ask(item) {
-            return;
-        }
+        let Some(clauses) = asking(item) else { return };
         let whole = format!("{heading}: {item}");
         // An item that demands by itself needs no heading, unless the heading forbids.
-        let alone = is_standing(item) && !is_choice(item) && names_rules(heading);
+        let alone = is_standing(item, &clauses) && !is_choice(item) && names_rules(heading);
         let text = if alone { item } else { &whole };
         let source = RuleSource::Message { position };
         if let Ok(id) = self.enter(source, text, text) {
@@ -96,11 +94,9 @@ impl Ledger {
     fn read_paragraph(&mut self, position: usize, paragraph: &str) {
         let (mut quoted, mut before) = (false, None);
         for sentence in sentences(paragraph) {
-            if !quoted {
-                self.read_sentence(position, before, sentence);
-            }
+            let is_preface = !quoted && self.read_sentence(position, before, sentence);
             quoted = ends_quoted(sentence, quoted);
-            before = Some(sentence).filter(|_| !quoted);
+            before = Some((sentence, is_preface)).filter(|_| !quoted);
         }
     }
 
@@ -218,24 +214,32 @@ impl Ledger {
         stored.into()
     }
 
-    /// Reads a sentence. `before` is the sentence before it in its paragraph.
-    fn read_sentence(&mut self, position: usize, before: Option<&str>, sentence: &str) {
-        if !may_ask(sentence) {
-            return;
-        }
+    /// Reads a sentence, and returns whether it is a preface. `before` is the sentence before it in
+    /// its paragraph, and whether that is one.
+    fn read_sentence(
+        &mut self,
+        position: usize,
+        before: Option<(&str, bool)>,
+        sentence: &str,
+    ) -> bool {
+        let Some(clauses) = asking(sentence) else { return false };
         if let Some(correction) = correction(sentence) {
-            return self.correct(&correction);
+            self.correct(&correction);
+            return false;
         }
-        let bound = before.filter(|before| is_preface(before) || is_about_last(sentence));
-        if is_preface(sentence) || (bound.is_none() && !is_standing(sentence)) {
-            return self.read_value(sentence);
+        let is_preface = ends_as_preface(sentence, clauses.last().map(Vec::as_slice));
+        let bound = before.filter(|(_, is_preface)| *is_preface || is_about_last(sentence));
+        if is_preface || (bound.is_none() && !is_standing(sentence, &clauses)) {
+            self.read_value(sentence);
+            return is_preface;
         }
         let before = bound.or(before.filter(|_| lacks_subject(sentence)));
-        let text = before.map_or(sentence.into(), |before| format!("{before} {sentence}"));
+        let text = before.map_or(sentence.into(), |(before, _)| format!("{before} {sentence}"));
         let source = RuleSource::Message { position };
         if let Ok(id) = self.enter(source, &text, sentence) {
             self.supersede(id);
         }
+        false
     }
 
     /// Revokes the rules whose value a sentence that is no rule itself changes.

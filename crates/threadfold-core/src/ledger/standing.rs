@@ -2,15 +2,9 @@
 
 use super::{
     announce::{is_announced, is_for_good},
-    meaning::{is_of_speaker, listed, words},
+    meaning::{FILLERS, clauses, is_of_speaker, listed, words},
 };
-use crate::{
-    message::steps,
-    prose::{is_narrator, may_demand},
-};
-
-/// Words that may precede the demand in a clause.
-const FILLERS: &str = " please pls so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
+use crate::prose::{is_narrator, may_demand};
 
 /// Verbs after `don't` that make no lasting rule.
 const ONCE_FORBIDDEN: &str =
@@ -64,20 +58,22 @@ const GUESSES: [&str; 12] = [
 const ASKING: &str =
     " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
 
-/// Whether a sentence is in the user's own words and may demand something.
-pub(super) fn may_ask(sentence: &str) -> bool {
+/// Returns the clauses of a sentence in the user's own words that may demand something.
+pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
     // A sentence in quotation marks is another person's.
     if sentence.starts_with('"') || !(may_demand(sentence) || is_polite(sentence)) {
-        return false;
+        return None;
     }
-    let level = words(sentence)
-        .next()
-        .is_some_and(|word| listed(" error warn warning info debug trace ", &word));
     let clauses: Vec<Vec<String>> = clauses(sentence).collect();
-    !level
+    let mut words = clauses.iter().flatten();
+    // One word demands nothing.
+    let (Some(first), Some(_)) = (words.next(), words.next()) else { return None };
+    let level = listed(" error warn warning info debug trace ", first);
+    let is_own = !level
         && !gives_text(sentence)
         && !is_reported(&clauses)
-        && !clauses.iter().any(|clause| is_report(clause))
+        && !clauses.iter().any(|clause| is_report(clause));
+    is_own.then_some(clauses)
 }
 
 /// Whether a question is a demand: `could you always answer in French?`
@@ -92,12 +88,12 @@ fn is_polite(sentence: &str) -> bool {
 fn is_report(clause: &[String]) -> bool {
     let is_report = |word: Option<&String>| word.is_some_and(|word| listed(REPORTS, word));
     match clause {
+        [.., used, to, say] if used == "used" && to == "to" && say == "say" => true,
         [first, ..] if listed(REPORTERS, first) => is_report(clause.get(1)),
         [first, rest @ ..] if first == "as" => {
             is_report(rest.last()) && !rest.contains(&"i".into())
         }
         [first, ..] if first == "said" || first == "says" => clause.len() > 1,
-        [.., used, to, say] => used == "used" && to == "to" && say == "say",
         _ => false,
     }
 }
@@ -139,11 +135,11 @@ fn is_own_verb(words: &[String], at: usize) -> bool {
 
 /// Whether a sentence is a rule by itself.
 pub(crate) fn is_rule(sentence: &str) -> bool {
-    may_ask(sentence) && is_standing(sentence)
+    asking(sentence).is_some_and(|clauses| is_standing(sentence, &clauses))
 }
 
-/// Whether a sentence for which [`may_ask`] holds is a rule for the rest of the thread.
-pub(super) fn is_standing(sentence: &str) -> bool {
+/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread.
+pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
     if FOR_ONCE.iter().any(|phrase| line.contains(phrase)) {
@@ -151,7 +147,6 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     }
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
-    let clauses: Vec<Vec<String>> = clauses(sentence).collect();
     let guessed = clauses.iter().any(|clause| is_guess(clause));
     let for_good = is_for_good(&line) && !announces && !guessed;
     let is_demand = |clause: &Vec<String>| {
@@ -163,7 +158,7 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
     for_good
         || is_announced(sentence)
-        || is_choice(sentence)
+        || chooses(&all)
         || clauses.iter().any(|clause| is_demand(clause) || is_excluded(clause, ever))
         || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
 }
@@ -270,7 +265,7 @@ fn is_manner(clause: &[String]) -> bool {
 }
 
 /// What an agent writes again and again, so that `every` means from now on.
-const OURS: &str = " reply replies response responses answer answers commit commits turn letter letters email emails message messages \
+const OURS: &str = " reply replies response responses answer answers commit commits turn \
     paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
     price prices number numbers amount amounts distance distances name names unit units comment comments ";
 
@@ -279,15 +274,6 @@ fn recurs(clause: &[String]) -> bool {
     clause.windows(2).any(|pair| {
         matches!(pair, [one, two] if (listed(" every each all ", one) && listed(OURS, two))
             || (one == "every" && two == "time"))
-    })
-}
-
-/// Returns the clauses of a sentence, without the fillers before their demand.
-pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
-    let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
-    parts.flat_map(|part| part.split(" - ")).map(|part| {
-        let words = words(part).take(200);
-        words.skip_while(|word| listed(FILLERS, word)).collect()
     })
 }
 
@@ -435,8 +421,11 @@ fn is_kept(clause: &[String]) -> bool {
 
 /// `use tabs`, `use spaces instead of tabs`.
 pub(super) fn is_choice(sentence: &str) -> bool {
-    let all: Vec<String> = words(sentence).take(20).collect();
-    let mut words = all.iter().skip_while(|word| listed(FILLERS, word));
+    chooses(&words(sentence).take(20).collect::<Vec<_>>())
+}
+
+fn chooses(words: &[String]) -> bool {
+    let mut words = words.iter().skip_while(|word| listed(FILLERS, word));
     let begins = words.next().is_some_and(|word| word == "use");
     let rest: Vec<&String> = words.collect();
     begins && (1..=8).contains(&rest.len()) && !rest.iter().any(|word| listed(AT_HAND, word))
