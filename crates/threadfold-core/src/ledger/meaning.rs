@@ -120,13 +120,14 @@ pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
 
 /// Whether a list of words between spaces contains a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
-    let mut matches = steps::through(list).match_indices(word);
-    !word.is_empty()
-        && matches.any(|(at, word)| {
-            let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
-            let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
-            before && after
-        })
+    let is_whole = |at: usize| {
+        let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
+        let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
+        before && after
+    };
+    let mut matches = list.match_indices(word).map(|(at, _)| at);
+    let found = matches.find(|at| !word.is_empty() && is_whole(*at));
+    steps::up_to(list, found).is_some()
 }
 
 /// Whether the subject of the verb at `at` is `I`.

@@ -148,7 +148,6 @@ pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
     let guessed = clauses.iter().any(|clause| is_guess(clause));
-    let for_good = is_for_good(&line) && !announces && !guessed;
     let is_demand = |clause: &Vec<String>| {
         is_lasting_demand(clause)
             || is_manner(clause)
@@ -156,11 +155,11 @@ pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
             || (!guessed && (is_demanded(clause) || is_general(clause)))
     };
     let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
-    for_good
-        || is_announced(sentence)
+    is_announced(sentence)
         || chooses(&all)
         || clauses.iter().any(|clause| is_demand(clause) || is_excluded(clause, ever))
         || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
+        || (!announces && !guessed && is_for_good(&line))
 }
 
 fn is_guess(clause: &[String]) -> bool {
