@@ -327,9 +327,18 @@ fn forbids(rest: &[String]) -> bool {
         rest => rest,
     };
     let Some((verb, object)) = rest.split_first() else { return false };
-    // `Don't tell me it's broken` and `don't we all` order nothing.
-    let of_me = listed(" tell ask let ", verb) && object.first().is_some_and(|word| word == "me");
-    if of_me || listed(" we you they i it ", verb) {
+    // `Don't tell me it's broken`, `don't ask me why` and `don't we all` order nothing.
+    let next = match object {
+        [me, next, ..] if me == "me" => next.as_str(),
+        _ => "",
+    };
+    let idiom = match verb.as_str() {
+        "tell" => listed(" it it's that that's this they you he she we ", next),
+        "ask" => listed(" why how what when who where ", next),
+        "let" => !next.is_empty(),
+        _ => listed(" we you they i it ", verb),
+    };
+    if idiom {
         return false;
     }
     let names = object.iter().any(|word| !listed(PRONOUNS, word));
