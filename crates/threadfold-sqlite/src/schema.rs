@@ -41,11 +41,11 @@ const MIGRATIONS: [&str; 3] = [
     "
     ALTER TABLE logs ADD COLUMN base_seq INTEGER;
     ALTER TABLE logs ADD COLUMN base TEXT;  -- what the events before base_seq amount to
-    -- The facts in these events. In a column of its own, after the others: opening a thread does
-    -- not read its pages.
-    ALTER TABLE logs ADD COLUMN base_facts TEXT;
 ",
     r#"
+    -- The facts in the events before base_seq. In a column of its own, after the others: opening a
+    -- thread does not read its pages.
+    ALTER TABLE logs ADD COLUMN base_facts TEXT;
     -- What a search of the archive looks in: the text in lower case. Null if every search reads the
     -- entry: an earlier version wrote it, or it replaces others.
     ALTER TABLE entries ADD COLUMN text TEXT;

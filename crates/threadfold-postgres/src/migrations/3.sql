@@ -1,3 +1,20 @@
+-- The facts in the events before base_seq, in a column of its own: opening a thread does not read it.
+ALTER TABLE threadfold.logs ADD COLUMN base_facts text;
+DROP FUNCTION threadfold.save_base(text, text, bigint, text);
+
+-- Keeps what the first events of a log amount to, if the log has this id and as many events.
+CREATE FUNCTION threadfold.save_base(
+    of_thread text, of_log text, seq_of_base bigint, of_base text, facts_of_base text
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM threadfold.lock(of_thread);
+    UPDATE threadfold.logs
+        SET base_seq = seq_of_base, base = of_base, base_facts = facts_of_base
+        WHERE thread = of_thread AND log = of_log AND coalesce(base_seq, 0) < seq_of_base
+        AND EXISTS (SELECT FROM threadfold.events
+                    WHERE events.thread = of_thread AND seq = seq_of_base - 1);
+END $$;
+
 -- What a search of the archive looks in: the text in lower case. Null if every search reads the entry:
 -- an earlier version wrote it, or it replaces others.
 ALTER TABLE threadfold.entries ADD COLUMN text text COLLATE "C";
