@@ -121,14 +121,14 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
 /// Whether a text ends with an abbreviation or the day of a German date, so that a point after it ends
 /// no sentence.
 fn abbreviates(text: &str, after: &str) -> bool {
-    const SHORT: [&str; 16] = [
-        "e.g", "i.e", "vs", "cf", "approx", "no", "dr", "mr", "mrs", "ms", "prof", "nr", "z.b",
-        "ca", "sr", "sra",
-    ];
+    const SHORT: [&str; 9] = ["e.g", "i.e", "vs", "cf", "approx", "no", "nr", "z.b", "ca"];
+    // With their capital, because `12 ms.` may end a sentence.
+    const TITLES: [&str; 7] = ["Dr", "Mr", "Mrs", "Ms", "Prof", "Sr", "Sra"];
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
     let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
     let month = || after.split_whitespace().next().is_some_and(is_german_month);
-    SHORT.iter().any(|word| word.eq_ignore_ascii_case(last)) || (is_number && month())
+    let is_short = SHORT.iter().any(|word| word.eq_ignore_ascii_case(last));
+    is_short || TITLES.contains(&last) || (is_number && month())
 }
 
 /// Whether a sentence can demand something: it begins with a word, is no question, introduces no
