@@ -7,7 +7,7 @@ use crate::{
     compaction::COMPACT,
     drive::{self, CompactionError, Conversation, Done, Driven, Models},
     log::{Event, EventLog},
-    message::{InvalidValue, Message, Request, UnexpectedInput},
+    message::{InvalidValue, Message, Request},
     store::Journal,
     strategy::{Brief, Known, Net},
 };
@@ -170,7 +170,7 @@ impl Compactor {
 /// A log of these messages alone, for the record of one compaction.
 fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionError> {
     let thread = "compactor".parse();
-    let no_id = |error: InvalidValue| UnexpectedInput::new("a thread id", error.to_string());
+    let no_id = |error: InvalidValue| InvalidValue::unexpected("a thread id", error.to_string());
     let mut log = EventLog::new(thread.map_err(no_id)?);
     for message in messages {
         log.append(brief.now, Event::MessageAppended(message.clone()))?;

@@ -10,10 +10,10 @@ use futures::{
 use crate::{
     compaction::{CompactionError, Driven},
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
-    model::{self, Model, Sleeper, StdSleeper},
+    model::{self, Model, Sleeper, StdClock},
     strategy::{
-        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Progress, RunStep, Snapshot,
-        Step, StrategyError, attempt::record_call,
+        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, RunStep, Snapshot, Step,
+        StrategyError, attempt::record_call,
     },
 };
 
@@ -27,7 +27,7 @@ pub struct Models<'a> {
     pub conversation: Option<&'a dyn Model>,
     /// A fast and cheap model; `None` uses that of the conversation.
     pub fast: Option<&'a dyn Model>,
-    /// Waits before retries; `None` uses [`StdSleeper`].
+    /// Waits before retries; `None` uses [`StdClock`].
     pub sleeper: Option<&'a dyn Sleeper>,
 }
 
@@ -39,8 +39,10 @@ pub enum DriveEvent<'a> {
     Called {
         /// Which model.
         model: ModelRole,
-        /// Progress of the attempt.
-        progress: Progress,
+        /// Number of finished calls.
+        done: usize,
+        /// Number of calls needed in all, as far as known.
+        total: usize,
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
@@ -129,8 +131,8 @@ pub(crate) async fn drive_with(
                 let error = StrategyError::TooManyCalls { calls };
                 return Err(CompactionError::new(error).after(usage, calls));
             }
-            Step::Call { model, request, progress, after } => {
-                listener.on_event(DriveEvent::Called { model, progress, after }).await;
+            Step::Call { model, request, done, total, after } => {
+                listener.on_event(DriveEvent::Called { model, done, total, after }).await;
                 (model, request.clone(), after)
             }
         };
@@ -161,10 +163,10 @@ impl<F: FnMut(DriveEvent<'_>) + Send> Listener for F {
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::{Message, drive::{Models, advance}, testing::ExtractiveModel};
-/// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+/// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
 ///
 /// let thread = [Message::user("Fix src/parser.rs."), Message::assistant("src/parser.rs is fixed.")];
-/// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?;
+/// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
 /// while block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {})) {
 ///     // The run is a value: store it here.
 /// }
@@ -178,8 +180,7 @@ pub async fn advance(
 ) -> bool {
     let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
     let request = request.clone();
-    let progress = Progress { done: chunk, total };
-    observe(DriveEvent::Called { model: ModelRole::Fast, progress, after });
+    observe(DriveEvent::Called { model: ModelRole::Fast, done: chunk, total, after });
     let answer = models.answer(ModelRole::Fast, request, after, &mut observe).await;
     // The run requested a call, so it cannot refuse the answer.
     let handled = match answer {
@@ -222,7 +223,7 @@ impl<'a> Models<'a> {
         let none = || ModelError::new(ModelErrorKind::NoModel, "");
         let asked = self.get(role).ok_or_else(none)?;
         if !after.is_zero() {
-            self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
+            self.sleeper.unwrap_or(&StdClock).sleep(after).await;
         }
         if role == ModelRole::Native {
             return asked.compact_natively(request).await?.ok_or_else(none);

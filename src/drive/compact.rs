@@ -12,7 +12,7 @@ use crate::{
         Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, Driven, redacted,
     },
     log::{Event, LogError},
-    message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
+    message::{CompactionId, ContextWindow, Message, SharedVec, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
     strategy::{Attempt, Brief, CompactionStrategy, Known, Snapshot, Step, StrategyError},
@@ -24,7 +24,7 @@ pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
     pub(crate) archive: Option<&'a dyn Archive>,
-    pub(crate) system: Messages,
+    pub(crate) system: SharedVec<Message>,
     pub(crate) tools: Tools,
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
@@ -63,7 +63,7 @@ impl<'a> Conversation<'a> {
             thread,
             journal,
             archive: None,
-            system: Messages::default(),
+            system: SharedVec::default(),
             tools: Tools::default(),
             window: None,
             arriving: None,
@@ -80,7 +80,7 @@ impl<'a> Conversation<'a> {
 
     /// Returns the conversation with this system prompt and these tools.
     #[must_use]
-    pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
+    pub fn with_context(self, system: SharedVec<Message>, tools: SharedVec<ToolSpec>) -> Self {
         Self { system, tools: Tools::of(tools), ..self }
     }
 
@@ -380,7 +380,7 @@ impl Conversation<'_> {
                 CompactionStep::Commit(_) => self.commit(compaction, span),
                 CompactionStep::Store => self.store(compaction, span).await,
                 CompactionStep::Note(_) => self.note(compaction).await,
-                CompactionStep::Propose | CompactionStep::Ended(_) => return first,
+                CompactionStep::Propose | CompactionStep::Ended => return first,
             };
             // Later errors follow from the first one.
             first = first.and(done);

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use futures::{FutureExt, future::BoxFuture};
+
 use super::{
     events::Emit,
     session::{Session, Settings},
@@ -14,7 +16,7 @@ use crate::{
     compact::{CompactError, CompactReport, Plan},
     compaction::{Done, Driven, redacted},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do, with_facts},
-    message::{CompactionId, CompactionReason, ContentBlock, Message, Messages, StopReason, Text},
+    message::{CompactionId, CompactionReason, ContentBlock, Message, SharedVec, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
     strategy::{Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, StrategyError},
@@ -22,8 +24,7 @@ use crate::{
 
 /// A compaction to be prepared, with a copy of the thread from when the job was made.
 #[derive(Debug)]
-#[must_use]
-pub struct CompactionJob {
+struct CompactionJob {
     /// Asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
     settings: Settings,
@@ -55,7 +56,7 @@ pub struct CompactionJob {
 #[derive(Debug)]
 #[must_use]
 pub struct PreparedCompaction {
-    messages: Messages,
+    messages: SharedVec<Message>,
     /// The thread as the strategy saw it.
     snapshot: Snapshot,
     strategy: Text,
@@ -65,54 +66,8 @@ pub struct PreparedCompaction {
 }
 
 impl CompactionJob {
-    /// Runs the strategy and returns the prepared compaction. The future may be dropped at any
-    /// point; then only the calls of the models are spent.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
-    ///
-    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// block_on(async { session.send("Hi.").await })?;
-    /// let prepared = block_on(session.prepare_compaction().run());
-    /// let error = prepared.report().unwrap_err();
-    /// assert!(error.is_nothing_to_compact());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub async fn run(self) -> PreparedCompaction {
-        self.run_observed(&mut |_| {}).await
-    }
-
-    /// Same as [`run`](Self::run), and reports progress to `observe`.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, drive::DriveEvent, strategy::Summarize};
-    /// use threadfold::testing::ScriptedModel;
-    ///
-    /// let story = "Once upon a time there was a parser. ".repeat(20);
-    /// let model = Arc::new(ScriptedModel::new([story.as_str(), "The end.", "A tale of a parser."]));
-    /// let short = Summarize { messages: 2, ..Summarize::default() };
-    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(short));
-    /// let mut session = builder.build()?;
-    /// block_on(async { session.send("Tell me a story.").await })?;
-    /// block_on(async { session.send("And then?").await })?;
-    ///
-    /// let mut calls = 0;
-    /// let mut observe = |event: DriveEvent<'_>| {
-    ///     calls += usize::from(matches!(event, DriveEvent::Called { .. }));
-    /// };
-    /// let prepared = block_on(session.prepare_compaction().run_observed(&mut observe));
-    /// assert_eq!((prepared.outcome().map_err(Clone::clone)?.calls, calls), (1, 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub async fn run_observed(
-        mut self,
-        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-    ) -> PreparedCompaction {
+    /// Runs the strategy and returns the prepared compaction.
+    async fn run(mut self, observe: &mut (dyn FnMut(DriveEvent<'_>) + Send)) -> PreparedCompaction {
         let mut span = CompactionSpan::none();
         let outcome = self.prepare(&mut span, observe).await;
         let Self { agent, strategy, snapshot, brief, .. } = self;
@@ -180,7 +135,7 @@ impl PreparedCompaction {
     /// block_on(async { session.send("Tell me a story.").await })?;
     /// block_on(async { session.send("And then?").await })?;
     ///
-    /// let prepared = block_on(session.prepare_compaction().run());
+    /// let prepared = block_on(session.prepare_compaction());
     /// let edited = format!("{} It is about a parser.", prepared.summary().ok_or("a summary")?);
     /// block_on(session.adopt(prepared.edited(edited)))?;
     /// let mut blocks = session.messages().iter().flat_map(|message| &message.content);
@@ -233,13 +188,49 @@ impl Session {
     ///
     /// let job = session.prepare_compaction();
     /// block_on(async { session.send("The thread goes on.").await })?;
-    /// let done = block_on(async { session.adopt(job.run().await).await })?;
+    /// let done = block_on(async { session.adopt(job.await).await })?;
     /// assert!(done.report.after.tokens < done.report.before.tokens);
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn prepare_compaction(&mut self) -> CompactionJob {
-        self.job(Arc::clone(&self.settings.strategy), CompactionReason::Background)
+    pub fn prepare_compaction(&mut self) -> BoxFuture<'static, PreparedCompaction> {
+        self.prepare_compaction_observed(|_| {})
+    }
+
+    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
+    /// use threadfold::{ModelAgent, Session, drive::DriveEvent, strategy::Summarize};
+    /// use threadfold::testing::ScriptedModel;
+    ///
+    /// let story = "Once upon a time there was a parser. ".repeat(20);
+    /// let model = Arc::new(ScriptedModel::new([story.as_str(), "The end.", "A tale of a parser."]));
+    /// let short = Summarize { messages: 2, ..Summarize::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(short));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Tell me a story.").await })?;
+    /// block_on(async { session.send("And then?").await })?;
+    ///
+    /// let calls = Arc::new(AtomicUsize::new(0));
+    /// let counter = calls.clone();
+    /// let job = session.prepare_compaction_observed(move |event| {
+    ///     let is_call = matches!(event, DriveEvent::Called { .. });
+    ///     counter.fetch_add(usize::from(is_call), Ordering::Relaxed);
+    /// });
+    /// let prepared = block_on(job);
+    /// assert_eq!(prepared.outcome().map_err(Clone::clone)?.calls, 1);
+    /// assert_eq!(calls.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare_compaction_observed(
+        &mut self,
+        mut observe: impl FnMut(DriveEvent<'_>) + Send + 'static,
+    ) -> BoxFuture<'static, PreparedCompaction> {
+        let strategy = Arc::clone(&self.settings.strategy);
+        let job = self.job(strategy, CompactionReason::Background);
+        async move { job.run(&mut observe).await }.boxed()
     }
 
     /// Returns what another strategy would do, without changing the thread. The report has the
@@ -268,7 +259,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn preview(&mut self, strategy: Arc<dyn CompactionStrategy>) -> PreparedCompaction {
-        self.job(strategy, CompactionReason::Manual { focus: None }).run().await
+        self.job(strategy, CompactionReason::Manual { focus: None }).run(&mut |_| {}).await
     }
 
     /// Applies a prepared compaction, if the messages it was prepared for are still in the thread.
@@ -328,7 +319,7 @@ impl Session {
         &mut self,
         strategy: Text,
         plan: Plan,
-        messages: Messages,
+        messages: SharedVec<Message>,
     ) -> Result<Done, CompactionError> {
         // Nothing is added to the words of a host, or to what was settled the first time.
         let reason = CompactionReason::Manual { focus: None };
@@ -380,7 +371,7 @@ impl Session {
     fn fitted(
         &self,
         mut driven: Driven,
-        messages: &Messages,
+        messages: &SharedVec<Message>,
         snapshot: &Snapshot,
         brief: &Brief,
     ) -> Result<Driven, CompactionError> {

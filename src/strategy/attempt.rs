@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError};
+use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
     message::{
@@ -237,7 +237,8 @@ impl Attempt for Asking {
             None => Step::Call {
                 model: self.options.model,
                 request: &self.request,
-                progress: Progress { done: 0, total: 1 },
+                done: 0,
+                total: 1,
                 after: self.after,
             },
         }

@@ -95,8 +95,10 @@ pub enum Step<'a> {
         model: ModelRole,
         /// The request to send.
         request: &'a Request,
-        /// Progress of the attempt.
-        progress: Progress,
+        /// Number of finished calls.
+        done: usize,
+        /// Number of calls needed in all, as far as known.
+        total: usize,
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
@@ -104,15 +106,6 @@ pub enum Step<'a> {
     Proposed(&'a Proposal),
     /// The attempt gave up.
     Failed(&'a StrategyError),
-}
-
-/// Progress of an attempt, in model calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Number of finished calls.
-    pub done: usize,
-    /// Number of calls needed in all, as far as known.
-    pub total: usize,
 }
 
 /// A proposed plan for the thread that the attempt began with, and what belongs to it.

@@ -18,9 +18,9 @@ use super::{
     settle::Settled,
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
-    trim_tool_results::TrimToolResults,
 };
 use crate::{
+    compact::TrimToolResults,
     message::{ModelError, Turn},
     retention::FactClass,
 };
@@ -91,8 +91,8 @@ impl Ladder {
     /// let thread = vec![Message::user("Tell me."), long, Message::user("And then?")];
     /// let thread = Snapshot::new(thread).with_window(Some(ContextWindow::new(16_000)));
     /// let attempt = ladder.begin(&thread, &Brief::default());
-    /// let Step::Call { progress, .. } = attempt.step() else { panic!("it asks about a chunk") };
-    /// assert!(progress.total > 1);
+    /// let Step::Call { total, .. } = attempt.step() else { panic!("it asks about a chunk") };
+    /// assert!(total > 1);
     /// ```
     #[must_use]
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {

@@ -16,9 +16,11 @@ use super::{
     ladder::Ladder,
     panic_guard::Guarded,
     snapshot::Snapshot,
-    trim_tool_results::TrimToolResults,
 };
-use crate::message::{CompactionReason, ModelError, Turn};
+use crate::{
+    compact::TrimToolResults,
+    message::{CompactionReason, ModelError, Turn},
+};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]

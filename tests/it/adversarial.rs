@@ -10,8 +10,7 @@ use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Request, Role, Thread, WireFormat,
     compact,
-    compact::{CompactError, CompactOptions, Insert, Size, Splice, TrimOptions, trim},
-    edl::{EditError, Limits, ParseErrorKind, Script, Workspace},
+    compact::{CompactError, CompactOptions, Insert, Size, Splice, TrimToolResults, trim},
     legality::{self, Violation},
     log::{CompactionRecord, Event, EventLog, LogError, stamp},
     message::{
@@ -25,6 +24,7 @@ use threadfold::{
         OpenAiChat, OpenAiResponses, SseParser, StreamEvent, WireError,
     },
 };
+use threadfold_edl::{EditError, Limits, ParseErrorKind, Script, Workspace};
 
 /// The codecs. One line each.
 const CODECS: [&dyn WireFormat; 5] =
@@ -56,7 +56,7 @@ fn through_everything(name: &str, size: usize, thread: impl Fn(usize) -> Vec<Mes
         ("cut points", &|thread| drop(legality::cut_points(thread))),
         ("repair", &|thread| drop(legality::repair(thread.to_vec()))),
         ("render", &|thread| drop(render(thread, &RenderOptions::default()))),
-        ("trim", &|thread| drop(trim(thread, &TrimOptions::default()))),
+        ("trim", &|thread| drop(trim(thread, &TrimToolResults::default()))),
         ("compact", &|thread| drop(compact(thread, &[Replacement::new("So far.")]))),
         ("index", &|thread| drop(thread.iter().cloned().collect::<Thread>())),
     ];

@@ -19,7 +19,7 @@ use threadfold::{
     model::ModelError,
     render::ChunkBudget,
     strategy::{
-        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunOptions, RunStep, Snapshot, Step,
+        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step,
         StrategyError,
     },
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
@@ -41,9 +41,9 @@ fn conversation() -> Vec<Message> {
 }
 
 /// Chunks of about one round.
-fn options() -> RunOptions {
+fn options() -> Chunked {
     let chunks = ChunkBudget { target: 3_000, tolerance: 600 };
-    RunOptions { chunks, ..RunOptions::default() }
+    Chunked { chunks, ..Chunked::default() }
 }
 
 fn run() -> CompactionRun {
@@ -322,7 +322,7 @@ fn a_window_that_nothing_fits_ends_the_run() {
 
 #[test]
 fn a_summary_over_its_cap_is_refused_with_a_result_that_says_so() {
-    let tight = RunOptions { summary_bytes: 100, ..options() };
+    let tight = Chunked { summary_bytes: 100, ..options() };
     let mut run = CompactionRun::new(&conversation()[..2], None, tight).unwrap();
     run.handle_turn(calls(vec![append("a", &"x".repeat(200))])).unwrap();
     assert_eq!(last_results(&run), [("a".to_owned(), true)]);
@@ -331,7 +331,7 @@ fn a_summary_over_its_cap_is_refused_with_a_result_that_says_so() {
 
 #[test]
 fn what_was_left_over_from_one_chunk_takes_no_room_from_the_next() {
-    let tight = RunOptions { summary_bytes: 6_000, ..options() };
+    let tight = Chunked { summary_bytes: 6_000, ..options() };
     let mut run = CompactionRun::new(&conversation(), None, tight).unwrap();
     let long = "x".repeat(5_000);
     let miss = format!("file /summary.md\nselect /not there/\ninsert_after \"{long}\"\n");
@@ -376,7 +376,7 @@ fn what_the_model_says_is_mended_before_it_is_sent_back() {
 
 #[test]
 fn too_many_chunks_are_refused_before_anything_is_asked() {
-    let few = RunOptions { max_chunks: 3, ..options() };
+    let few = Chunked { max_chunks: 3, ..options() };
     let refused = CompactionRun::new(&conversation(), None, few).unwrap_err();
     assert_eq!(refused, RunError::TooManyChunks { found: 6, limit: 3 });
     let nothing = CompactionRun::new(&[], None, options()).unwrap_err();
@@ -449,7 +449,7 @@ fn a_spoilt_store_is_refused() {
 }
 
 fn strategy() -> Chunked {
-    Chunked { run: options() }
+    options()
 }
 
 #[test]
@@ -465,8 +465,8 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut progress = Vec::new();
     let mut observe = |event: DriveEvent<'_>| {
-        if let DriveEvent::Called { progress: at, .. } = event {
-            progress.push((at.done, at.total));
+        if let DriveEvent::Called { done, total, .. } = event {
+            progress.push((done, total));
         }
     };
     let driven = block_on(propose(&strategy(), &thread, &brief, models, &mut observe)).unwrap();

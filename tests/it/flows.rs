@@ -9,7 +9,7 @@ use threadfold::{
     drive::{CompactionError, DriveEvent, Driven, Models, propose},
     legality,
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
-    model::{AgentModel, ModelError, turn_of},
+    model::{ModelError, model_of, turn_of},
     strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot, StrategyError, Summarize},
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, notation},
 };
@@ -49,7 +49,7 @@ fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     let model = ScriptedModel::new(["Part 3 of src/parser.rs was mended.", "Nothing is left."]);
     let mut agent = agent(&model);
     let driven =
-        run(&Summarize::default(), &Snapshot::of(agent.thread()), Models::one(&AgentModel(&agent)));
+        run(&Summarize::default(), &Snapshot::of(agent.thread()), Models::one(&model_of(&agent)));
     agent.apply(&driven.unwrap().proposal.plan).unwrap();
 
     let request = Request::new(agent.messages().clone());
@@ -237,7 +237,8 @@ impl threadfold::strategy::Attempt for Stubborn {
         threadfold::strategy::Step::Call {
             model: threadfold::strategy::ModelRole::Fast,
             request: &self.0,
-            progress: threadfold::strategy::Progress { done: 0, total: 1 },
+            done: 0,
+            total: 1,
             after: std::time::Duration::ZERO,
         }
     }

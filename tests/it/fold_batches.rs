@@ -879,8 +879,8 @@ fn every_step_says_how_many_calls_are_left() {
     let options = by_tens();
     let mut attempt = options.begin(&viewed(&[0; 5], 25), &brief());
     let mut seen = Vec::new();
-    while let Step::Call { progress, .. } = attempt.step() {
-        seen.push((progress.done, progress.total));
+    while let Step::Call { done, total, .. } = attempt.step() {
+        seen.push((done, total));
         let turn = Turn::new(Message::assistant("Account."), StopReason::EndTurn, None);
         attempt.handle(Ok(turn));
     }

@@ -20,7 +20,7 @@ use serde_json::Value;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
     Request, StrategyRegistry,
-    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold, UnknownUsage},
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold},
     drive::{self, CompactionError, Conversation, Driven, Models},
     legality,
     log::{Event, EventLog},
@@ -118,7 +118,7 @@ fn assert_silent(name: &str, tokens: u64, target: u64) {
     let policy = AutoPolicy {
         threshold: Threshold::Tokens(target + 1),
         target: Target::Tokens(target),
-        unknown_usage: UnknownUsage::Estimate,
+        estimates_usage: true,
         ..AutoPolicy::default()
     };
     let window = Some(ContextWindow::new(target.saturating_mul(2).max(1_000)));

@@ -3,7 +3,7 @@
 use threadfold::{
     ContentBlock, Message, Plan,
     compact::{Insert, Splice},
-    message::{Messages, Role, Summary},
+    message::{Role, SharedVec, Summary},
     retention::{AuditOptions, FactClass, Facts, RetentionPolicy, invented},
     strategy::{Brief, Proposal, Snapshot},
     wire::{AnthropicMessages, DecodeOptions, WireFormat},
@@ -34,7 +34,7 @@ const PLANTS: [&str; 18] = [
 ];
 
 /// A thread of the examples and every real one.
-fn threads() -> Vec<Messages> {
+fn threads() -> Vec<SharedVec<Message>> {
     let body = include_bytes!("../../examples/data/coding-thread.json");
     let example = AnthropicMessages.decode_slice(body, &DecodeOptions::default()).unwrap();
     let others = requests().into_iter().map(|(_, _, request)| request.messages);

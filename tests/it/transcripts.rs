@@ -10,7 +10,7 @@ use threadfold::{
     drive::{Models, propose},
     legality,
     render::{ChunkBudget, RenderOptions},
-    strategy::{Brief, CompactionRun, RunOptions, RunStep, Snapshot},
+    strategy::{Brief, Chunked, CompactionRun, RunStep, Snapshot},
     testing::ExtractiveModel,
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
@@ -72,7 +72,7 @@ fn long_thread() -> Option<Vec<Message>> {
 
 fn run(thread: &[Message]) -> CompactionRun {
     let chunks = ChunkBudget { target: 60_000, tolerance: 12_000 };
-    let options = RunOptions { chunks, render: RenderOptions::default(), ..RunOptions::default() };
+    let options = Chunked { chunks, render: RenderOptions::default(), ..Chunked::default() };
     CompactionRun::new(thread, None, options).unwrap()
 }
 

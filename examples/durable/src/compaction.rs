@@ -8,7 +8,7 @@ use threadfold::{
     drive::{CompactionError, CompactionErrorKind, Driven},
     message::CompactionReason,
     render::ChunkBudget,
-    strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, RunOptions, Step},
+    strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, Step},
 };
 
 use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
@@ -16,7 +16,7 @@ use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
 /// The model folds the thread into a summary, chunk by chunk. If it cannot, a digest needs no model.
 static STRATEGY: LazyLock<Ladder> = LazyLock::new(|| {
     let chunks = ChunkBudget { target: 4_000, tolerance: 1_000 };
-    let chunked = Chunked { run: RunOptions { chunks, ..RunOptions::default() } };
+    let chunked = Chunked { chunks, ..Chunked::default() };
     Ladder::new([Arc::new(chunked) as _, Arc::new(Digest::default()) as _])
 });
 
