@@ -317,7 +317,7 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
             for packet in stream.as_bytes().chunks(1_400) {
                 parser.push(packet);
                 while let Some(event) = parser.next_event().expect("short events") {
-                    builder.handle(event.as_event()).expect("an event of an answer");
+                    builder.handle(&event.name, &event.data).expect("an event of an answer");
                 }
             }
             builder.finish().expect("a whole answer")

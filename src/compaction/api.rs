@@ -1,8 +1,9 @@
 //! Compactions and token usage for a web page, in the names and units of browsers.
 //!
 //! Every `COMPACTION_START` is followed by its `COMPACTION_COMPLETE`, also if the compaction failed
-//! or was cancelled, so a page that waits never waits for ever. The JSON is in camel case, times are as
-//! `Date.toJSON` writes them, and shares are percent. `testdata/events/api.jsonl` has a line of each.
+//! or was cancelled, so no page waits for ever. The JSON has camel-case keys, times as
+//! `Date.toJSON` writes them, and shares in percent. `testdata/events/api.jsonl` has a line of each
+//! kind.
 
 use serde::{Deserialize, Serialize};
 
@@ -137,13 +138,13 @@ pub struct TokenUsageSummary {
     pub event_count: usize,
     /// The tokens of the next request.
     pub context_tokens: u64,
-    /// The window of the model, in tokens; `None` where it is unknown.
+    /// The window of the model, in tokens; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u64>,
     /// The share of the window that the next request takes, in percent. It may exceed 100, and is 0
     /// if the window is unknown or 0.
     pub percent_used: f64,
-    /// Whether it takes more than 80 percent.
+    /// Whether the next request takes more than 80 percent of the window.
     pub near_limit: bool,
 }
 
@@ -172,7 +173,7 @@ impl TokenUsageSummary {
     #[must_use]
     pub fn new(billed: TotalUsage, context_tokens: u64, window: Option<ContextWindow>) -> Self {
         let total = billed.total();
-        // A window of nothing is one that nobody knows.
+        // A window of zero tokens means that it is unknown.
         let known = window.map(ContextWindow::tokens).filter(|window| *window > 0);
         Self {
             total_prompt_tokens: total.input,

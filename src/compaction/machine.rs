@@ -3,11 +3,7 @@
 use crate::message::InvalidValue;
 use std::mem;
 
-use super::{
-    error::CompactionError,
-    event::CompactionEvent,
-    outcome::{Done, Driven},
-};
+use super::{error::CompactionError, event::CompactionEvent, outcome::Done};
 use crate::{
     compact::CompactReport,
     log::{CompactionFailure, CompactionRecord, RungReport},
@@ -15,7 +11,7 @@ use crate::{
         CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage,
         redact::redacted_text,
     },
-    strategy::{ArchiveEntry, Brief, Rung, StrategyError},
+    strategy::{ArchiveEntry, Brief, Proposal, Rung, StrategyError},
 };
 
 /// One compaction, from its start to its end.
@@ -60,7 +56,7 @@ enum Stage {
 /// An accepted proposal, and the redacted reports of the rungs that were tried.
 #[derive(Debug)]
 struct Offer {
-    driven: Driven,
+    driven: Proposal,
     rungs: Vec<RungReport>,
 }
 
@@ -80,7 +76,7 @@ pub(crate) enum CompactionStep<'a> {
     /// this removes the entries that a crash left under this id.
     Archive(&'a [ArchiveEntry]),
     /// Apply the plan to thread and log, or to neither.
-    Commit(&'a Driven),
+    Commit(&'a Proposal),
     /// Append this failure to the log.
     Note(&'a CompactionFailure),
     /// Write the log to the store.
@@ -181,7 +177,7 @@ impl Compaction {
     pub(crate) fn step(&self) -> CompactionStep<'_> {
         match &self.stage {
             Stage::Proposing => CompactionStep::Propose,
-            Stage::Accepted(offer) => CompactionStep::Archive(&offer.driven.proposal.archive),
+            Stage::Accepted(offer) => CompactionStep::Archive(&offer.driven.archive),
             Stage::Archived(offer, _) => CompactionStep::Commit(&offer.driven),
             Stage::Committed(..) => CompactionStep::Store,
             Stage::Failing(failure, _) => CompactionStep::Note(failure),
@@ -197,13 +193,13 @@ impl Compaction {
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Propose`].
     pub(crate) fn proposed(
         &mut self,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         redactor: Option<&dyn Redactor>,
     ) -> Result<(), InvalidValue> {
         let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
         self.stage = match outcome {
             Ok(driven) => {
-                let rungs = reports(&driven.proposal.rungs, redactor);
+                let rungs = reports(&driven.rungs, redactor);
                 Stage::Accepted(Box::new(Offer { driven, rungs }))
             }
             Err(error) => {
@@ -240,7 +236,7 @@ impl Compaction {
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Commit`].
     pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
         let Stage::Archived(offer, archived) = &self.stage else { return Err(self.unexpected()) };
-        let plan = offer.driven.proposal.plan.clone();
+        let plan = offer.driven.plan.clone();
         let mut record =
             CompactionRecord::new(self.id, self.reason.clone(), self.strategy.clone(), plan);
         record.report = report;
@@ -261,7 +257,7 @@ impl Compaction {
     ) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
         let Stage::Archived(offer, _) = stage else { return self.refuse(stage) };
-        let Offer { driven: Driven { usage, calls, .. }, rungs } = *offer;
+        let Offer { driven: Proposal { usage, calls, .. }, rungs } = *offer;
         self.stage = match outcome {
             Ok(report) => {
                 let done = Done { id: self.id, report, usage, calls };
@@ -272,7 +268,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes that the write of the store ended. It may have failed, because the next write stores
+    /// Records that the write to the store ended. It may have failed, because the next write stores
     /// what is missing.
     ///
     /// # Errors
@@ -293,7 +289,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes that the failure is in the log.
+    /// Records that the failure is in the log.
     ///
     /// # Errors
     ///
@@ -311,7 +307,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes that the driver was dropped. Before the commit this cancels the compaction. After it
+    /// Records that the driver was dropped. Before the commit this cancels the compaction. After it
     /// the compaction stands, and the driver continues with the same step.
     pub(crate) fn interrupted(&mut self) {
         let (usage, rungs) = match &mut self.stage {
@@ -377,7 +373,7 @@ mod tests {
 
     type Take = fn(&mut Compaction) -> Result<(), InvalidValue>;
 
-    fn driven() -> Driven {
+    fn driven() -> Proposal {
         let splice = Splice { at: 0..1, insert: Vec::new() };
         let mut proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
         proposal.rungs = vec![Rung {
@@ -386,7 +382,7 @@ mod tests {
             usage: Usage::default(),
             calls: 0,
         }];
-        Driven { proposal, usage: Usage::new(9, 4), calls: 2 }
+        Proposal { usage: Usage::new(9, 4), calls: 2, ..proposal }
     }
 
     /// A compaction in the state of this name.
@@ -518,7 +514,7 @@ mod tests {
         assert!(failure.error.ends_with("[word]"), "{}", failure.error);
         assert_eq!(failure.usage, Usage::new(5, 0));
         let mut tried = at("proposing");
-        let rungs = driven().proposal.rungs;
+        let rungs = driven().rungs;
         let error = CompactionError::new(StrategyError::NoRung { rungs });
         tried.proposed(Err(error), Some(&Hides)).unwrap();
         let CompactionStep::Note(failure) = tried.step() else { panic!("{tried:?}") };

@@ -1,4 +1,4 @@
-//! The life of a compaction: one machine, however it began.
+//! The life of a compaction: one state machine, whatever started it.
 //!
 //! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
 //! own plan take the same way: the [driver](crate::drive) carries it out, or a durable engine with
@@ -25,8 +25,8 @@ pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::shown;
 pub(crate) use machine::{Compaction, CompactionStep};
+pub use outcome::Done;
 pub(crate) use outcome::redacted;
-pub use outcome::{Done, Driven};
 pub use tool_calls::{COMPACTED, plan_call};
 pub use tool_specs::{COMPACT, COMPACT_CONTEXT, compact_context_tool, compact_tool};
 

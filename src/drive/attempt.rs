@@ -8,12 +8,12 @@ use futures::{
 };
 
 use crate::{
-    compaction::{CompactionError, Driven},
+    compaction::CompactionError,
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
     model::{self, Model, Sleeper, StdClock},
     strategy::{
-        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, RunStep, Snapshot, Step,
-        StrategyError, attempt::record_call,
+        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
+        Step, StrategyError, attempt::record_call,
     },
 };
 
@@ -64,7 +64,7 @@ pub enum DriveEvent<'a> {
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief::default();
 /// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_| {}))?;
-/// assert_eq!(driven.proposal.plan.messages_after(), 1);
+/// assert_eq!(driven.plan.messages_after(), 1);
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///
@@ -77,7 +77,7 @@ pub async fn propose(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     let mut attempt = strategy.begin(thread, brief);
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
@@ -96,7 +96,7 @@ pub async fn propose(
 /// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_| {}))?;
 /// // Check the proposal. The thread is still unchanged.
 /// let driven = driven.accepted(&thread, &Brief::default())?;
-/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 1));
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 1));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///
@@ -107,7 +107,7 @@ pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     drive_with(attempt, models, &mut observe).await
 }
 
@@ -116,12 +116,12 @@ pub(crate) async fn drive_with(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     listener: &mut dyn Listener,
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
         let (model, request, after) = match attempt.step() {
             Step::Proposed(proposal) => {
-                return Ok(Driven { proposal: proposal.clone(), usage, calls });
+                return Ok(Proposal { usage, calls, ..proposal.clone() });
             }
             Step::Failed(error) => {
                 return Err(CompactionError::new(error.clone()).after(usage, calls));
@@ -191,7 +191,7 @@ pub async fn advance(
 }
 
 impl<'a, M: Model> From<&'a M> for Models<'a> {
-    /// The models of a host that has only one.
+    /// A host with only one model.
     fn from(model: &'a M) -> Self {
         Self::one(model)
     }

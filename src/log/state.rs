@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What a message or an event takes in memory besides its texts, in bytes, roughly.
+/// The approximate size of a message or an event in memory without its texts, in bytes.
 const OVERHEAD: u64 = 256;
 
 /// The state of a log.
@@ -72,7 +72,7 @@ pub(super) struct Dropped {
     pub(super) rules: Json,
 }
 
-/// What every event of a log adds to, whether the log still holds the event or not.
+/// Totals over all events of a log, including those that the log no longer holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Totals {
     pub(super) billed: TotalUsage,
@@ -420,7 +420,7 @@ impl State {
     }
 }
 
-/// What an event takes in memory, in bytes, roughly.
+/// Returns the approximate size of an event in memory, in bytes.
 pub(super) fn weight(event: &Event) -> u64 {
     match event {
         Event::MessageAppended(message) => bytes_of(message),
@@ -440,7 +440,7 @@ pub(super) fn weight(event: &Event) -> u64 {
     }
 }
 
-/// What messages take in memory, in bytes, roughly.
+/// Returns the approximate size of messages in memory, in bytes.
 pub(super) fn bytes_of_all(entries: &[Entry]) -> u64 {
     entries.iter().map(|entry| bytes_of(&entry.message)).fold(0, u64::saturating_add)
 }

@@ -20,13 +20,13 @@ use futures::{
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
-    compaction::{Compaction, CompactionEvent, Done, Driven},
+    compaction::{Compaction, CompactionEvent, Done},
     drive::{
         Begun, CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, drive_with,
     },
     message::{CompactionId, CompactionReason, Delta, InvalidValue, Message, Timestamp},
     model::AgentModel,
-    strategy::{Attempt, Brief, CompactionStrategy, Net},
+    strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal},
 };
 
 /// The parameters of a compaction.
@@ -83,7 +83,7 @@ impl Session {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         arriving: Option<Message>,
         (span, emit): (&CompactionSpan, &mut Emit),
     ) -> Result<Done, CompactionError> {
@@ -128,7 +128,7 @@ impl Session {
     /// trigger.
     async fn conclude(
         &mut self,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         arriving: Option<Message>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
@@ -179,7 +179,7 @@ impl Session {
         attempt: &mut dyn Attempt,
         id: CompactionId,
         emit: &mut Emit,
-    ) -> Result<Driven, CompactionError> {
+    ) -> Result<Proposal, CompactionError> {
         let conversation = AgentModel(self.agent.as_ref());
         let models = self.settings.models(&conversation);
         drive_with(attempt, models, &mut EmitProgress { emit, id }).await
@@ -204,7 +204,7 @@ impl Session {
         self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id().next()))
     }
 
-    /// The conversation with what strategies see beside the thread.
+    /// The conversation, with the system prompt, tools and limits that strategies see.
     pub(super) fn conversation(&mut self) -> Conversation<'_> {
         self.parts().0
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     compact::{CompactError, CompactReport, Plan},
-    compaction::{Done, Driven, redacted},
+    compaction::{Done, redacted},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do, with_facts},
     message::{CompactionId, CompactionReason, ContentBlock, Message, SharedVec, StopReason, Text},
     model::{Agent, AgentModel},
@@ -25,7 +25,7 @@ use crate::{
 /// A compaction to be prepared, with a copy of the thread from when the job was made.
 #[derive(Debug)]
 struct CompactionJob {
-    /// Asked if the strategy calls the conversation's own model.
+    /// The agent that is asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
     settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
@@ -50,7 +50,7 @@ struct CompactionJob {
 /// let preview = block_on(session.preview(Arc::new(keep)));
 /// assert_eq!(preview.report().map_err(Clone::clone)?.after.messages, 2);
 /// let driven = preview.outcome().map_err(Clone::clone)?;
-/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 2));
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct PreparedCompaction {
     strategy: Text,
     brief: Brief,
     span: CompactionSpan,
-    outcome: Result<(Driven, CompactReport), CompactionError>,
+    outcome: Result<(Proposal, CompactReport), CompactionError>,
 }
 
 impl CompactionJob {
@@ -79,7 +79,7 @@ impl CompactionJob {
         &mut self,
         span: &mut CompactionSpan,
         observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-    ) -> Result<(Driven, CompactReport), CompactionError> {
+    ) -> Result<(Proposal, CompactReport), CompactionError> {
         let snapshot = self.snapshot.clone();
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
@@ -110,7 +110,7 @@ impl PreparedCompaction {
     #[must_use]
     pub fn summary(&self) -> Option<&Text> {
         let (driven, _) = self.outcome.as_ref().ok()?;
-        let blocks = driven.proposal.plan.new_messages().flat_map(|message| &message.content);
+        let blocks = driven.plan.new_messages().flat_map(|message| &message.content);
         let summaries = blocks.filter_map(|block| {
             if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
         });
@@ -152,7 +152,7 @@ impl PreparedCompaction {
                 let blank = StrategyError::BlankSummary { stop_reason: StopReason::EndTurn };
                 return Err(driven.failed(blank));
             }
-            driven.proposal.plan = driven.proposal.plan.with_last_summary(text);
+            driven.plan = driven.plan.with_last_summary(text);
             reported(&snapshot, driven.accepted(&snapshot, &brief)?)
         });
         Self { outcome, snapshot, brief, ..self }
@@ -163,7 +163,7 @@ impl PreparedCompaction {
     /// # Errors
     ///
     /// The [`CompactionError`] that ended the preparation.
-    pub fn outcome(&self) -> Result<&Driven, &CompactionError> {
+    pub fn outcome(&self) -> Result<&Proposal, &CompactionError> {
         self.outcome.as_ref().map(|(driven, _)| driven)
     }
 }
@@ -292,7 +292,13 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`CompactError::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
+    /// [`CompactionError`] in these cases. Its cost is then in the log.
+    ///
+    /// - The preparation failed.
+    /// - The thread was rewritten since: [`CompactError::Rewritten`] names the first message that
+    ///   differs.
+    /// - Another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed
+    ///   session.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome, .. } = prepared;
         if let Err(error) = &outcome
@@ -325,7 +331,7 @@ impl Session {
         let reason = CompactionReason::Manual { focus: None };
         let brief = Brief { retention: None, ..self.brief(reason, None) };
         let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
-        let driven = Driven::new(Proposal::new(plan));
+        let driven = Proposal::new(plan);
         let snapshot = self.conversation().ruled_snapshot();
         let outcome = self.fitted(driven, &messages, &snapshot, &brief);
         let span = self.span(&strategy, &brief);
@@ -354,7 +360,7 @@ impl Session {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let mut emit = Emit { shared: Arc::clone(&self.shared), defers: true };
@@ -362,7 +368,7 @@ impl Session {
         self.carry_out(strategy, brief, outcome, None, (span, &mut emit)).await
     }
 
-    /// The target, in tokens, of a compaction that is requested and not needed.
+    /// The target, in tokens, of a compaction that a person or the agent asks for.
     pub(super) fn requested_target(&self) -> Option<u64> {
         self.auto.requested_target(self.pressure(0))
     }
@@ -370,18 +376,18 @@ impl Session {
     /// Adapts a proposal for these messages to the thread as it is now, of which this is the snapshot.
     fn fitted(
         &self,
-        mut driven: Driven,
+        mut driven: Proposal,
         messages: &SharedVec<Message>,
         snapshot: &Snapshot,
         brief: &Brief,
-    ) -> Result<Driven, CompactionError> {
+    ) -> Result<Proposal, CompactionError> {
         let pairs = messages.iter().zip(self.messages().iter());
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
             let rewritten = CompactError::Rewritten { message: same };
             return Err(driven.failed(Rejection::from(rewritten)));
         }
-        driven.proposal.plan = driven.proposal.plan.extended(self.messages());
+        driven.plan = driven.plan.extended(self.messages());
         driven.accepted(snapshot, brief)
     }
 }
@@ -401,8 +407,8 @@ fn renumber(message: &mut Message, id: Option<CompactionId>) {
 /// The proposal with its report.
 fn reported(
     snapshot: &Snapshot,
-    driven: Driven,
-) -> Result<(Driven, CompactReport), CompactionError> {
+    driven: Proposal,
+) -> Result<(Proposal, CompactReport), CompactionError> {
     let report = driven.report(snapshot.messages(), snapshot.counter());
     let report = report.map_err(|stale| driven.failed(Rejection::from(stale)))?;
     Ok((driven, report))

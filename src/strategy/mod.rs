@@ -74,6 +74,5 @@ pub(crate) use net::Net;
 pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
 pub use run_error::RunError;
-pub use settle::Settled;
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::{RangeForm, Summarize};

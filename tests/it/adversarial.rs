@@ -21,7 +21,7 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::{
         AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        OpenAiChat, OpenAiResponses, SseParser, StreamEvent, WireError,
+        OpenAiChat, OpenAiResponses, SseParser, WireError,
     },
 };
 use threadfold_edl::{EditError, Limits, ParseErrorKind, Script, Workspace};
@@ -322,9 +322,8 @@ fn a_body_that_is_deep_all_over_is_refused_by_every_decoder() {
                 let kept = read.as_ref().ok().map(kept);
                 assert!(kept.is_none_or(|kept| kept.as_str().contains(&body[20..body.len() - 20])));
                 assert!(codec.decode_response(body.as_bytes()).is_err(), "{}", codec.name());
-                let event = StreamEvent { name: "message_start", data: &body };
                 let mut builder = codec.turn_builder();
-                let ended = builder.handle(event).and_then(|_| builder.finish());
+                let ended = builder.handle("message_start", &body).and_then(|_| builder.finish());
                 assert!(ended.is_err(), "{}", codec.name());
             }
         }

@@ -7,7 +7,7 @@ use threadfold::{
     ContentBlock, Message, ModelAgent, Plan, Role, Turn, Usage,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
-    drive::{CompactionErrorKind, Conversation, Driven},
+    drive::{CompactionErrorKind, Conversation},
     log::{CompactionRecord, Event, EventLog, LogError},
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
@@ -435,7 +435,7 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
 
     let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
     let brief = Brief { compaction: Some(id), ..Brief::default() };
-    let outcome = Ok(Driven::new(Proposal::new(plan)));
+    let outcome = Ok(Proposal::new(plan));
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
     assert!(matches!(
         failed.kind,

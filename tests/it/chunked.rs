@@ -470,7 +470,7 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
         }
     };
     let driven = block_on(propose(&strategy(), &thread, &brief, models, &mut observe)).unwrap();
-    let after = thread.accept(&driven.proposal.plan, &brief).unwrap();
+    let after = thread.accept(&driven.plan, &brief).unwrap();
     let summary = Message::summary(Role::User, Summary::new("All of it."));
     assert_eq!(after, [conversation()[10].clone(), summary]);
     assert_eq!(own.requests().len(), 0, "the fast model is asked where there is one");
@@ -535,7 +535,7 @@ fn open_calls_stay_behind_the_summary() {
         Models::one(&ExtractiveModel),
         &mut |_| {},
     ));
-    let after = snapshot.accept(&driven.unwrap().proposal.plan, &brief).unwrap();
+    let after = snapshot.accept(&driven.unwrap().plan, &brief).unwrap();
     assert_eq!(after.len(), 2);
     assert_eq!(after[1], thread[13]);
 }
@@ -549,7 +549,7 @@ fn an_agent_in_the_middle_of_its_work_is_asked_to_go_on() {
     let (snapshot, brief) = (Snapshot::new(thread), Brief::default());
     let models = Models::one(&ExtractiveModel);
     let driven = block_on(propose(&strategy(), &snapshot, &brief, models, &mut |_| {})).unwrap();
-    let after = snapshot.accept(&driven.proposal.plan, &brief).unwrap();
+    let after = snapshot.accept(&driven.plan, &brief).unwrap();
     let last = after.last().unwrap();
     assert_eq!(last.content.last().unwrap().as_text().unwrap(), "Please continue.");
     assert!(!last.is_typed(), "the next compaction must not take it for the user's words");
@@ -634,7 +634,7 @@ fn a_drive_that_is_dropped_at_any_await_can_be_driven_on() {
         // so the script has answers to spare.
         let rest = Arc::new(Breathing(ScriptedModel::new((0..20).map(|round| script(9, round)))));
         let driven = block_on(drive(attempt.as_mut(), Models::one(&rest), &mut |_| {})).unwrap();
-        thread.accept(&driven.proposal.plan, &brief).unwrap();
+        thread.accept(&driven.plan, &brief).unwrap();
         assert_eq!(thread.messages()[..], conversation()[..]);
         if ended {
             break;

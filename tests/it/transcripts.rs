@@ -29,7 +29,7 @@ fn every_strategy_leaves_every_thread_ready_to_send() {
             let models = Models::one(&ExtractiveModel);
             let driven = block_on(propose(strategy.as_ref(), &thread, &brief, models, &mut |_| {}));
             let Ok(driven) = driven else { continue };
-            let messages = thread.accept(&driven.proposal.plan, &brief).unwrap();
+            let messages = thread.accept(&driven.plan, &brief).unwrap();
             assert_eq!(legality::violations(&messages), [], "{name}, {}", strategy.name());
             let next = Request { messages: messages.into(), ..request.clone() };
             for (_, other) in FORMATS {

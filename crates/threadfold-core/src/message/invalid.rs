@@ -1,4 +1,4 @@
-//! The error of a value that violates the rule of its type, and of an input out of turn.
+//! The error of a value that its type does not accept, and of an input that a machine did not ask for.
 
 use super::text::Text;
 
