@@ -36,7 +36,7 @@ pub(crate) use crate::{
     },
     notes::{self, CONTINUE, LeftOut, Notes},
     openai::{self, Piece, Tools, limit, names_model, no_content, result_text, write_failure},
-    params::{Param, does_not_think, number, thinks_manually, write_to_one},
+    params::{Param, Section, does_not_think, number, thinks_manually, write_float, write_to_one},
     rules::{
         self, FittedSource, Medium, Rules, accepts_system_after, foreign_server_calls, is_made_by,
         signed_fault,

@@ -5,6 +5,7 @@
 //! The remembered text is written as long as it still says what the request says.
 
 use super::{
+    extras::reopen,
     json::{Fields, Object, Raw, Tree, wire_name},
     notes::Notes,
 };
@@ -39,14 +40,7 @@ impl<T: PartialEq> Param<T> {
         Some(value)
     }
 
-    /// As [`take`](Self::take), out of an object within the body.
-    pub(super) fn take_from(&self, inner: &mut Fields<'_>, body: &mut Fields<'_>) -> Option<T> {
-        let value = self.take(inner);
-        body.move_marks(inner);
-        value
-    }
-
-    /// Sets the parameter of a body. One that has no form here is noted as left out.
+    /// Sets the parameter. One that has no form here is noted as left out.
     pub(super) fn set(
         &self,
         object: &mut Object,
@@ -54,9 +48,7 @@ impl<T: PartialEq> Param<T> {
         value: Option<&T>,
         notes: &mut Notes,
     ) {
-        let get = |key| extra.get(notes.codec(), key);
-        // What did not read as a value stands under its own key.
-        let kept = get(self.kept_as).or_else(|| get(self.key()));
+        let kept = extra.get(notes.codec(), self.kept_as);
         match kept.filter(|text| (self.read)(Raw::of(text)).as_ref() == value) {
             Some(text) => object.set(self.key(), text.clone()),
             None => object.set_some(self.key(), value.and_then(self.write)),
@@ -70,6 +62,42 @@ impl<T: PartialEq> Param<T> {
     pub(super) fn came_so(&self, codec: &str, extra: &Extra, value: &T) -> bool {
         let note = extra.get(codec, self.kept_as);
         note.and_then(|note| (self.read)(Raw::of(note))).as_ref() == Some(value)
+    }
+}
+
+/// An object within a body that holds parameters.
+pub(super) struct Section {
+    /// Its key with a `~` before it, which is the mark of an empty one.
+    pub(super) kept_as: &'static str,
+}
+
+impl Section {
+    /// Takes the parameters out that this function reads. What it leaves stays an unknown field of the
+    /// body, and so does a section that is no object.
+    pub(super) fn take(&self, body: &mut Fields<'_>, read: impl FnOnce(&mut Fields<'_>)) {
+        let key = wire_name(self.kept_as);
+        let Some(mut section) = body.take_as(key, Fields::of) else { return };
+        if section.left() == 0 {
+            body.note(self.kept_as, Object::default().into_json());
+        }
+        read(&mut section);
+        body.note_inner(key, &section);
+        body.move_marks(&mut section);
+    }
+
+    /// The fields that were left when the section was read.
+    pub(super) fn rest(&self, codec: &str, extra: &Extra) -> Object {
+        reopen(extra.get(codec, wire_name(self.kept_as)))
+    }
+
+    /// Sets the section of a body. An empty one is left out, unless it came empty.
+    pub(super) fn set(&self, body: &mut Object, section: Object, codec: &str, extra: &Extra) {
+        let key = wire_name(self.kept_as);
+        if section.len() > 0 {
+            body.set(key, section);
+        } else {
+            body.set_some(key, extra.get(codec, self.kept_as).cloned());
+        }
     }
 }
 

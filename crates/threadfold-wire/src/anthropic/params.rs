@@ -41,11 +41,6 @@ fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
     }
 }
 
-/// Whether a key is that of a typed parameter.
-pub(super) fn is_typed(key: &str) -> bool {
-    [MAX_OUTPUT.key(), TEMPERATURE.key(), TOOL_CHOICE.key()].contains(&key)
-}
-
 /// The type of thinking that the request asks for, if it asks for one.
 pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
@@ -57,7 +52,7 @@ pub(super) const MAX_OUTPUT: Param<u64> =
 const TEMPERATURE: Param<f64> =
     Param { kept_as: "~temperature", read: number, write: write_to_one };
 
-const TOOL_CHOICE: Param<ToolChoice> = Param {
+pub(super) const TOOL_CHOICE: Param<ToolChoice> = Param {
     kept_as: "tool_choice",
     read: choice,
     write: |choice| {

@@ -19,7 +19,9 @@
 //! | `~role: "system"` | message of the system role | it stood within the thread |
 //! | `~answer` | message from a response | the fields of the response that a request has not |
 //! | `~temperature`, `~toolChoice` | request | the text, where ours would differ |
-//! | `~system`, `~toolConfig`, `~inferenceConfig` | request | `null` or empty was spelled out |
+//! | `~maxTokens` | request | the text, where ours would differ |
+//! | `~system` | request | `null` or empty was spelled out |
+//! | `~toolConfig`, `~inferenceConfig` | request | it came empty |
 //!
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.

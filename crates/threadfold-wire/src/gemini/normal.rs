@@ -263,20 +263,16 @@ pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
         let Some((at, message)) = calling else { continue };
         let Some(call) = message.tool_uses().next() else { continue };
         let is_due = is_foreign(message, &call.extra) || (demanded && is_current);
-        if !is_due || is_signed(call) {
+        if !is_due || has_mark(&call.extra, "thoughtSignature") {
             continue;
         }
         notes.turn_to(*at).note(Change::CallSigned { id: call.id.clone() });
         let mut calls = message.make_mut().content.iter_mut();
         let first = calls.find(|block| matches!(block, ContentBlock::ToolUse(_)));
         if let Some(ContentBlock::ToolUse(call)) = first {
-            call.extra = call.extra.with(CODEC, SIGNATURE.camel, Json::text(STAND_IN));
+            call.extra = call.extra.with(CODEC, "thoughtSignature", Json::text(STAND_IN));
         }
     }
-}
-
-fn is_signed(call: &ToolUse) -> bool {
-    [SIGNATURE.camel, SIGNATURE.snake].iter().any(|key| call.extra.get(CODEC, key).is_some())
 }
 
 #[cfg(test)]

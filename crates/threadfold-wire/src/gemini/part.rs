@@ -10,55 +10,52 @@ use crate::kit::*;
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     /// The name of the data field.
-    pub(super) data: Spelled,
+    pub(super) data: &'static str,
     /// Its value.
     pub(super) value: Raw<'a>,
     /// Everything beside it.
     pub(super) rest: Fields<'a>,
-    pub(super) spelling: Spelling,
 }
 
-const DATA: [Spelled; 9] = [
-    TEXT,
-    FUNCTION_CALL,
-    FUNCTION_RESPONSE,
-    INLINE_DATA,
-    FILE_DATA,
-    EXECUTABLE_CODE,
-    CODE_RESULT,
-    TOOL_CALL,
-    TOOL_RESPONSE,
+const DATA: [&str; 9] = [
+    "text",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
 ];
 
 impl<'a> Part<'a> {
     /// Reads a part that has exactly one data field, and one that is known.
     pub(super) fn read(raw: Raw<'a>) -> Option<Self> {
-        let mut rest = Fields::of(raw)?;
-        let known = |key: &str| DATA.into_iter().find(|name| name.is(key));
-        let mut found = rest.rest().filter_map(|(key, _)| known(key));
+        let mut rest = fields(raw)?;
+        let mut found = DATA.into_iter().filter(|key| rest.get(key).is_some());
         let data = found.next().filter(|_| found.next().is_none())?;
-        drop(found);
-        let mut spelling = Spelling::default();
-        let value = spelling.take(&mut rest, data)?;
-        Some(Self { data, value, rest, spelling })
+        let value = rest.take(data)?;
+        Some(Self { data, value, rest })
     }
 
     /// The fields of the data.
     pub(super) fn inner(&self) -> Option<Fields<'a>> {
-        Fields::of(self.value)
+        fields(self.value)
     }
 
     /// What becomes of all that was not taken, with what is left of the data.
-    pub(super) fn keep(mut self, left: &Fields<'_>) -> Extra {
-        self.rest.note_inner(self.data.camel, left);
-        self.spelling.keep(self.rest)
+    pub(super) fn keep(mut self, mut left: Fields<'_>) -> Extra {
+        self.rest.note_inner(self.data, &left);
+        self.rest.move_marks(&mut left);
+        self.rest.keep(CODEC)
     }
 }
 
 impl Part<'_> {
     /// Reads a text, a thought, a picture or a document.
     pub(super) fn block(mut self) -> Option<ContentBlock> {
-        if self.data != TEXT {
+        if self.data != "text" {
             return self.medium();
         }
         let said = self.value.text()?;
@@ -67,19 +64,19 @@ impl Part<'_> {
             self.rest.take("thought");
             return Some(self.thinking(said));
         }
-        let signed = SIGNATURE.get(&self.rest);
+        let signed = self.rest.get("thoughtSignature");
         if said.is_empty() && signed.is_some_and(Raw::is_text) {
             self.rest.mark("~as", "text");
             return Some(self.thinking(said));
         }
         // White space is valid in this dialect only, so it is kept opaque.
         let white = !said.is_empty() && said.is_blank();
-        (!white).then(|| TextBlock { text: said, extra: self.spelling.keep(self.rest) }.into())
+        (!white).then(|| TextBlock { text: said, extra: self.rest.keep(CODEC) }.into())
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {
-        let signature = self.spelling.take_text(&mut self.rest, SIGNATURE);
-        let extra = self.spelling.keep(self.rest);
+        let signature = self.rest.take_text("thoughtSignature");
+        let extra = self.rest.keep(CODEC);
         Thinking { extra, ..Thinking::new(text, signature) }.into()
     }
 
@@ -103,7 +100,7 @@ impl Part<'_> {
             self.rest.mark("~args", "absent");
         }
         let input = ToolInput::Json(args.unwrap_or_else(no_args));
-        Some(ToolUse { id, name, input, extra: self.keep(&inner) })
+        Some(ToolUse { id, name, input, extra: self.keep(inner) })
     }
 }
 
@@ -143,7 +140,7 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
         flag(&mut part.rest, "~parts");
         content.extend(media);
     }
-    let extra = part.keep(&inner);
+    let extra = part.keep(inner);
     Some(ToolResult { is_error, extra, ..ToolResult::new(id, content) })
 }
 
@@ -170,7 +167,7 @@ pub(super) fn says_error(fields: &Fields<'_>) -> bool {
 
 fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     raw.all(|raw| {
-        let part = Part::read(raw).filter(|part| part.data != TEXT);
+        let part = Part::read(raw).filter(|part| part.data != "text");
         Some(part.and_then(Part::block).unwrap_or_else(|| opaque(raw)))
     })
 }

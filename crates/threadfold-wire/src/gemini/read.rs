@@ -14,6 +14,7 @@ use crate::kit::*;
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
+    camel_case(&mut fields);
     let contents = fields.take_items("contents", Path::Body, "an array of contents")?;
     let path = Path::Field(&Path::Body, "contents");
     let (before, calls) = (Vec::with_capacity(contents.len()), Calls::default());
@@ -33,17 +34,18 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 
 /// Reads the system prompt, if it is a content that says something.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
-    let mut content = Fields::of(INSTRUCTION.get(fields)?)?;
+    let mut content = fields.object("systemInstruction")?;
     let read = |raw: Raw<'_>| {
-        let block = Part::read(raw).filter(|part| part.data == TEXT).and_then(Part::block);
+        let block = Part::read(raw).filter(|part| part.data == "text").and_then(Part::block);
         let block = block.filter(|block| !block.is_reasoning());
         Some(block.unwrap_or_else(|| part::opaque(raw)))
     };
     let blocks = content.take_as("parts", |raw| raw.all(read))?;
-    let mut spelling = Spelling::default();
-    spelling.take(fields, INSTRUCTION);
-    let extra = spelling.keep(content);
-    Some(MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into())
+    fields.take("systemInstruction");
+    Some(
+        MessageParts { extra: content.keep(CODEC), ..MessageParts::new(Role::System, blocks) }
+            .into(),
+    )
 }
 
 /// Reads the parts of one content of the model. The calls are added to those that wait.
@@ -56,7 +58,7 @@ pub(super) fn answer(
     let mut number = 0;
     let mut read = |raw: Raw<'_>| {
         let part = Part::read(raw)?;
-        if part.data == FUNCTION_CALL {
+        if part.data == "functionCall" {
             let call = part.call(|| made_up(number))?;
             number += 1;
             let came = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
@@ -114,7 +116,7 @@ impl Reader<'_> {
     fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
         let mut read = |raw: Raw<'_>| {
             let part = Part::read(raw)?;
-            if part.data == FUNCTION_RESPONSE {
+            if part.data == "functionResponse" {
                 return Some(part::result(part, &mut self.calls)?.into());
             }
             // A user message holds no reasoning.
@@ -185,21 +187,20 @@ impl Servers {
         let field = |key: &str| inner.text(key);
         let came = field("id").filter(|id| !id.is_empty());
         let value = Raw::json(part.value);
-        part.rest.mark("~as", part.data.camel);
-        let extra = part.spelling.keep(part.rest);
-        let is_code = [EXECUTABLE_CODE, CODE_RESULT].contains(&part.data);
+        part.rest.mark("~as", part.data);
+        let extra = part.rest.keep(CODEC);
+        let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
         let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
-        if [EXECUTABLE_CODE, TOOL_CALL].contains(&part.data) {
+        if ["executableCode", "toolCall"].contains(&part.data) {
             self.count += 1;
             let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
             self.waiting.entry(tool).or_default().push_back(id.clone());
             let name = if is_code { Some("code_execution".into()) } else { None };
-            let name = name.or_else(|| field("toolType").or_else(|| field("tool_type")));
-            let name = name.unwrap_or_else(|| "tool".into());
+            let name = name.or_else(|| field("toolType")).unwrap_or_else(|| "tool".into());
             return Some(ServerToolUse { extra, ..ServerToolUse::new(id, name, value) }.into());
         }
         let id = self.waiting.get_mut(&tool)?.pop_front()?;
-        Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data.camel, value) }.into())
+        Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data, value) }.into())
     }
 }
 

@@ -5,7 +5,6 @@
 //! too; see `partial`.
 
 use super::{
-    marks::*,
     part::Part,
     partial::{Partial, is_named, is_partial},
     read,
@@ -120,12 +119,12 @@ impl Response {
     }
 
     fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
-        let part = Part::read(raw).filter(|part| [TEXT, FUNCTION_CALL].contains(&part.data));
+        let part = Part::read(raw).filter(|part| ["text", "functionCall"].contains(&part.data));
         let Some(part) = part else {
             self.parts.push(Piece::Whole(raw.json()));
             return Ok(());
         };
-        if part.data == TEXT {
+        if part.data == "text" {
             self.text(raw, &part, out);
             return Ok(());
         }

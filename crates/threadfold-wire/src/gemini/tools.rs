@@ -14,17 +14,12 @@ use serde_json::Value;
 pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let mut tools = Vec::new();
     for (number, raw) in raw.items()?.into_iter().enumerate() {
-        let mut fields = Fields::of(raw)?;
-        let mut spelling = Spelling::default();
-        let declared = DECLARATIONS.get(&fields);
-        let declared = declared.and_then(|raw| declarations(raw, number));
+        let mut fields = fields(raw)?;
+        let declared = fields.take_as("functionDeclarations", |raw| declarations(raw, number));
         let any = declared.is_some();
-        if any {
-            spelling.take(&mut fields, DECLARATIONS);
-        }
         tools.extend(declared.into_iter().flatten());
-        if !any || !spelling.is_usual() || fields.left() > 0 {
-            tools.push(native(fields, &spelling, number));
+        if !any || fields.is_marked() || fields.left() > 0 {
+            tools.push(native(fields, number));
         }
     }
     Some(tools).filter(|tools| !tools.is_empty())
@@ -47,7 +42,7 @@ pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
         } else if is_own(&tool.extra) {
             let rest = wire_fields(&tool.extra, notes);
             if let Some(group) = groups.of(group(tool)) {
-                (group.key, group.rest) = (Spelling::of(&tool.extra).key(DECLARATIONS), rest);
+                (group.extra, group.rest) = (tool.extra.clone(), rest);
             }
         } else {
             let codec = tool.extra.codec().unwrap_or("another provider");
@@ -65,10 +60,12 @@ struct Groups {
     places: HashMap<Option<Text>, usize>,
 }
 
+#[derive(Default)]
 struct Group {
-    key: &'static str,
     declared: Vec<Tree>,
+    /// What the object holds beside functions, and the marks on it.
     rest: Object,
+    extra: Extra,
 }
 
 impl Groups {
@@ -77,8 +74,7 @@ impl Groups {
         let end = self.all.len();
         let place = *self.places.entry(number).or_insert(end);
         if place == end {
-            let (declared, rest) = (Vec::new(), Object::default());
-            self.all.push(Group { key: DECLARATIONS.camel, declared, rest });
+            self.all.push(Group::default());
         }
         self.all.get_mut(place)
     }
@@ -88,8 +84,9 @@ impl Group {
     fn into_tree(self) -> Tree {
         let mut object = self.rest;
         if !self.declared.is_empty() {
-            object.set(self.key, self.declared);
+            object.set("functionDeclarations", self.declared);
         }
+        respell(&mut object, &self.extra);
         object.into()
     }
 }
@@ -99,17 +96,13 @@ fn declarations(raw: Raw<'_>, group: usize) -> Option<Vec<ToolSpec>> {
 }
 
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
-    let mut fields = Fields::of(raw)?;
+    let mut fields = fields(raw)?;
     let name = fields.take_text("name")?;
-    let mut spelling = Spelling::default();
     mark_group(&mut fields, group);
-    let is_schema = |key: &&str| fields.get(key).is_some_and(|raw| raw.get().starts_with('{'));
-    let key = [JSON_SCHEMA, PARAMETERS].into_iter().find_map(|name| {
-        let key = name.in_fields(&fields).filter(is_schema)?;
-        Some((name, key))
-    });
-    let schema = key.and_then(|(name, _)| spelling.take(&mut fields, name)).map(Raw::json);
-    fields.mark("~schema", key.map_or("absent", |(name, _)| name.camel));
+    let is_schema = |key: &&str| fields.get(key).is_some_and(Raw::is_object);
+    let key = ["parametersJsonSchema", "parameters"].into_iter().find(is_schema);
+    let schema = key.and_then(|key| fields.take_json(key));
+    fields.mark("~schema", key.unwrap_or("absent"));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(came)) = (&ours, &schema) {
         fields.note("~came", came.clone());
@@ -120,19 +113,18 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
         name,
         description: description.unwrap_or_default(),
         input_schema: ours.or(schema).unwrap_or_else(no_parameters),
-        extra: spelling.keep(fields),
+        extra: fields.keep(CODEC),
     })
 }
 
 /// Returns what an object of the list holds beside functions, as a tool of the provider.
-fn native(mut fields: Fields<'_>, spelling: &Spelling, group: usize) -> ToolSpec {
+fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
     let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
     mark_group(&mut fields, group);
-    ToolSpec { extra: spelling.keep(fields), ..ToolSpec::new(name, "", Json::default()) }
+    ToolSpec { extra: fields.keep(CODEC), ..ToolSpec::new(name, "", Json::default()) }
 }
 
 fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
-    let spelling = Spelling::of(&tool.extra);
     let mut object = wire_fields(&tool.extra, notes);
     object.set("name", tool.name.clone());
     if !tool.description.is_empty() {
@@ -145,10 +137,11 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
         // Without a field for it, it stays so until somebody gives the tool a schema.
         Some("absent") if *schema == no_parameters() => {}
         Some("parameters") if came.is_none() || untouched.is_some() => {
-            object.set(PARAMETERS.camel, schema.clone());
+            object.set("parameters", schema.clone());
         }
-        Some(_) | None => object.set(spelling.key(JSON_SCHEMA), schema.clone()),
+        Some(_) | None => object.set("parametersJsonSchema", schema.clone()),
     }
+    respell(&mut object, &tool.extra);
     object
 }
 

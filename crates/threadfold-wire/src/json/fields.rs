@@ -209,6 +209,28 @@ impl Fields<'_> {
         }
     }
 
+    /// Gives fields that came under their second name the first one, and marks that. A pair holds the
+    /// first name and the mark, which is the second name after a `~`.
+    pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)]) {
+        if !self.fields.iter().any(|(key, _)| key.contains('_')) {
+            return;
+        }
+        for (name, mark) in names {
+            if self.get(name).is_none()
+                && let Some((key, _)) =
+                    self.fields.iter_mut().find(|(key, _)| key == wire_name(mark))
+            {
+                *key = Cow::Borrowed(name);
+                self.marks.push((mark, Json::default()));
+            }
+        }
+    }
+
+    /// Whether the value that the fields become has any mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
     /// Takes the marks of an inner object over.
     pub(crate) fn move_marks(&mut self, inner: &mut Fields<'_>) {
         self.marks.append(&mut inner.marks);

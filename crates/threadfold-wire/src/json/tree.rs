@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use threadfold_core::message::{Json, Text, push_string};
+use super::fields::wire_name;
+use threadfold_core::message::{Extra, Json, Text, push_string};
 
 /// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +110,17 @@ impl Object {
     /// One field, to be changed.
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Gives fields the second of their two names where the value was marked with it when it was read;
+    /// see [`Fields::respell`](super::Fields::respell).
+    pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
+        let is_marked = |mark: &str| extra.fields().any(|(key, _)| key == mark);
+        for (name, mark) in names.iter().filter(|(_, mark)| is_marked(mark)) {
+            if let Some((key, _)) = self.0.iter_mut().find(|(key, _)| key == name) {
+                *key = Cow::Borrowed(wire_name(mark));
+            }
+        }
     }
 
     /// Takes one field out.
