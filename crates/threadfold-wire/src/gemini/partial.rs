@@ -134,47 +134,35 @@ impl Step {
             return (!name.is_empty()).then(|| (Self::Key(name.to_owned()), after));
         }
         let inner = path.strip_prefix('[')?;
-        if let Some(quote) = inner.chars().next().filter(|first| "'\"".contains(*first)) {
-            let quoted = inner.get(1..)?;
-            let end = closing(quoted, quote)?;
-            let name = unquoted(quoted.get(..end)?, quote)?;
-            return Some((Self::Key(name), quoted.get(end + 1..)?.strip_prefix(']')?));
+        if let Some((name, after)) = quoted(inner) {
+            return Some((Self::Key(name), after.strip_prefix(']')?));
         }
         let (index, after) = inner.split_once(']')?;
         Some((Self::Index(index.parse().ok()?), after))
     }
 }
 
-/// Where the quoted name ends.
-fn closing(text: &str, quote: char) -> Option<usize> {
-    let mut escaped = false;
-    let closes = |(_, char): &(usize, char)| {
-        let closes = *char == quote && !escaped;
-        escaped = *char == '\\' && !escaped;
-        closes
-    };
-    text.char_indices().find(closes).map(|(at, _)| at)
-}
-
-/// The name between the quotes. Its escapes are those of JSON, and that of the single quote.
-fn unquoted(text: &str, quote: char) -> Option<String> {
-    if quote == '"' {
-        return serde_json::from_str(&format!("\"{text}\"")).ok();
-    }
+/// Reads the name in quotes that a text begins with, and returns it with what stands after it. Its
+/// escapes are those of JSON, and that of the single quote.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut chars = text.char_indices();
+    let (_, quote) = chars.next().filter(|(_, first)| "'\"".contains(*first))?;
     let mut json = String::from('"');
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
+    while let Some((at, char)) = chars.next() {
         match char {
+            _ if char == quote => {
+                json.push('"');
+                return serde_json::from_str(&json).ok().zip(text.get(at + 1..));
+            }
             '"' => json.push_str("\\\""),
-            '\\' => match chars.next()? {
+            '\\' => match chars.next()?.1 {
                 '\'' => json.push('\''),
                 other => json.extend(['\\', other]),
             },
             other => json.push(other),
         }
     }
-    json.push('"');
-    serde_json::from_str(&json).ok()
+    None
 }
 
 #[cfg(test)]

@@ -210,10 +210,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let mut fields = Fields::answer(&scanned)?;
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
-    let candidates = match fields.take("candidates") {
-        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of candidates", raw))?,
-        None => Vec::new(),
-    };
+    let candidates = fields.take_any_items("candidates", Path::Body, "an array of candidates")?;
     let path = Path::Item(&path, 0);
     let first = candidates.iter().find(|raw| is_first(**raw)).or_else(|| candidates.first());
     let mut candidate = match first {
@@ -280,11 +277,8 @@ fn content<'a>(
         return Ok((Vec::new(), Fields::default()));
     };
     let mut content = Fields::read(raw, path)?;
-    let path = Path::Field(&path, "parts");
-    let parts = match content.take("parts").filter(|raw| raw.get() != "null") {
-        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
-        None => Vec::new(),
-    };
+    let parts = content.take_any_items("parts", path, "an array of parts")?;
+    content.take("parts");
     let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
     blocks.retain(says_something);
     Ok((blocks, content))
@@ -300,11 +294,9 @@ fn says_something(block: &ContentBlock) -> bool {
 
 /// Why the model stopped. It says `STOP` where it calls, too.
 fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
-    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
     match finish.as_deref() {
         None if refused => StopReason::Refusal,
-        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None if calls => StopReason::ToolUse,
-        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => StopReason::EndTurn,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => messages::ended(content, |_| false),
         Some("MAX_TOKENS") => StopReason::MaxTokens,
         Some(
             "SAFETY"

@@ -15,7 +15,8 @@ pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let mut tools = Vec::new();
     for (number, raw) in raw.items()?.into_iter().enumerate() {
         let mut fields = fields(raw)?;
-        let declared = fields.take_as("functionDeclarations", |raw| declarations(raw, number));
+        let declared = fields
+            .take_as("functionDeclarations", |raw| raw.all(|raw| read_declaration(raw, number)));
         let any = declared.is_some();
         tools.extend(declared.into_iter().flatten());
         if !any || fields.is_marked() || fields.left() > 0 {
@@ -32,52 +33,37 @@ pub(super) fn is_function(tool: &ToolSpec) -> bool {
 
 /// Returns the list of tools. What only another provider has is noted as left out.
 pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
-    let mut groups = Groups::default();
+    let mut groups: Vec<Group> = Vec::new();
+    // The position of the object of each number. Functions that came in no object share one.
+    let mut places: HashMap<Option<Text>, usize> = HashMap::new();
     for tool in tools {
-        if is_function(tool) {
-            let written = declaration(tool, notes);
-            if let Some(group) = groups.of(group(tool)) {
-                group.declared.push(written.into());
-            }
-        } else if is_own(&tool.extra) {
-            let rest = wire_fields(&tool.extra, notes);
-            if let Some(group) = groups.of(group(tool)) {
-                (group.extra, group.rest) = (tool.extra.clone(), rest);
-            }
-        } else {
+        if !is_function(tool) && !is_own(&tool.extra) {
             let codec = tool.extra.codec().unwrap_or("another provider");
             notes.drop_block("tool", &format!("{} is a tool of {codec} only", tool.name));
+            continue;
+        }
+        let place = *places.entry(marked(&tool.extra, "~group")).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group::default());
+        }
+        let Some(group) = groups.get_mut(place) else { continue };
+        if is_function(tool) {
+            group.declared.push(declaration(tool, notes).into());
+        } else {
+            group.rest = wire_fields(&tool.extra, notes);
+            group.extra = tool.extra.clone();
         }
     }
-    groups.all.into_iter().map(Group::into_tree).collect()
+    groups.into_iter().map(Group::into_tree).collect()
 }
 
-/// The objects of the list in the making.
-#[derive(Default)]
-struct Groups {
-    all: Vec<Group>,
-    /// Where the object of a number stands. Functions that came in no object share one.
-    places: HashMap<Option<Text>, usize>,
-}
-
+/// An object of the list in the making.
 #[derive(Default)]
 struct Group {
     declared: Vec<Tree>,
     /// What the object holds beside functions, and the marks on it.
     rest: Object,
     extra: Extra,
-}
-
-impl Groups {
-    /// Returns the object of a number; it is put in if it is new.
-    fn of(&mut self, number: Option<Text>) -> Option<&mut Group> {
-        let end = self.all.len();
-        let place = *self.places.entry(number).or_insert(end);
-        if place == end {
-            self.all.push(Group::default());
-        }
-        self.all.get_mut(place)
-    }
 }
 
 impl Group {
@@ -89,10 +75,6 @@ impl Group {
         respell(&mut object, &self.extra);
         object.into()
     }
-}
-
-fn declarations(raw: Raw<'_>, group: usize) -> Option<Vec<ToolSpec>> {
-    raw.all(|raw| read_declaration(raw, group))
 }
 
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
@@ -147,10 +129,6 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
 
 fn schema_key(tool: &ToolSpec) -> Option<Text> {
     marked(&tool.extra, "~schema")
-}
-
-fn group(tool: &ToolSpec) -> Option<Text> {
-    marked(&tool.extra, "~group")
 }
 
 fn mark_group(fields: &mut Fields<'_>, group: usize) {

@@ -170,6 +170,19 @@ impl<'a> Fields<'a> {
         raw.items().ok_or_else(|| path.mismatch(expected, raw))
     }
 
+    /// Takes the items of an array out; none where it is absent or `null`.
+    pub(crate) fn take_any_items(
+        &mut self,
+        key: &str,
+        path: Path<'_>,
+        expected: &'static str,
+    ) -> Result<Vec<Raw<'a>>, WireError> {
+        match self.get(key).map(Raw::get) {
+            None | Some("null") => Ok(Vec::new()),
+            Some(_) => self.take_items(key, path, expected),
+        }
+    }
+
     /// Takes an object out. Of another shape it stays.
     pub(crate) fn take_object(&mut self, key: &str) -> Option<Raw<'a>> {
         self.take_as(key, |raw| raw.is_object().then_some(raw))

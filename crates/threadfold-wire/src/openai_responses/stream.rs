@@ -106,7 +106,7 @@ impl Response {
     fn show_call(&mut self, index: u64, raw: Raw<'_>, out: &mut Deltas) {
         let Some(item) = Fields::of(raw) else { return };
         let label = Label::of(&item);
-        if label.kind != kinds::FUNCTION && label.kind != kinds::CUSTOM {
+        if ![kinds::FUNCTION, kinds::CUSTOM].contains(&label.kind.as_str()) {
             return;
         }
         let shown = self.shown.entry(index).or_default();
