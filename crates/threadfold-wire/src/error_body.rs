@@ -32,7 +32,8 @@ impl Report {
     /// Reads a body: JSON in any of the shapes that providers use, or text.
     pub(super) fn read(body: &[u8]) -> Self {
         let whole = Some(body).filter(|body| body.len() <= MAX_BODY);
-        let value: Option<Value> = whole.and_then(|body| serde_json::from_slice(body).ok());
+        let whole = whole.and_then(|body| str::from_utf8(body).ok());
+        let value: Option<Value> = whole.and_then(|body| serde_json::from_str(body).ok());
         let beginning = body.get(..MAX_MESSAGE * 5).unwrap_or(body);
         let text = String::from_utf8_lossy(beginning);
         let mut facts = Facts::default();

@@ -35,8 +35,11 @@ pub(crate) use crate::{
         take_media,
     },
     notes::{self, CONTINUE, LeftOut, Notes},
-    openai::{self, Piece, Tools, limit, names_model, no_content, result_text, write_failure},
-    params::{Param, Section, does_not_think, number, thinks_manually, write_float, write_to_one},
+    openai::{self, Piece, Tools, names_model, no_content, result_text, write_failure},
+    params::{
+        Param, Section, does_not_think, limit, temperature, thinks_manually, write_float,
+        write_to_one,
+    },
     rules::{
         self, FittedSource, Medium, Rules, accepts_system_after, foreign_server_calls, is_made_by,
         signed_fault,

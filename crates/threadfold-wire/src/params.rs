@@ -101,9 +101,14 @@ impl Section {
     }
 }
 
-/// Reads a number; `None` for anything else.
-pub(super) fn number<T: for<'n> serde::Deserialize<'n>>(raw: Raw<'_>) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
+/// Returns a limit in tokens under this key.
+pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
+    Param { kept_as, read: |raw| raw.whole_number(), write: |tokens| Some(Tree::from(*tokens)) }
+}
+
+/// Returns the temperature, which is written so.
+pub(super) const fn temperature(write: fn(&f64) -> Option<Tree>) -> Param<f64> {
+    Param { kept_as: "~temperature", read: |raw| raw.number(), write }
 }
 
 /// Writes a temperature; `None` for one that JSON cannot hold.

@@ -181,7 +181,7 @@ impl SseParser {
         self.searched = end.unwrap_or(self.bytes.len());
         self.check(self.searched - self.at)?;
         let Some(end) = end else { return Ok(None) };
-        let line = self.bytes.get(self.at..end).unwrap_or_default().to_vec();
+        let line = self.bytes.iter().take(end).skip(self.at).copied().collect();
         self.after_return = self.bytes.get(end) == Some(&b'\r');
         self.at = end + 1;
         self.searched = self.at;

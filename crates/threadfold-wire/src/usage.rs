@@ -41,5 +41,5 @@ fn count(fields: &Fields<'_>, path: &str) -> u64 {
         Some((key, inner)) => fields.object(key).and_then(|details| details.get(inner)),
         None => fields.get(path),
     };
-    found.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    found.and_then(Raw::whole_number).unwrap_or(0)
 }

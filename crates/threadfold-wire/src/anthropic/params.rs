@@ -49,8 +49,7 @@ pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
 pub(super) const MAX_OUTPUT: Param<u64> =
     Param { kept_as: "~max_tokens", read: whole_number, write: |tokens| Some(Tree::from(*tokens)) };
 
-const TEMPERATURE: Param<f64> =
-    Param { kept_as: "~temperature", read: number, write: write_to_one };
+const TEMPERATURE: Param<f64> = temperature(write_to_one);
 
 pub(super) const TOOL_CHOICE: Param<ToolChoice> = Param {
     kept_as: "tool_choice",
@@ -68,8 +67,8 @@ pub(super) const TOOL_CHOICE: Param<ToolChoice> = Param {
 fn whole_number(raw: Raw<'_>) -> Option<u64> {
     // Up to this number floats represent every whole number exactly.
     const MAX: f64 = 9_007_199_254_740_992.0;
-    number(raw).or_else(|| {
-        let float: f64 = number(raw)?;
+    raw.whole_number().or_else(|| {
+        let float = raw.number()?;
         let whole = (0.0..MAX).contains(&float) && float.fract() == 0.0;
         whole.then(|| format!("{float:.0}").parse().ok()).flatten()
     })

@@ -5,12 +5,11 @@ use crate::kit::*;
 
 const MAX_OUTPUT: Param<u64> = Param {
     kept_as: "~maxTokens",
-    read: number,
+    read: |raw| raw.whole_number(),
     write: |limit| Some(Tree::from(*limit)).filter(|_| *limit > 0),
 };
 
-const TEMPERATURE: Param<f64> =
-    Param { kept_as: "~temperature", read: number, write: write_to_one };
+const TEMPERATURE: Param<f64> = temperature(write_to_one);
 
 const TOOL_CHOICE: Param<ToolChoice> =
     Param { kept_as: "~toolChoice", read: choice, write: choice_form };

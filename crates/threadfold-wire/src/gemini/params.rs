@@ -7,7 +7,7 @@ const GENERATION: Section = Section { kept_as: "~generationConfig" };
 const TOOLS: Section = Section { kept_as: "~toolConfig" };
 
 const MAX_OUTPUT: Param<u64> = limit("~maxOutputTokens");
-const TEMPERATURE: Param<f64> = Param { kept_as: "~temperature", read: number, write: write_float };
+const TEMPERATURE: Param<f64> = temperature(write_float);
 
 const CHOICE: Param<ToolChoice> =
     Param { kept_as: "~functionCallingConfig", read: choice, write: write_choice };

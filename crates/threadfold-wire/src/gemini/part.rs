@@ -7,7 +7,7 @@ use super::marks::*;
 use crate::kit::*;
 
 /// A part whose data field is known. Anything else is opaque.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Part<'a> {
     /// The name of the data field.
     pub(super) data: &'static str,
@@ -64,8 +64,7 @@ impl Part<'_> {
             self.rest.take("thought");
             return Some(self.thinking(said));
         }
-        let signed = self.rest.get("thoughtSignature");
-        if said.is_empty() && signed.is_some_and(Raw::is_text) {
+        if said.is_empty() && self.rest.get("thoughtSignature").is_some_and(Raw::is_text) {
             self.rest.mark("~as", "text");
             return Some(self.thinking(said));
         }
@@ -84,17 +83,13 @@ impl Part<'_> {
     pub(super) fn call(mut self, made_up: impl FnOnce() -> Text) -> Option<ToolUse> {
         let mut inner = self.inner()?;
         let name = inner.take_text("name")?;
-        let id = match inner.take_text("id") {
-            Some(id) if !id.is_empty() => id,
-            Some(empty) => {
-                self.rest.mark("~id", &empty);
-                made_up()
-            }
-            None => {
-                flag(&mut self.rest, "~no_id");
-                made_up()
-            }
-        };
+        let came = inner.take_text("id");
+        match &came {
+            Some(id) if !id.is_empty() => {}
+            Some(empty) => self.rest.mark("~id", empty),
+            None => flag(&mut self.rest, "~no_id"),
+        }
+        let id = came.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
         let args = inner.take_object("args").map(Raw::json);
         if args.is_none() {
             self.rest.mark("~args", "absent");
@@ -120,15 +115,14 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
     let came = inner.take_word("id");
     let name = inner.word("name").unwrap_or_default();
     let wanted = came.as_deref().filter(|id| !id.is_empty());
-    let answered = calls.answer(wanted, &name);
-    // Repairs remove a result without a call later; until then it keeps its content.
-    let (id, of_call) = answered.map_or_else(
-        || (came.as_deref().unwrap_or_default().into(), None),
-        |(id, of_call)| (id, Some(of_call)),
-    );
-    if of_call.is_some_and(|of_call| of_call == *name) {
-        inner.take("name");
-    }
+    let id = match calls.answer(wanted, &name) {
+        Some((id, of_call)) => {
+            inner.take_as("name", |_| (of_call == *name).then_some(()));
+            id
+        }
+        // Repairs remove a result without a call later; until then it keeps its content.
+        None => came.as_deref().unwrap_or_default().into(),
+    };
     match &came {
         Some(came) if id == **came => {}
         Some(came) => part.rest.mark("~id", came),
@@ -162,7 +156,7 @@ fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>,
 
 /// Whether a response says that the function failed.
 pub(super) fn says_error(fields: &Fields<'_>) -> bool {
-    fields.get("error").is_some_and(|raw| raw.get() != "null")
+    fields.value("error").is_some()
 }
 
 fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {

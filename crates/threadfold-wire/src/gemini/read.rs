@@ -149,27 +149,24 @@ fn is_made_here(message: &MessageParts) -> bool {
 }
 
 const ROLES: &str = "user or model";
+/// An empty text as JSON.
+const EMPTY: &str = "\"\"";
 
 fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
     let path = Path::Field(&path, "role");
-    let Some(raw) = fields.take("role") else {
-        fields.mark("~role", "absent");
-        return Ok(Role::User);
-    };
-    if raw.get() == "null" {
-        fields.mark("~role", "null");
-        return Ok(Role::User);
-    }
-    match raw.word().as_deref() {
-        Some("user") => Ok(Role::User),
-        Some("model") => Ok(Role::Assistant),
+    let raw = fields.take("role");
+    let form = match raw.map(Raw::get) {
+        Some(r#""model""#) => return Ok(Role::Assistant),
+        Some(r#""user""#) => return Ok(Role::User),
+        None => "absent",
+        Some("null") => "null",
+        Some(r#""function""#) => "function",
         // In this dialect an empty text means that none is set.
-        Some(old @ ("function" | "")) => {
-            fields.mark("~role", old);
-            Ok(Role::User)
-        }
-        Some(_) | None => Err(path.mismatch(ROLES, raw)),
-    }
+        Some(EMPTY) => "",
+        Some(_) => return raw.map_or(Ok(Role::User), |raw| Err(path.mismatch(ROLES, raw))),
+    };
+    fields.mark("~role", form);
+    Ok(Role::User)
 }
 
 /// The provider's own calls of one content that wait for their results.
@@ -219,19 +216,16 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
         None => return Err(path.missing("a candidate")),
     };
     let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
-    let model = fields.text("modelVersion");
-    let reason = candidate.text("finishReason");
     let id = fields.text("responseId").unwrap_or_default();
     let (content, mut rest) = content(&mut candidate, &id, path)?;
     rest.take("role");
-    let stop_reason = stop_reason(reason, refused, &content);
+    let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);
     // What the body says beside the answer is kept with the message and never sent back.
     let beside = fields.tree().with("candidate", candidate.tree());
     rest.note("~response", beside.into_json());
-    let extra = rest.keep(CODEC);
-    let origin = Some(Origin::new(CODEC, model));
+    let origin = Some(Origin::new(CODEC, fields.text("modelVersion")));
     let parts = MessageParts::new(Role::Assistant, content);
-    let message = MessageParts { origin, extra, ..parts }.into();
+    let message = MessageParts { origin, extra: rest.keep(CODEC), ..parts }.into();
     Ok(Turn::new(message, stop_reason, usage))
 }
 
@@ -273,7 +267,7 @@ fn content<'a>(
     path: Path<'_>,
 ) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
     let path = Path::Field(&path, "content");
-    let Some(raw) = candidate.take("content").filter(|raw| raw.get() != "null") else {
+    let Some(raw) = candidate.take_value("content") else {
         return Ok((Vec::new(), Fields::default()));
     };
     let mut content = Fields::read(raw, path)?;

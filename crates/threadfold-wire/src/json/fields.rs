@@ -81,18 +81,13 @@ impl<'a> Fields<'a> {
 
     /// Reads a whole body.
     pub(crate) fn body(body: &'a Scanned<'_>) -> Result<Self, WireError> {
-        if let Some(whole) = body.whole() {
-            return Self::read(whole, Path::Body);
-        }
-        let raw: Raw<'_> = serde_json::from_slice(body.body)
-            .map_err(|error| WireError::NotJson { reason: error.to_string() })?;
-        Self::read(raw, Path::Body)
+        Self::read(body.whole()?, Path::Body)
     }
 
     /// Reads a whole response body, which says no error.
     pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self, WireError> {
         let fields = Self::body(body)?;
-        match fields.get("error").filter(|error| error.get() != "null") {
+        match fields.value("error") {
             Some(error) => {
                 let path = Path::Field(&Path::Body, "error");
                 Err(path.mismatch("an answer without an error", error))
@@ -104,6 +99,11 @@ impl<'a> Fields<'a> {
     /// The raw value of a field.
     pub(crate) fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
+    }
+
+    /// The raw value of a field; `None` if it is `null`.
+    pub(crate) fn value(&self, key: &str) -> Option<Raw<'a>> {
+        self.get(key).filter(|raw| raw.get() != "null")
     }
 
     /// The text of a field; `None` if it is something else.
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
 
     /// The number in a field; `None` if it is something else, or too large.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
-        serde_json::from_str(self.get(key)?.get()).ok()
+        self.get(key)?.whole_number()
     }
 
     /// The items of an array in a field; `None` if it is something else.
@@ -135,6 +135,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn take(&mut self, key: &str) -> Option<Raw<'a>> {
         let index = self.fields.iter().position(|(name, _)| name == key)?;
         Some(self.fields.remove(index).1)
+    }
+
+    /// Takes the raw value of a field out; `None` if it is `null`.
+    pub(crate) fn take_value(&mut self, key: &str) -> Option<Raw<'a>> {
+        self.take(key).filter(|raw| raw.get() != "null")
     }
 
     /// Takes what this function reads of a field out. What it cannot read stays.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::fields::wire_name;
+use super::{fields::wire_name, raw::Raw};
 use threadfold_core::message::{Extra, Json, Text, push_string};
 
 /// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
@@ -136,7 +136,7 @@ impl Tree {
         match self {
             Self::Text(text) => Some(text.clone()),
             Self::Word(word) => Some((*word).into()),
-            Self::Raw(json) => serde_json::from_str(json.as_str()).ok(),
+            Self::Raw(json) => Raw::of(json).text(),
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::Array(_) | Self::Object(_) => None,
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
 pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
     let Some(fields) = Fields::of(raw) else { return false };
     let says = |key: &str| {
-        let value = fields.get(key).filter(|raw| raw.get() != "null");
+        let value = fields.value(key);
         value.is_some_and(|raw| raw.text().is_none_or(|text| !text.is_blank()))
     };
     !says("name") && !says("arguments")

@@ -40,25 +40,16 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
-/// The usual size of the identifying fields, in bytes.
-const USUAL_IDENTITY: usize = 96;
-
 /// Takes out the fields that identify an item for the provider, and notes them: they mean nothing
 /// to other codecs. Returns whether there were any.
 pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
-    let mut json = String::new();
+    let mut identity = Object::default();
     for key in ["type", "id", "status"] {
-        let Some(raw) = fields.take(key) else { continue };
-        json.reserve(if json.is_empty() { USUAL_IDENTITY } else { 0 });
-        json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
-        json.push_str(key);
-        json.push_str("\":");
-        raw.add_to(&mut json);
+        identity.set_some(key, fields.take_json(key));
     }
-    let any = !json.is_empty();
+    let any = identity.len() > 0;
     if any {
-        json.push('}');
-        fields.note("~item", Json::from_compact(json));
+        fields.note("~item", identity.into_json());
     }
     any
 }

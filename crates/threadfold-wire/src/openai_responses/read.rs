@@ -4,7 +4,7 @@ use super::{
     kinds::Label,
     marks::*,
     params,
-    read_content::said,
+    read_content::said_text,
     read_items::{Context, Item},
 };
 use crate::kit::*;
@@ -14,7 +14,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: options.recognise, ..Reader::default() };
-    reader.context.is_chained = params::is_chained(|key| fields.get(key).map(Raw::get));
+    reader.context.is_chained = params::CHAINS.iter().any(|key| fields.value(key).is_some());
     reader.instructions(&mut fields);
     let path = Path::Field(&Path::Body, "input");
     const EXPECTED: &str = "a string or an array of items";
@@ -36,7 +36,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 /// Whether a body without input continues something stored instead.
 fn has_other_start(fields: &Fields<'_>) -> bool {
     let starts = ["previous_response_id", "conversation", "prompt"];
-    starts.into_iter().any(|key| fields.get(key).is_some_and(|raw| raw.get() != "null"))
+    starts.into_iter().any(|key| fields.value(key).is_some())
 }
 
 /// What was read so far.
@@ -64,9 +64,9 @@ impl Reader {
     fn text(&mut self, raw: Raw<'_>) {
         let mut fields = Fields::default();
         fields.mark("~input", "string");
-        let blocks = said(raw, &mut fields).unwrap_or_default();
+        let block = said_text(raw);
         let extra = fields.keep(CODEC);
-        self.said(MessageParts { extra, ..MessageParts::new(Role::User, blocks) });
+        self.said(MessageParts { extra, ..MessageParts::new(Role::User, vec![block]) });
     }
 
     fn item(&mut self, item: Item) {
