@@ -50,7 +50,11 @@ impl Object {
 
     /// Sets a field, in its place if it is there, else at the end.
     pub(crate) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
-        let (key, value) = (key.into(), value.into());
+        self.put(key.into(), value.into());
+    }
+
+    /// As [`set`](Self::set): compiled once, not for each type of a value.
+    fn put(&mut self, key: Cow<'static, str>, value: Tree) {
         match self.get_mut(&key) {
             Some(place) => *place = value,
             None => self.0.push((key, value)),
