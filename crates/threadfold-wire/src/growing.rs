@@ -107,7 +107,7 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Takes counts, each of which is that of the whole answer so far.
+    /// Takes counts. Each count covers the whole answer so far.
     pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
         if let Some(usage) = usage.and_then(Fields::of) {
             self.merge(&usage);

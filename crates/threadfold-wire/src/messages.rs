@@ -3,6 +3,7 @@
 use super::{
     contract::{Recognise, WireError},
     json::{Fields, Path, Raw},
+    normal::is_call,
     texts::Speaker,
 };
 use threadfold_core::message::{
@@ -110,7 +111,7 @@ pub(super) fn ended(
     content: &[ContentBlock],
     is_refusal: impl Fn(&TextBlock) -> bool,
 ) -> StopReason {
-    if content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_))) {
+    if content.iter().any(is_call) {
         return StopReason::ToolUse;
     }
     let refuses = |block: &_| matches!(block, ContentBlock::Text(text) if is_refusal(text));

@@ -12,7 +12,7 @@ use super::{
 use serde_json::Number;
 use threadfold_core::message::{Extra, Text};
 
-/// A parameter: its key, which also names where its text is remembered, and both directions.
+/// A parameter: its key, and how it is read and written.
 #[derive(Clone, Copy)]
 pub(super) struct Param<T> {
     /// Its key with a `~` before it, or the key itself where the text may say more than the value.
@@ -116,8 +116,8 @@ pub(super) fn write_float(value: &f64) -> Option<Tree> {
     Number::from_f64(*value).map(Tree::Number)
 }
 
-/// Writes a temperature where it is 1 at most. Others go further; what came in a body of this
-/// dialect is remembered and goes back.
+/// Writes a temperature of at most 1. Other dialects allow more. A larger one that came in a body of
+/// this dialect is kept as its text and written back.
 pub(super) fn write_to_one(value: &f64) -> Option<Tree> {
     write_float(value).filter(|_| (0.0..=1.0).contains(value))
 }

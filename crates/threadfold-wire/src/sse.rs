@@ -113,8 +113,8 @@ impl SseParser {
     ///
     /// # Errors
     ///
-    /// [`WireError::EventTooLarge`], for ever: what follows a part that was not read has no meaning. The
-    /// events before it are given first.
+    /// [`WireError::EventTooLarge`], now and in every later call: what follows a part that was not read
+    /// has no meaning. The events before it are returned first.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, WireError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {

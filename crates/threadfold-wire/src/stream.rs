@@ -8,8 +8,8 @@ use threadfold_core::message::{Delta, ModelError, Turn};
 /// decoded message of another framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamEvent<'a> {
-    /// The name of the event; empty where the framing has none. Dialects that say in the data what
-    /// it is do not look at it.
+    /// The name of the event; empty where the framing has none. Dialects whose data states the type
+    /// ignore it.
     pub name: &'a str,
     /// Its data: JSON, but for words such as `[DONE]`.
     pub data: &'a str,

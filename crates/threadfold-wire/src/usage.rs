@@ -1,4 +1,4 @@
-//! Reading what an answer cost.
+//! Reading the token counts of an answer.
 
 use super::json::{Fields, Raw};
 use threadfold_core::message::Usage;
@@ -16,7 +16,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// A dialect that counts nothing. Those that do not report a count take it from here.
+    /// No counts. A dialect takes the fields from here that its provider does not report.
     pub(super) const NONE: Self =
         Self { input: &[], output: &[], cache_read: "", cache_write: "", reasoning: "" };
 

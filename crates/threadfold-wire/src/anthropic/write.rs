@@ -217,8 +217,8 @@ pub(super) fn message(message: &Message) -> Tree {
 
 /// Returns the system prompt, if there is one.
 pub(super) fn system(system: &[Message]) -> Option<Tree> {
-    let bodies: Vec<Tree> =
-        system.iter().flat_map(|message| blocks(Role::System, &message.content)).collect();
+    let mut bodies = Vec::new();
+    system.iter().for_each(|message| bodies.extend(blocks(Role::System, &message.content)));
     let as_string = system.iter().all(|message| forms::came_as_string(&message.extra));
     (!bodies.is_empty()).then(|| content(bodies, as_string))
 }

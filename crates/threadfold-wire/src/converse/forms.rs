@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `~beside` | any block or tool but text | the fields beside the one key |
 //! | `~name` | document | its name, which the documented rule refuses |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~json: ""` | text of a result | it came as JSON, not as text |
 //! | `~content: []` | result | it came empty |
 //! | `~status` | result | `success`, or another word, was spelled out |

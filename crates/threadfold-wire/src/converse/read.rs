@@ -21,7 +21,7 @@ const READER: Reader = Reader {
     },
 };
 
-/// Reads a request body, or one that has nothing but messages.
+/// Reads a request body, or one that holds only messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;

@@ -9,7 +9,7 @@
 //! | `~role` | message | `absent` or `null` where there was none, `function` for the old role of results |
 //! | `~beside` | message | it came directly after another one of its role |
 //! | `~placed` | message | its results came after or beside other parts |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~as` | thinking | `text`: a text that is empty but for its signature |
 //! | `~as` | result | `response`: the text is the whole `response`, which has other keys than `output` and `error` |
 //! | `~as` | server call and result | the name of the data field |
@@ -103,11 +103,6 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
 /// Whether a value has a mark.
 pub(super) fn has_mark(extra: &Extra, key: &str) -> bool {
     extra.get(CODEC, key).is_some()
-}
-
-/// Marks a value, without a word.
-pub(super) fn flag(fields: &mut Fields<'_>, key: &'static str) {
-    fields.note(key, Json::from_compact("true"));
 }
 
 /// Whether this codec read a value.

@@ -24,7 +24,7 @@ impl Part<'_> {
         }
         let title = inner.take_text("displayName");
         if title.is_some() {
-            flag(&mut self.rest, "~title");
+            self.rest.flag("~title");
         }
         let extra = self.keep(inner);
         Some(Document { source, title, context: None, extra }.into())

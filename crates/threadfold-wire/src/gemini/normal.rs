@@ -163,10 +163,6 @@ fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
     }
 }
 
-fn is_result(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::ToolResult(_))
-}
-
 /// The calls so far by their ids: the name of each, its number, and whether it goes without an id.
 #[derive(Default)]
 struct Calls {
@@ -261,9 +257,8 @@ pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
             continue;
         }
         notes.turn_to(*at).note(Change::CallSigned { id: call.id.clone() });
-        let mut blocks = message.make_mut().content.iter_mut();
-        let first = blocks.find(|block| matches!(block, ContentBlock::ToolUse(_)));
-        if let Some(extra) = first.and_then(extra_mut) {
+        let mut calls = message.make_mut().content.iter_mut().filter(|block| is_call(block));
+        if let Some(extra) = calls.next().and_then(extra_mut) {
             *extra = extra.with(CODEC, "thoughtSignature", Json::text(STAND_IN));
         }
     }

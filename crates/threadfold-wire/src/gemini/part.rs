@@ -87,7 +87,7 @@ impl Part<'_> {
         match &came {
             Some(id) if !id.is_empty() => {}
             Some(empty) => self.rest.mark("~id", empty),
-            None => flag(&mut self.rest, "~no_id"),
+            None => self.rest.flag("~no_id"),
         }
         let id = came.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
         let args = inner.take_object("args").map(Raw::json);
@@ -126,12 +126,12 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
     match &came {
         Some(came) if id == **came => {}
         Some(came) => part.rest.mark("~id", came),
-        None => flag(&mut part.rest, "~no_id"),
+        None => part.rest.flag("~no_id"),
     }
     let said = inner.take_as("response", |raw| response(raw, &mut part.rest));
     let (mut content, is_error) = said.unwrap_or_default();
     if let Some(media) = inner.take_as("parts", parts) {
-        flag(&mut part.rest, "~parts");
+        part.rest.flag("~parts");
         content.extend(media);
     }
     let extra = part.keep(inner);

@@ -18,7 +18,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     let contents = fields.take_items("contents", Path::Body, "an array of contents")?;
     let path = Path::Field(&Path::Body, "contents");
     let (before, calls) = (Vec::with_capacity(contents.len()), Calls::default());
-    let mut reader = Reader { options, origin: Origin::new(CODEC, None), before, calls };
+    let mut reader = Reader { options, before, calls };
     for (index, raw) in contents.into_iter().enumerate() {
         reader.content(raw, index, Path::Item(&path, index))?;
     }
@@ -76,7 +76,6 @@ pub(super) fn answer(
 /// What was read so far.
 struct Reader<'o> {
     options: &'o DecodeOptions,
-    origin: Origin,
     before: Vec<Message>,
     calls: Calls,
 }
@@ -92,7 +91,7 @@ impl Reader<'_> {
         };
         let beside = self.before.last().is_some_and(|last| last.role == role);
         if beside {
-            flag(&mut fields, "~beside");
+            fields.flag("~beside");
         }
         let blocks = if role == Role::Assistant {
             if !beside {
@@ -102,13 +101,13 @@ impl Reader<'_> {
         } else {
             let blocks = self.user(parts);
             if self.placed(&blocks) {
-                flag(&mut fields, "~placed");
+                fields.flag("~placed");
             }
             blocks
         };
         let extra = fields.keep(CODEC);
         let mut message = MessageParts { extra, ..MessageParts::new(role, blocks) };
-        message.origin = is_made_here(&message).then(|| self.origin.clone());
+        message.origin = is_made_here(&message).then(|| Origin::new(CODEC, None));
         self.before.push(message.into());
         Ok(())
     }
@@ -131,7 +130,6 @@ impl Reader<'_> {
 
     /// Whether results stand after or beside other parts of the user's turn.
     fn placed(&self, blocks: &[ContentBlock]) -> bool {
-        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
         let mut turn = self.before.iter().rev().take_while(|message| message.role == Role::User);
         blocks.iter().any(is_result)
             && (!blocks.iter().all(is_result)
@@ -143,9 +141,8 @@ impl Reader<'_> {
 
 /// Whether the message holds calls or reasoning, which only models of this provider may get back.
 fn is_made_here(message: &MessageParts) -> bool {
-    let made =
-        |block: &ContentBlock| block.is_reasoning() || matches!(block, ContentBlock::ToolUse(_));
-    message.role == Role::Assistant && message.content.iter().any(made)
+    let is_made = |block: &ContentBlock| block.is_reasoning() || is_call(block);
+    message.role == Role::Assistant && message.content.iter().any(is_made)
 }
 
 const ROLES: &str = "user or model";

@@ -28,7 +28,7 @@ pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
 
 /// Whether a tool is a function of the host.
 pub(super) fn is_function(tool: &ToolSpec) -> bool {
-    tool.input_schema.is_object() || (is_own(&tool.extra) && schema_key(tool).is_some())
+    tool.input_schema.is_object() || has_mark(&tool.extra, "~schema")
 }
 
 /// Returns the list of tools. What only another provider has is noted as left out.
@@ -80,7 +80,7 @@ impl Group {
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     let mut fields = fields(raw)?;
     let name = fields.take_text("name")?;
-    mark_group(&mut fields, group);
+    fields.mark("~group", &group.to_string());
     let is_schema = |key: &&str| fields.get(key).is_some_and(Raw::is_object);
     let key = ["parametersJsonSchema", "parameters"].into_iter().find(is_schema);
     let schema = key.and_then(|key| fields.take_json(key));
@@ -99,10 +99,10 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     })
 }
 
-/// Returns what an object of the list holds beside functions, as a tool of the provider.
+/// Returns the fields of an object of the list that are no functions, as a tool of the provider.
 fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
     let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
-    mark_group(&mut fields, group);
+    fields.mark("~group", &group.to_string());
     ToolSpec { extra: fields.keep(CODEC), ..ToolSpec::new(name, "", Json::default()) }
 }
 
@@ -115,8 +115,8 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     let came = tool.extra.get(CODEC, "~came");
     let untouched = came.filter(|came| json_schema(came).as_ref() == Some(&tool.input_schema));
     let schema = untouched.unwrap_or(&tool.input_schema);
-    match schema_key(tool).as_deref() {
-        // Without a field for it, it stays so until somebody gives the tool a schema.
+    match marked(&tool.extra, "~schema").as_deref() {
+        // A tool that came without a schema gets one only if the host sets it.
         Some("absent") if *schema == no_parameters() => {}
         Some("parameters") if came.is_none() || untouched.is_some() => {
             object.set("parameters", schema.clone());
@@ -125,14 +125,6 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     }
     respell(&mut object, &tool.extra);
     object
-}
-
-fn schema_key(tool: &ToolSpec) -> Option<Text> {
-    marked(&tool.extra, "~schema")
-}
-
-fn mark_group(fields: &mut Fields<'_>, group: usize) {
-    fields.mark("~group", &group.to_string());
 }
 
 /// Returns a schema of this dialect, whose types are in capitals, as others read it; `None` if it

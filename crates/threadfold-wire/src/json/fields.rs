@@ -14,7 +14,7 @@ use super::{
 use crate::contract::WireError;
 use threadfold_core::message::{Extra, Json, Name, Text};
 
-/// Where in a body something stands. Written out only when an error needs it.
+/// The path of a value in a body. It is written out only for an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'p> {
     /// The whole body.
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
         Self::read(body.whole()?, Path::Body)
     }
 
-    /// Reads a whole response body, which says no error.
+    /// Reads a whole response body. One that holds an error is refused.
     pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self, WireError> {
         let fields = Self::body(body)?;
         match fields.value("error") {
@@ -142,7 +142,7 @@ impl<'a> Fields<'a> {
         self.take(key).filter(|raw| raw.get() != "null")
     }
 
-    /// Takes what this function reads of a field out. What it cannot read stays.
+    /// Takes a field out, as this function reads it. A field that it cannot read stays.
     pub(crate) fn take_as<T>(
         &mut self,
         key: &str,
@@ -213,6 +213,11 @@ impl Fields<'_> {
     /// Marks the value that the fields become with a word.
     pub(crate) fn mark(&mut self, key: &'static str, word: &str) {
         self.note(key, Json::text(word));
+    }
+
+    /// Marks the value that the fields become, without a word.
+    pub(crate) fn flag(&mut self, key: &'static str) {
+        self.note(key, Json::from_compact("true"));
     }
 
     /// Marks the value that the fields become with JSON, or keeps that under a name of the wire.
@@ -297,12 +302,12 @@ fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: R
 }
 
 impl Path<'_> {
-    /// Says that something else was expected here.
+    /// Returns the error that another kind of value was expected here.
     pub(crate) fn mismatch(self, expected: &'static str, found: Raw<'_>) -> WireError {
         WireError::Shape { path: self.to_string(), expected, found: abridged(found.get()) }
     }
 
-    /// Says that something is missing here.
+    /// Returns the error that a value is missing here.
     pub(crate) fn missing(self, expected: &'static str) -> WireError {
         WireError::Shape { path: self.to_string(), expected, found: "nothing".to_owned() }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Scanned<'a> {
 }
 
 impl<'a> Scanned<'a> {
-    /// Scans a body, whatever it is.
+    /// Scans a body. One that is no JSON, or too large for a scan, gets no nodes.
     pub(crate) fn new(body: &'a [u8]) -> Self {
         let text = str::from_utf8(body);
         // Without nodes the body is read by `serde_json`, which says what is wrong with it.
@@ -42,8 +42,8 @@ fn not_json(error: impl Display) -> WireError {
 
 /// A JSON value as text.
 ///
-/// One of a scanned body knows where everything in it stands. Any other one is read when it is
-/// asked: its parts are texts alone again.
+/// A value of a scanned body knows the position of every value in it. Any other value is scanned one
+/// level deep when its parts are asked for.
 ///
 /// The small methods are inlined: dialects call them for each value, and decoding is slower by a
 /// twentieth where they are not.
@@ -55,7 +55,7 @@ pub(crate) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// Returns JSON that was kept as what it was.
+    /// Returns stored JSON as a raw value.
     pub(crate) fn of(json: &'a Json) -> Self {
         Self { text: json.as_str(), nodes: &[] }
     }

@@ -33,7 +33,7 @@ pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
 }
 
-/// A call of an unknown form as it was read, if nothing but its id was changed: then it is written
+/// A call of an unknown form as it was read, if only its id was changed: then it is written
 /// whole.
 pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
     let came = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;

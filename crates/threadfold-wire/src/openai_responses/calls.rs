@@ -132,7 +132,7 @@ fn lost(messages: &[(usize, Message)]) -> HashSet<(usize, Text)> {
     lost
 }
 
-/// Finds names for the calls whose id is empty, too long, or that of a call before: answers may stand
+/// Finds names for the calls whose id is empty, too long, or used by an earlier call. Results may come
 /// anywhere after their calls, so ids must differ in the whole input.
 fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
     let calls = || {

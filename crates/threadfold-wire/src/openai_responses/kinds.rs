@@ -127,7 +127,7 @@ impl Label {
         self.call_id.clone().or_else(|| self.id.clone())
     }
 
-    /// What identifies the item among others: its id, else its call, else its type.
+    /// The identity of the item: its id, else the id of its call, else its type.
     pub(super) fn identity(&self) -> Text {
         let id = self.id.as_ref().or(self.call_id.as_ref()).unwrap_or(&self.kind);
         if id.is_empty() { "message".into() } else { id.clone() }

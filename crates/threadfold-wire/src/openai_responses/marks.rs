@@ -13,7 +13,7 @@
 //! | `~role` | system message | `developer`: the word it came with |
 //! | `~as` | system message | `instructions` for the parameter, `item` for an item before the thread |
 //! | `~as` | text | `refusal`, `input_text`: the type of an answer's part where it is not the usual one |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~as` | call, result | the type of the item where it is not a function's |
 //! | `~as` | summary | `text`: it came as one, no compaction put it here |
 //! | `~named` | result | `id`: the field that names the call |
@@ -100,7 +100,7 @@ pub(super) fn kept(value: &Json) -> Kept {
     }
 }
 
-/// The extra of a block that holds a whole item of this type, and of what led to it.
+/// The extra of a block that holds a whole item: its type, and the reasoning that led to it.
 pub(super) fn whole_item(kind: &str, led: Option<&Text>) -> Extra {
     let mut marks = Fields::default();
     marks.mark("~as", kind);

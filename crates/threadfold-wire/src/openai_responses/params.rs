@@ -102,7 +102,7 @@ fn is_own(tool: &ToolSpec) -> bool {
 
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
-    // There is always a mark, so that a function of this provider is known from one of others.
+    // The mark is always set: it tells functions that came in this dialect from others.
     fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
     if fields.get("parameters").is_none() {
         fields.mark("~parameters", "absent");

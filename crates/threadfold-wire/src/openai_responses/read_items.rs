@@ -38,7 +38,7 @@ pub(super) struct Context {
     provider_calls: ProviderCalls,
     /// The reasoning that the model wrote last since the user spoke: its id, or nothing.
     reasoning: Option<Text>,
-    /// Whether nothing but items of the model came since.
+    /// Whether only items of the model came since.
     is_adjacent: bool,
 }
 

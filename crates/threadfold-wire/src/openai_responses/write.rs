@@ -56,7 +56,7 @@ fn instructions(message: &Message) -> Option<Text> {
     texts.filter(|_| !is_item).map(|texts| texts.join("\n\n").into())
 }
 
-/// Writes the items: as one string if they came as one, and not at all if the body had no input.
+/// Writes the items: as one string if they came as one. A body that came without input gets none.
 fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
     if items.is_empty() && marked(&request.extra, "~input").is_some() {
         return;
@@ -149,7 +149,7 @@ impl Writer {
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
         let mut item = Item::new(self.at, Kind::Output, object, None);
         if named.is_some() {
-            // It is the call's, so that it may come twice.
+            // The id is that of the call, so two items may have it.
             item.id = None;
         }
         self.items.push(item);
@@ -255,7 +255,7 @@ enum Form {
     String,
     /// The provider: parts.
     Parts,
-    /// From here: whatever is shorter.
+    /// This crate: the shorter of both forms.
     Ours,
 }
 
