@@ -1,9 +1,10 @@
-//! Threads, bodies, logs and scripts that are as large, as many or as deep as an enemy makes them.
+//! Hostile inputs: threads, bodies, logs and scripts that are as large, numerous or deep as
+//! possible.
 //!
-//! Each is carried out within bounds or refused with a typed error. That growth is linear is counted
-//! in allocations and their bytes, at one size and at ten times of it, and not timed. The largest
-//! sizes are ignored, since a build without optimisation takes minutes for them:
-//! `cargo test --release --test it adversarial:: -- --ignored`.
+//! Each is processed within bounds or refused with a typed error. Linear growth is checked by
+//! counting allocations and their bytes at one size and at ten times that size, instead of by time.
+//! The largest sizes are ignored by default, because a build without optimisation takes minutes for
+//! them: `cargo test --release --test it adversarial:: -- --ignored`.
 
 use allocation_counter::{AllocationInfo, measure};
 use serde_json::json;

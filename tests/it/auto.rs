@@ -1,10 +1,11 @@
-//! When a thread is compacted: the boundaries under `testdata/auto/`, and what holds in any order.
+//! When a thread is compacted: the boundaries under `testdata/auto/`, and properties that hold in
+//! any order.
 //!
-//! A case is `--- policy` in JSON, `--- divisor` (how many characters a token has in the sizes of
-//! its rows; 1 where the provider counts), `--- compares` (`at least` or `more than`), `--- rows`,
-//! each for a machine of its own, and `--- script`, lines for one machine, which begin with the
-//! second. A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and
-//! so are windows, limits and what a provider reported.
+//! A case is `--- policy` in JSON, `--- divisor` (the characters per token in the sizes of its
+//! rows; 1 if the provider counts), `--- compares` (`at least` or `more than`), `--- rows`, each
+//! for a machine of its own, and `--- script`, lines for one machine, which begin with the second.
+//! A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and so
+//! are windows, limits and reported counts.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Logs that begin at a base in memory: they answer as the whole log does, open again as they were,
-//! and what needs earlier events reads them from the store.
+//! Logs that begin at a base in memory: they answer as the whole log does, open again unchanged,
+//! and read earlier events from the store when they are needed.
 
 use std::{fs, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What goes on beside a conversation: compactions that are prepared and adopted, previews and forks.
+//! Work beside a conversation: prepared and adopted compactions, previews, forks.
 
 use std::sync::Arc;
 

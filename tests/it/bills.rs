@@ -1,4 +1,4 @@
-//! What threads cost by the policy that compacts them: the example `cost` in a small form.
+//! The cost of threads by policy: a small run of the example `cost`.
 
 use crate::support::examples::{
     cost::{self, Course, FIXED, OURS},

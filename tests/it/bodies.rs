@@ -1,8 +1,8 @@
-//! Request bodies that nobody here wrote: what real programs have sent.
+//! Request bodies from outside: what real programs have sent.
 //!
-//! They are those of the folder that `THREADFOLD_BODIES` names, with a folder in it for each dialect
-//! and a file for each body, as `openai-chat/some-name.json`; without it the tests say that they
-//! were skipped.
+//! They are in the folder that `THREADFOLD_BODIES` names, with a subfolder for each dialect and a
+//! file for each body, such as `openai-chat/some-name.json`. Without the folder the tests print
+//! that they were skipped.
 
 use serde_json::Value;
 use threadfold::{

@@ -1,7 +1,8 @@
-//! What two systems do that this crate unites, row by row, and the test that shows it here.
+//! The features of two systems that this crate unites, row by row, each with the test that shows
+//! it.
 //!
-//! The rows are those that a re-implementation has to meet to say that it has the feature. A row
-//! whose test is gone fails.
+//! The rows are the features that a re-implementation must have. A row whose test no longer exists
+//! fails.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Chunked summarisation against scripted and hostile models: what was asked, what came of it, and
-//! what a run looks like after it was stored, dropped or refused.
+//! Chunked summarisation against scripted and hostile models: the requests, the results, and the
+//! state of a run after it was stored, dropped or refused.
 
 use std::{
     collections::BTreeSet,

@@ -1,6 +1,5 @@
-//! Chunked summarisation where it does not go well: a summary that is full, chunks that no model
-//! folds in, a model that is gone half-way. What was paid for is kept, and what no model summarised
-//! is named.
+//! Chunked summarisation under trouble: a full summary, chunks that no model folds in, a model that
+//! fails midway. Paid work is kept, and the parts without a model's summary are named.
 
 use futures::executor::block_on;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! `clear-results`: what it takes, what it leaves, and how the model reads the rest again.
+//! `clear-results`: which results it clears, which it keeps, and how the model reads the cleared
+//! ones.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! The tool by which the model compacts ranges itself, over whole sessions: what it is sent next,
-//! what is in the log, and what comes back when it is taken back.
+//! The tool by which the model compacts ranges itself, in whole sessions: the next request, the
+//! log, and the thread after an undo.
 //!
-//! `testdata/compact_tool/`: `--- thread`, `--- prompt` that is sent, `--- answer` of the model, and
-//! `--- expect` with the messages of the request behind it. Checkpoints that the session drew are
-//! `new1`, `new2`, ... there, as `<new1>`.
+//! `testdata/compact_tool/`: `--- thread`, `--- prompt` that is sent, `--- answer` of the model,
+//! and `--- expect` with the messages of the request after it. Checkpoints that the session drew
+//! are `new1`, `new2`, ... there, as `<new1>`.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! A counter of a host that panics, at every one of its calls in turn: whatever was under way, the
-//! thread, its index and the log are all as before or all as after.
+//! A host's counter that panics, at each of its calls in turn: in every operation the thread, its
+//! index and the log are then all as before or all as after.
 
 use std::{
     panic::{self, AssertUnwindSafe},

@@ -1,6 +1,6 @@
-//! Threads that go from one dialect to another: what arrives is legal and can be read, what does not
-//! arrive is listed, what only its maker understands goes nowhere else, and another journey changes
-//! nothing.
+//! Threads that move from one dialect to another: the content that arrives is legal and readable,
+//! the rest is listed, content that only its author understands goes nowhere else, and a second
+//! move changes nothing.
 
 use proptest::prelude::*;
 use serde_json::json;

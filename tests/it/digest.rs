@@ -1,4 +1,4 @@
-//! The digest: what is taken out of threads that are made up, generated and real.
+//! The digest: what it extracts from invented, generated and real threads.
 
 use proptest::{option, prelude::*};
 use threadfold::{

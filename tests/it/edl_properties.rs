@@ -1,4 +1,4 @@
-//! Properties of edit scripts, against models that are too slow and too simple to be wrong.
+//! Properties of edit scripts, checked against slow and simple reference models.
 
 use std::ops::Range;
 

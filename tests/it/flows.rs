@@ -1,5 +1,5 @@
-//! Whole flows against scripted and hostile models. They look at the request that the model
-//! received, and at the thread afterwards.
+//! Whole flows against scripted and hostile models. The tests check the requests that the model
+//! received, and the thread afterwards.
 
 use std::sync::Arc;
 

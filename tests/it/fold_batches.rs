@@ -1,12 +1,12 @@
-//! `fold-batches` against scripted models: what they were asked, what came of it, and what the next
-//! compaction makes of that.
+//! `fold-batches` against scripted models: the requests, the results, and the next compaction of
+//! these.
 //!
 //! Cases under `testdata/fold/`: `view-*` have `--- options` and `--- batches` in JSON and the text
 //! that `--- expect`s; `run-*` have options, a `--- thread`, any number of `--- answer`, the
-//! messages of each `--- request` but for the directive at its end, and the thread after it.
+//! messages of each `--- request` without the directive at its end, and the thread after it.
 //!
-//! [`CRITERIA`] says which test shows which criterion of the system that this strategy is taken
-//! from, or what we do instead.
+//! [`CRITERIA`] lists the criteria of the system from which this strategy comes, each with the test
+//! that shows it or with our deviation.
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 

@@ -1,11 +1,10 @@
-//! Runs the fuzz cases on a bounded number of seeded inputs, so that nothing needs a nightly
-//! compiler: noise, and valid inputs with some bytes changed.
+//! Runs the fuzz cases on a bounded number of seeded inputs, without a nightly compiler: noise, and
+//! valid inputs with some changed bytes.
 //!
-//! Where `THREADFOLD_BODIES` names a folder of real bodies, a folder in it for each dialect, changes
-//! begin with those too: with the bodies, the logs of their threads and the texts in them. There
-//! `cargo fuzz run wire_decode FOLDER/openai-chat` finds its seeds as well.
-//! `THREADFOLD_FUZZ_SECONDS` has each case run for so long instead of so often, and each says how
-//! often it ran.
+//! If `THREADFOLD_BODIES` names a folder of real bodies, with a subfolder for each dialect, these
+//! are changed too: the bodies, the logs of their threads and their texts. `cargo fuzz run
+//! wire_decode FOLDER/openai-chat` can use the same folder as seeds. `THREADFOLD_FUZZ_SECONDS` sets
+//! a time for each case instead of a count, and each prints how often it ran.
 
 use std::{
     env, thread,

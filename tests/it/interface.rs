@@ -1,5 +1,5 @@
-//! What a user interface needs of a session: whole tool events, a handle that answers while a turn
-//! runs, queued texts that are never lost, observers, and what the context is made of.
+//! What a user interface needs from a session: complete tool events, a handle that answers while a
+//! turn runs, queued texts that are never lost, observers, and a breakdown of the context.
 
 use std::{
     panic,

@@ -1,5 +1,5 @@
-//! Futures that are dropped at every await, stores that fail, writers that interleave: what is left
-//! is consistent, and the next call goes on.
+//! Futures that are dropped at every await, stores that fail, writers that interleave: the state
+//! stays consistent, and the next call continues.
 
 use std::{
     future::Future,

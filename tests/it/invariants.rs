@@ -1,16 +1,16 @@
-//! What must hold of every compaction, whatever the strategy: on generated threads and on real ones.
+//! Invariants of every compaction with every strategy, on generated threads and on real ones:
 //!
-//! 1. Every result has its call right before it, and every call a result.
-//! 2. What is kept keeps its order, and nothing is there twice.
-//! 3. The first role is legal. Neighbours of one role are, too, for the dialects that there are.
+//! 1. Every result comes directly after its call, and every call has a result.
+//! 2. Kept messages keep their order, and none is there twice.
+//! 3. The first role is legal, and so are neighbours of one role, for all dialects.
 //! 4. The text of a summary is in the request exactly once.
-//! 5. The estimate after is within the target, or the result says why not.
-//! 6. A failure leaves log, thread and archive as before, but for one event that says so.
+//! 5. The estimate afterwards is within the target, or the result states why not.
+//! 6. A failure leaves log, thread and archive as before, except for one event that reports it.
 //! 7. Compacting again without new messages does nothing.
 //! 8. After a success the trigger is false for the same state.
 //! 9. The same input, clock and answers give the same output.
-//! 10. Texts are cut at the borders of characters. Rust sees to it that no text is half a character;
-//!     the generated threads have texts in several scripts, and a cut elsewhere would be a panic.
+//! 10. Texts are cut at character boundaries. A cut elsewhere would panic, and the generated
+//!   threads have texts in several scripts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a summary states that nobody said is found, and what somebody said is not taken for it.
+//! Facts that a summary invents are found, and facts of the thread are not taken for inventions.
 
 use threadfold::{
     ContentBlock, Message, Plan,

@@ -1,5 +1,5 @@
-//! A provider that counts otherwise than the thread estimates: the session learns by how much, and
-//! compacts to what the provider counts.
+//! A provider that counts differently from the thread's estimate: the session learns the ratio, and
+//! compacts to the provider's count.
 
 use std::sync::{Arc, Mutex};
 

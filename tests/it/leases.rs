@@ -1,4 +1,4 @@
-//! Leases: the suites on the store that the crate has and on broken ones, and sessions that lose one.
+//! Leases: the suites on the crate's store and on broken ones, and sessions that lose a lease.
 
 use std::{sync::Arc, time::Duration};
 

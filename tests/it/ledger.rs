@@ -1,4 +1,4 @@
-//! What a ledger takes for a rule and what takes it back: cases as data, bounds, hostile texts.
+//! What a ledger recognises as a rule and as a revocation: cases as data, bounds, hostile texts.
 
 use std::{fs, time::Instant};
 

@@ -1,9 +1,9 @@
 //! Legality: the cases under `testdata/legality/`.
 //!
-//! A case is `--- thread`, and what is asked of it: `--- violations` with a line for each;
-//! `--- repairs` with a line for each and `--- repaired` with the thread after; `--- cuts` with the
-//! positions where it may be cut; `--- loop` with the message at which the open tool loop begins, or
-//! `none`; `--- open calls` with their ids.
+//! A case is `--- thread`, and the expected results: `--- violations` with a line for each; `---
+//! repairs` with a line for each and `--- repaired` with the thread after; `--- cuts` with the
+//! positions where it may be cut; `--- loop` with the message at which the open tool loop begins,
+//! or `none`; `--- open calls` with their ids.
 
 use threadfold::{
     Message, legality,

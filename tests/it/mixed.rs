@@ -1,5 +1,5 @@
-//! One strategy after another on the same thread: nothing is lost between them, and nothing is told
-//! twice.
+//! Different strategies in turn on the same thread: nothing is lost between them, and nothing is
+//! stated twice.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,5 @@
-//! Results in results, and trees of JSON, as deep as anybody makes them: what is taken is stored and
-//! read again, what is too deep is refused, and nothing overflows the stack.
+//! Nested results and JSON trees of any depth: accepted ones are stored and read again, deeper ones
+//! are refused, and nothing overflows the stack.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a user typed in a language for which there is no list of words stays, word for word.
+//! Typed text in languages without word lists stays, word for word.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! A strategy made with the two constructors: a summarising plan, and a question to a model.
+//! A strategy built with the two constructors: a summarising plan, and a question to a model.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What types can do that a signature does not show, and a change could take from them.
+//! Properties of types that no signature shows, and that a change could remove.
 
 use std::fmt::Debug;
 

@@ -1,6 +1,6 @@
-//! Language that nobody chose, typed in a session: it goes on, is compacted and ends.
+//! Arbitrary language, typed in a session: the session continues, is compacted and ends.
 //!
-//! What it costs to read is counted by the tests in `src/testing/prose.rs`.
+//! The cost of reading is tested in `src/testing/prose.rs`.
 
 use std::sync::Arc;
 

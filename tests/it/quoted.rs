@@ -1,4 +1,4 @@
-//! What the user did not type gives no rule and takes none back.
+//! Text that the user did not type neither gives nor revokes a rule.
 
 use threadfold::{
     EventLog, Message,

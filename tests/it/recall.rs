@@ -1,9 +1,10 @@
-//! Recalling what was compacted away: from logs, as cases and as properties, and in sessions.
+//! Recalling compacted messages: from logs, as cases and as properties, and in sessions.
 //!
-//! `testdata/recall/`: steps in their order. `--- thread` appends messages, `--- compact FROM..TO`
-//! replaces a range with the summary in its body, `--- undo` takes the latest compaction back,
-//! `--- truncate N` leaves so many messages, `--- recall INPUT` calls the tool; its body is the
-//! answer, after `error: ` where it is one. Cases that begin with `query-` need the feature `recall`.
+//! `testdata/recall/`: steps in order. `--- thread` appends messages, `--- compact FROM..TO`
+//! replaces a range with the summary in its body, `--- undo` undoes the latest compaction, `---
+//! truncate N` leaves this many messages, `--- recall INPUT` calls the tool; its body is the
+//! answer, after `error: ` if it is an error. Cases that begin with `query-` need the feature
+//! `recall`.
 
 use std::{
     borrow::Cow,

@@ -1,8 +1,8 @@
 //! How often a search finds the stretches of a long conversation that answer a question.
 //!
 //! The conversations are generated in the shape of public ones about daily life: sessions of twenty
-//! messages about a few things each, things that come up again in other sessions, and questions of
-//! which some words are in the message that answers them, some only in messages around it, and most
+//! messages about a few things each, things that return in other sessions, and questions of which
+//! some words are in the message that answers them, some only in neighbouring messages, and most
 //! are everywhere.
 
 use threadfold::{

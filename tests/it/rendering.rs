@@ -1,15 +1,15 @@
-//! Rendering and chunking: the cases under `testdata/`, and what holds for any thread.
+//! Rendering and chunking: the cases under `testdata/`, and properties of any thread.
 //!
 //! `testdata/render/`: `--- thread` in the notation of threads, `--- options` with words of
 //! [`RenderOptions`] (`omit=TOOL`, `result_cap=BYTES` and `input_cap=BYTES` take a value), then
 //! `--- expect` with the Markdown.
 //!
 //! `testdata/chunk/`: `--- budget` with target and tolerance, `--- messages` with a line for each
-//! message, `--- expect` with a line for each chunk, and if wanted `--- covers` with the messages of
-//! each chunk as `FIRST..END`, with `~` on the side on which one is cut. A message or chunk is made
-//! of pieces that are joined without the spaces between them: a word or a JSON string, repeated by
-//! `*N`. `10 x` before a line stands for ten such lines. So `A*15 "b\n"*2` is fifteen times `A` and
-//! then `b` and a line end, twice.
+//! message, `--- expect` with a line for each chunk, and optionally `--- covers` with the messages
+//! of each chunk as `FIRST..END`, with `~` on a side on which one is cut. A message or chunk
+//! consists of pieces that are joined without the spaces between them: a word or a JSON string,
+//! repeated by `*N`. `10 x` before a line stands for ten such lines. So `A*15 "b\n"*2` is fifteen
+//! times `A` and then `b` and a line end, twice.
 
 use std::ops::Range;
 

@@ -1,5 +1,4 @@
-//! What a reply says, what the events said, and what the thread holds are one text, however the model
-//! streams it.
+//! The reply, the events and the thread hold the same text, however the model streams it.
 
 use std::{
     collections::VecDeque,

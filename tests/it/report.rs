@@ -1,5 +1,5 @@
-//! The page of `threadfold report`: whatever is in a log is text in it, it stays small and whole,
-//! and it tells what the log says.
+//! The page of `threadfold report`: any text of a log is shown literally, the page stays small and
+//! complete, and it agrees with the log.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! What the default strategy keeps over five compactions, whoever writes the summaries: as the
-//! example `retention` tells it, on generated threads and on real transcripts.
+//! The facts that the default strategy keeps over five compactions with every writer, as measured
+//! by the example `retention`, on generated threads and on real transcripts.
 
 use std::{
     env,

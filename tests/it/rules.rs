@@ -1,4 +1,4 @@
-//! Standing rules through many compactions: what the model receives, whatever it answers.
+//! Standing rules through many compactions: what the model receives, whatever it answered before.
 
 use std::{
     borrow::Cow,

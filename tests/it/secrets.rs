@@ -1,4 +1,4 @@
-//! A secret in every field that there is, and no way out by which one leaves.
+//! A secret in every field, and no path by which it leaves.
 
 use std::{
     borrow::Cow,

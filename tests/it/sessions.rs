@@ -1,5 +1,5 @@
-//! Whole sessions against scripted and hostile models, with a fixed clock and seed. They look at the
-//! requests that the model received and at the log that was stored.
+//! Whole sessions against scripted and hostile models, with a fixed clock and seed. The tests check
+//! the requests that the model received and the stored log.
 
 use std::sync::Arc;
 

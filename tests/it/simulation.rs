@@ -1,6 +1,6 @@
-//! An agent that works at random, under every strategy, in windows of every size, for many turns.
-//! What it does and what may not happen stands in `examples/simulation`; the example of that name
-//! runs it for longer.
+//! An agent that acts at random, under every strategy, in windows of every size, for many turns.
+//! `examples/simulation` describes its actions and the checks; the example of that name runs it
+//! longer.
 
 use std::{collections::BTreeMap, sync::Mutex};
 

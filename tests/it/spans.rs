@@ -1,4 +1,4 @@
-//! Spans of compactions, as a subscriber sees them.
+//! Tracing spans of compactions, as a subscriber sees them.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! What the user typed stays word for word, in any language, and the newest value of a subject wins.
+//! Typed text stays word for word, in any language, and the newest value of a subject wins.
 
 use std::{fs, sync::Arc};
 

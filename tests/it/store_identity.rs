@@ -1,5 +1,5 @@
-//! Which log a store holds: a thread that is deleted in the store while a journal or a session keeps
-//! it, one that is begun anew, and two writers who say the same words at the same time.
+//! The identity of a stored log: threads that are deleted or created again in the store while a
+//! journal or a session holds them, and two writers who append equal events at the same time.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Answers that arrive in pieces: `testdata/streams/*/*.txt`, for every codec.
+//! Streamed answers: `testdata/streams/*/*.txt`, for every codec.
 //!
 //! A case is `--- stream`, the bytes of a `text/event-stream`, and then either `--- response` with
-//! the same answer in one body and `--- deltas` with what is told on the way, or `--- error` with
-//! kind and words of the failure and the tokens spent.
+//! the same answer in one body and `--- deltas` with the deltas, or `--- error` with the kind and
+//! text of the failure and the tokens spent.
 
 use std::{
     error::Error,

@@ -1,5 +1,5 @@
-//! No text forges a tag of ours: whatever stands in a thread goes onto the wire and comes back as the
-//! blocks that it was, twice, and none is taken for another kind.
+//! No text forges a tag of ours: any thread is written to the wire and read back as the same
+//! blocks, twice, and no text becomes another kind of block.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The end of a thread that a strategy would keep gives way to the target.
+//! The tail that a strategy would keep shrinks to meet the target.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What hosts are told of the compactions of a whole session: a console, a web page, a client of the
-//! Agent Client Protocol.
+//! How the compactions of a whole session are reported to hosts: on a console, on a web page, and
+//! to a client of the Agent Client Protocol.
 
 use std::sync::Arc;
 

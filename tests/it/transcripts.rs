@@ -1,7 +1,7 @@
-//! Real threads through every strategy, and through a run that is killed and taken up again.
+//! Real threads through every strategy, and through a run that is killed and resumed.
 //!
-//! The threads are those of the folder that `THREADFOLD_TRANSCRIPTS` names, else of a folder
-//! `shared/transcripts` beside the project; without either the tests say that they were skipped.
+//! The threads are in the folder that `THREADFOLD_TRANSCRIPTS` names, otherwise in a folder
+//! `shared/transcripts` beside the project. Without either the tests print that they were skipped.
 
 use futures::executor::block_on;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Trimming tool results: the cases under `testdata/trim/`, and what holds for every thread.
+//! Trimming tool results: the cases under `testdata/trim/`, and properties of every thread.
 //!
 //! A case is `--- options` in JSON, `--- thread`, and `--- expect N` with the thread after and the
 //! number of results that became shorter.

@@ -1,5 +1,5 @@
-//! Going on after trouble: turns that broke off, tools that panic, results that are too long, and
-//! compactions that a person edits, undoes and redoes.
+//! Continuing after trouble: turns that broke off, tools that panic, results that are too long, and
+//! compactions that a user edits, undoes and redoes.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What was billed and how full the context is, over whole logs and beside live threads.
+//! Billed tokens and the size of the context, over whole logs and with live threads.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets; and that
-//! every file of tests is compiled.
+//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets, and that
+//! every test file is compiled.
 //!
-//! Every rule is a function from sources to complaints, with a test on made-up sources that it can
-//! complain at all.
+//! Every rule is a function from sources to complaints. A test on made-up sources shows that it can
+//! complain.
 
 mod source;
 

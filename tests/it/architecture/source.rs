@@ -1,4 +1,4 @@
-//! A source file as its words: comments and texts are gone, and so are the tests at its foot.
+//! A source file without comments, string literals and the tests at its end.
 
 /// One file.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Vectors that the host changes between compactions, and bodies that are read anew each time.
+//! Vectors that the host changes between compactions, and bodies that are decoded anew each time.
 
 use std::{
     borrow::Cow,

@@ -1,4 +1,4 @@
-//! A live thread and its log side by side: after every step they say the same.
+//! A live thread and its log in parallel: they agree after every step.
 
 use std::sync::Arc;
 

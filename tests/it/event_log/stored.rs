@@ -1,4 +1,4 @@
-//! What is stored: every kind of event, torn tails, other versions.
+//! The stored form: every kind of event, torn tails, other versions.
 
 use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,

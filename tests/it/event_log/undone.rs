@@ -1,4 +1,4 @@
-//! What is undone, refused and covered.
+//! Undone, refused and covered compactions.
 
 use threadfold::{
     ContentBlock, Message, Role,

@@ -1,4 +1,4 @@
-//! Runs that end without a word, and compactions without an end.
+//! Runs that end silently, and compactions without an end.
 
 use super::*;
 use crate::support::polls::poll;

@@ -1,4 +1,4 @@
-//! Calls that are too long themselves, and requests that nobody looks at in time.
+//! Calls that are too long themselves, and requests that are checked too late.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Compactions in a loop, and second ones right behind the first.
+//! Compactions in a loop, and second compactions directly after the first.
 
 use super::*;
 

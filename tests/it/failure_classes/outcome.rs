@@ -1,4 +1,4 @@
-//! Ways of compacting that get worse unnoticed, and caches lost to small edits.
+//! Strategies that degrade unnoticed, and caches lost to small edits.
 
 use super::*;
 

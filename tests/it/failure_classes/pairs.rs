@@ -1,4 +1,5 @@
-//! Calls apart from their results, and tools that are not offered or stand in prose.
+//! Calls separated from their results, and calls of tools that are not offered or are written as
+//! prose.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Secrets that are carried out of the thread.
+//! Secrets that leave the thread.
 
 use std::borrow::Cow;
 

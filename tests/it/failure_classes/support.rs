@@ -1,4 +1,4 @@
-//! Models that play, and sessions over them.
+//! Scripted models, and sessions over them.
 
 use super::*;
 use crate::support::{clock::Ticking, polls::pending_once};

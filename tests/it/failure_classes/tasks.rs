@@ -1,4 +1,4 @@
-//! Old tasks taken up again, and rules that are lost.
+//! Old tasks that are resumed, and lost rules.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! One fuzz case of prose, shared by the fuzz target, by the bounded run in the tests and by the
-//! tests that count what reading costs: a text, through everything that reads prose.
+//! tests that count reading steps: a text that goes through every reader of prose.
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 

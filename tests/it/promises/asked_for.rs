@@ -1,4 +1,4 @@
-//! Compactions that a person asks for, and what is queued.
+//! Compactions that a user requests, and queued texts.
 
 use futures::executor::block_on;
 use threadfold::{

@@ -1,4 +1,4 @@
-//! Where system prompt, tools and what was typed last fit the window, a request goes out.
+//! If system prompt, tools and the newest typed text fit the window, a request is sent.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a compaction leaves in the thread: marks on reasoning, checkpoints to name ranges by.
+//! Marks that a compaction leaves: on reasoning, and checkpoints that name ranges.
 
 use std::sync::{
     Arc,

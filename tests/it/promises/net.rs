@@ -1,4 +1,4 @@
-//! What is told of a compaction that the net below the strategy made.
+//! The report of a compaction that the fallback of the strategy made.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A provider that answers as a function says, counts truly, and remembers what it was asked.
+//! A provider that answers by a function, counts correctly, and records its requests.
 
 use std::{
     fmt,

@@ -1,4 +1,4 @@
-//! Providers that refuse a request for its length, and answers that the window cuts.
+//! Providers that refuse a request for its length, and answers that the window cuts off.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! To how many tokens compactions are to come.
+//! The sizes that compactions must reach.
 
 use std::sync::{Arc, Mutex};
 

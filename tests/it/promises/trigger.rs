@@ -1,4 +1,4 @@
-//! When compactions come: the soft trigger does the work, and the hard check stands by.
+//! When compactions run: normally by the soft trigger, and by the hard check only as a fallback.
 
 use std::sync::Arc;
 

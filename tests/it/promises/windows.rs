@@ -1,4 +1,4 @@
-//! A window that nobody named: the host hears of it, and the first refusal teaches the session.
+//! An unknown window: the host is notified, and the session learns from the first refusal.
 
 use std::sync::{
     Arc,

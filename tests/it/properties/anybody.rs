@@ -1,4 +1,4 @@
-//! Plans as a host may write them: refused, or in order once they are settled.
+//! Arbitrary plans of hosts: they are refused, or legal once they are settled.
 
 use std::collections::HashSet;
 

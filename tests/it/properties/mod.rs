@@ -1,6 +1,7 @@
-//! What holds for every thread: properties over generated legal threads and over junk.
+//! Properties of every thread, on generated legal threads and on junk.
 //!
-//! `model.rs` is a second, slow and simple account of what a compaction does; the others ask.
+//! `model.rs` is a second, slow and simple implementation of compaction, with which the others
+//! compare.
 
 mod anybody;
 mod model;

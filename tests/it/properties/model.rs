@@ -1,4 +1,4 @@
-//! A compaction, told slowly: every block by itself.
+//! A slow reference implementation of compaction, block by block.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Plans: what stays, what goes, what is refused.
+//! Plans: what stays, what is removed, what is refused.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{

@@ -1,4 +1,4 @@
-//! Legality: what repair leaves, and where a thread may be cut.
+//! Legality: the results of repairs, and the positions where a thread may be cut.
 
 use proptest::prelude::*;
 use threadfold::{

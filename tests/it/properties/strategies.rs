@@ -1,4 +1,4 @@
-//! Strategies: whatever the model does, what is accepted is legal and smaller.
+//! Strategies: with any model, accepted proposals are legal and smaller.
 
 use std::sync::Arc;
 
