@@ -1,5 +1,5 @@
-//! What stores of logs and archives must keep: the suites on those that the crate has and on broken
-//! ones, then what only files can show, on the bytes in the files: crashes, writers at once, costs.
+//! Stores of logs and archives: the suites on those of the crate and on broken ones, then tests on
+//! the bytes of files: crashes, concurrent writers, costs.
 
 use std::{
     env, fs,
