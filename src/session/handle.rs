@@ -97,6 +97,17 @@ impl SessionHandle {
 
     /// The tokens billed so far and the context usage, as of the last change of the thread. Same as
     /// [`Session::token_usage`](super::Session::token_usage), in constant time.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// use threadfold::ContextWindow;
+    ///
+    /// let session = Session::builder(agent).window(ContextWindow::new(1_000)).build()?;
+    /// let usage = session.handle().token_usage();
+    /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {
         self.shared.lock().usage
