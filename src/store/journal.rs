@@ -176,9 +176,8 @@ impl Journal {
         Ok(Cow::Owned(log))
     }
 
-    /// Reads all events of the log into memory, for an operation that needs them: the undo of a
-    /// compaction before the [base](EventLog::base), or a truncation. A later flush drops them
-    /// again.
+    /// Reads all events of the log into memory, for a truncation or the undo of a compaction before
+    /// the [base](EventLog::base). A later flush drops them again.
     ///
     /// # Errors
     ///
