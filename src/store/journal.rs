@@ -5,13 +5,15 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     rules_cache::RulesCache,
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, begins_with, check_log},
+    thread_store::{ThreadStore, begins_with, check_log},
 };
 use crate::{
     compact::Plan,
     compaction,
     ledger::Ledger,
-    log::{Event, EventLog, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange},
+    log::{
+        Event, EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange,
+    },
     message::{CompactionId, InvalidValue, Redactor, Text, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
     strategy::Brief,
