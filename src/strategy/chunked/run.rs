@@ -110,7 +110,7 @@ impl CompactionRun {
     /// let run = CompactionRun::new(&thread, None, RunOptions::default())?;
     /// let run = run.with_focus("the names of the tests").with_rules("- Never touch the lexer.\n");
     /// let RunStep::Call { request, .. } = run.step() else { panic!("no model was asked yet") };
-    /// let prompt = request.messages[0].content[0].as_text().unwrap_or_default();
+    /// let prompt = request.messages[0].content[0].as_text().unwrap();
     /// assert!(prompt.contains("the names of the tests") && prompt.contains("Never touch the lexer."));
     /// # Ok::<(), RunError>(())
     /// ```

@@ -164,25 +164,6 @@ impl Relay {
     }
 
     /// Takes a refusal of the provider. Only a refusal for the length leads to a compaction.
-    ///
-    /// ```
-    /// use threadfold::{Message, Request, message::{ModelErrorKind, Timestamp}};
-    /// use threadfold::{auto::{AutoCompactor, AutoPolicy}, proxy::{Relay, RelayOptions, RelayStep}};
-    ///
-    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
-    /// let old = Message::assistant("A long story. ".repeat(300));
-    /// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
-    /// let mut relay = Relay::new(request, None, &RelayOptions::default(), &mut auto, Timestamp(1));
-    /// assert_eq!(relay.step(), &RelayStep::Send, "the window is unknown");
-    ///
-    /// let refusal = ModelErrorKind::Overflow { limit: Some(500), found: None, output: None };
-    /// relay.refused(&refusal, &mut auto, Timestamp(2));
-    /// assert!(matches!(relay.step(), RelayStep::Compact { .. }));
-    /// // Without a shorter request the agent gets the refusal.
-    /// relay.failed(&mut auto, Timestamp(3));
-    /// assert_eq!(relay.step(), &RelayStep::Refused);
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
-    /// ```
     pub fn refused(&mut self, error: &ModelErrorKind, auto: &mut AutoCompactor, now: Timestamp) {
         if self.step != RelayStep::Send {
             return;
