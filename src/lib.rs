@@ -49,6 +49,7 @@
 //! | the events of a thread, what was spent | [`log`] |
 //! | what makes a thread legal | [`legality`] |
 //! | the user's standing rules | [`ledger`] |
+//! | the events and errors of a compaction | [`compaction`] |
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
 //! | a thread as text | [`render`](mod@render) |
@@ -61,7 +62,6 @@
 //!
 //! | machine | decides |
 //! |---|---|
-//! | [`compaction`] | the next step of one compaction |
 //! | [`auto`] | when to compact |
 //! | [`turn`] | whether to call the model or tools |
 //! | [`strategy::Attempt`] | what to ask a model for a summary |
@@ -137,7 +137,7 @@ pub use wire::WireFormat;
 /// | [In a server](guide::in_a_server) | serve many users, and survive clients that leave |
 /// | [On a durable engine](guide::durable) | repeat no answered call after a crash |
 /// | [Observing](guide::observing) | show and trace what happens |
-/// | [What was lost](guide::what_was_lost) | know what a compaction lost, and have it back |
+/// | [What was lost](guide::what_was_lost) | see what a compaction lost, and restore it |
 /// | [A loop of your own](guide::your_own_loop) | keep your loop and your messages |
 /// | [Migrating](guide::migrating) | replace a compaction that you wrote by hand |
 /// | [Why not ...?](guide::design) | know why it is built like this |

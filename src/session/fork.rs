@@ -38,8 +38,8 @@ impl Session {
         self.fork_before(thread, self.messages().len()).await
     }
 
-    /// Same as [`fork`](Self::fork), from before the message with this index: so many messages are
-    /// kept.
+    /// Same as [`fork`](Self::fork), from before the message with this index, which is
+    /// also the number of messages that the fork keeps.
     ///
     /// # Errors
     ///

@@ -57,9 +57,10 @@ pub enum SessionStatus {
 }
 
 impl SessionHandle {
-    /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in order, each as a turn
-    /// of its own: after the current turn, or, if the session is idle, before the next message that
-    /// is sent. The answer says which; it is exact, also for a turn that is about to end.
+    /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in
+    /// order, each as a turn of its own: after the current turn, or, if the session is idle, before
+    /// the next message that is sent. The result says which; it is exact, also for a turn that is
+    /// about to end.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
