@@ -119,13 +119,13 @@ impl Session {
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
     /// # use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
-    /// # use threadfold::model::{Tool, ToolContext, ToolFailure, ToolOutput};
+    /// # use threadfold::model::{Tool, ToolContext, ToolOutput};
     /// # #[derive(Debug)]
     /// # struct Dice;
     /// # #[async_trait]
     /// # impl Tool for Dice {
     /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("roll", "Rolls a die.", serde_json::json!({})) }
-    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
     /// #         Ok("4".into())
     /// #     }
     /// # }

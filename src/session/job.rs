@@ -283,9 +283,9 @@ impl Session {
     /// block_on(async { session.send("How long is it?").await })?;
     ///
     /// let (first, second) = (session.prepare_compaction(), session.prepare_compaction());
-    /// let done = block_on(async { session.adopt(first.run().await).await })?;
+    /// let done = block_on(async { session.adopt(first.await).await })?;
     /// assert_eq!(done.report.after.messages, session.messages().len());
-    /// let error = block_on(async { session.adopt(second.run().await).await }).unwrap_err();
+    /// let error = block_on(async { session.adopt(second.await).await }).unwrap_err();
     /// assert!(error.to_string().contains("from message 0 on"), "{error}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

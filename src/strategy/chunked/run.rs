@@ -104,10 +104,10 @@ impl CompactionRun {
     /// Returns the run with a focus: what the user wants the summary to pay attention to.
     ///
     /// ```
-    /// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-    /// let run = CompactionRun::new(&thread, None, RunOptions::default())?;
+    /// let run = CompactionRun::new(&thread, None, Chunked::default())?;
     /// let run = run.with_focus("the names of the tests").with_rules("- Never touch the lexer.\n");
     /// let RunStep::Call { request, .. } = run.step() else { panic!("no model was asked yet") };
     /// let prompt = request.messages[0].content[0].as_text().unwrap();
@@ -303,10 +303,10 @@ impl CompactionRun {
     /// steps stay. Has no effect on a run that has not failed.
     ///
     /// ```
-    /// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-    /// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?;
+    /// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
     /// run.abort();
     /// assert!(matches!(run.step(), RunStep::Failed { error: RunError::Aborted { chunk: 1 } }));
     /// run.retry();
