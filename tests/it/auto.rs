@@ -202,7 +202,7 @@ fn any_input() -> impl Strategy<Value = Input> {
     ]
 }
 
-/// What the thread has after a compaction to this target, and nobody has counted it yet.
+/// The pressure after a compaction to this target, before the provider counts again.
 fn after(pressure: Pressure, target: u64) -> Pressure {
     Pressure { reported: None, since: 0, thread: target, ..pressure }
 }
@@ -219,7 +219,7 @@ proptest! {
         for (index, input) in inputs.into_iter().enumerate() {
             auto.handle(Timestamp((index as u64 * 7_919_000) % 100_000), input);
         }
-        // The provider refuses whatever is let through, and no compaction takes anything.
+        // The provider refuses every request, and no compaction removes anything.
         let mut asked = 0;
         let mut input = Input::BeforeSend(last);
         loop {

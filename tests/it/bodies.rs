@@ -18,16 +18,16 @@ use crate::support::bodies;
 const CODECS: [&dyn WireFormat; 5] =
     [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
-/// What becomes of a body that is read and written again.
+/// The result of reading a body and writing it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It comes back equal.
     Equal,
     /// Something was changed, and the adjustments say what.
     Adjusted,
-    /// It is no body of the dialect.
+    /// It is not a body of the dialect.
     Refused,
-    /// It changed, and nothing says so.
+    /// It changed without an adjustment.
     Changed,
 }
 

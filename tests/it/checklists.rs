@@ -6,7 +6,7 @@
 
 use std::fs;
 
-/// A file and a test in it.
+/// A file, and a test in it that shows the criterion.
 struct By(&'static str, &'static str);
 
 /// Threads as logs of events, with token accounting and a registry of strategies.
@@ -145,7 +145,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     ),
 ];
 
-/// Batches that are folded one in the light of the other, archived, and shown by their ends.
+/// Batches that are folded with the earlier ones as context, archived, and shown by their ends.
 const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "every setting with its default, checked",

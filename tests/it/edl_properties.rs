@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-/// The places of a text that a script can name, as byte, line and column.
+/// The positions of a text that a script can name, as byte, line and column.
 struct Places(Vec<(usize, usize, usize)>);
 
 impl Places {
@@ -208,7 +208,7 @@ impl Places {
     }
 }
 
-/// A text and every edit so far: where it began, and where it ended before and after.
+/// A text and its edits: where each began, and where it ended before and after.
 struct Model {
     text: String,
     log: Vec<(usize, usize, usize)>,
@@ -259,7 +259,7 @@ fn matches(pattern: &str, text: &str, sticky: bool) -> Vec<Range<usize>> {
     found
 }
 
-/// Every place where lines stand whole, with their line feed.
+/// Every position at which these whole lines occur, with their line feeds.
 fn whole_lines(wanted: &str, text: &str) -> Vec<Range<usize>> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let plain = |line: &str| line.trim_end_matches('\n').trim_end_matches('\r').to_owned();

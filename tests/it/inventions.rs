@@ -11,7 +11,7 @@ use threadfold::{
 
 use crate::support::recorded::requests;
 
-/// Sentences as a model writes them that was somewhere else.
+/// Sentences of a model about another project.
 const PLANTS: [&str; 18] = [
     "The production database is Oracle in Frankfurt.",
     "Maria Gonzalez approved the change.",

@@ -16,7 +16,7 @@ use threadfold::{
 
 const WINDOW: u64 = 20_000;
 
-/// A provider that counts so many tenths of what is estimated, and says so or not.
+/// A provider that counts this many tenths of the estimate, and may report its count.
 #[derive(Debug)]
 struct Provider {
     tenths: u64,
@@ -42,7 +42,7 @@ impl Model for Provider {
     }
 }
 
-/// What the provider counted of the last request before and the first behind each compaction.
+/// The provider's counts of the last request before each compaction and the first after it.
 fn around_compactions(tenths: u64, says: bool) -> Vec<(u64, u64)> {
     let provider = Arc::new(Provider { tenths, says, counted: Mutex::default() });
     let agent =

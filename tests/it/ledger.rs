@@ -15,7 +15,7 @@ use crate::support::tries::tries;
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// What happens, and the rules that there are then.
+/// Events, and the rules after them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

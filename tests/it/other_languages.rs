@@ -10,11 +10,11 @@ use threadfold::{
 
 #[derive(Deserialize)]
 struct Language {
-    /// What the user wants for good.
+    /// The standing rules of the user.
     rules: Vec<String>,
-    /// What the user asks for again and again, with `{}` for a number.
+    /// The user's repeated request, with `{}` for a number.
     request: String,
-    /// What the model answers many times over, also when it is asked for a summary.
+    /// The model's repeated answer, also to a request for a summary.
     answer: String,
 }
 

@@ -18,7 +18,7 @@ use threadfold::{
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
-/// Sums up all but the last messages.
+/// Summarises all but the last messages.
 #[derive(Debug)]
 struct SumUp(AskOptions);
 

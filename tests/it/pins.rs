@@ -107,7 +107,7 @@ fn a_session_and_its_futures_can_be_spawned() {
     fn job(session: &mut Session) {
         spawns(&session.prepare_compaction());
     }
-    // That both compile is all that is asked of them.
+    // It is enough that both compile.
     let _: [fn(&mut Session); 2] = [send, job];
 }
 

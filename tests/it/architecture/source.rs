@@ -70,7 +70,7 @@ impl Source {
                 index += 1;
                 while !matches!(self.word(index), "}" | "") {
                     index = self.tree(index, &path, found);
-                    // An alias, and what stands between two branches.
+                    // An alias, or the text between two branches.
                     while !matches!(self.word(index), "," | "}" | "") {
                         index += 1;
                     }

@@ -46,7 +46,7 @@ fn check(case: &Case) {
     }
 }
 
-/// What is logged as a store reads it: nothing in a case is refused.
+/// The log of a case, as a store reads it; no event of a case may be refused.
 fn log_of(case: &Case) -> EventLog {
     let mut log = EventLog::new("main".parse().unwrap());
     for (name, body) in &case.sections {

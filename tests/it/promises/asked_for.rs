@@ -14,7 +14,8 @@ use crate::support::bench::{compactions, events, say};
 
 const WINDOW: u64 = 200_000;
 
-/// A session over a thread in which person and agent take turns, with messages of these tokens.
+/// A session over a thread in which person and agent alternate, with messages of these sizes in
+/// tokens.
 fn session_of(sizes: &[u64]) -> (Session, Provider) {
     let provider = Provider::new(|_, _| Message::assistant("Fine."));
     let mut log = EventLog::new("main".parse().unwrap());
