@@ -113,7 +113,7 @@ impl Corpus {
     }
 }
 
-/// The questions of which all sessions are among those of the first matches, in percent.
+/// The percentage of questions whose sessions are all among the first matches.
 fn found(first: usize) -> usize {
     let (mut asked, mut found) = (0, 0);
     for seed in 0..4 {
@@ -136,6 +136,6 @@ fn found(first: usize) -> usize {
 #[test]
 fn a_search_finds_the_stretches_that_answer_a_question() {
     let (five, ten) = (found(5), found(10));
-    // Without the stretches they were 78 % and 92 %.
+    // Without the neighbouring messages they were 78 % and 92 %.
     assert!(five >= 86 && ten >= 92, "{five} % among the first 5, {ten} % among the first 10");
 }

@@ -34,7 +34,7 @@ fn no_session_locks_up_and_no_request_is_too_long_or_illegal_whatever_the_strate
         all += tally;
     }
     assert!(all.turns >= TURNS && all.calm > 100, "{all:#?}");
-    // All of it happened, and often enough to mean something.
+    // Every case occurred often enough to test something.
     let rarest = [
         all.compactions.values().sum(),
         all.failed,
