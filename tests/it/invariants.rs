@@ -10,7 +10,7 @@
 //! 8. After a success the trigger is false for the same state.
 //! 9. The same input, clock and answers give the same output.
 //! 10. Texts are cut at character boundaries. A cut elsewhere would panic, and the generated
-//!   threads have texts in several scripts.
+//!     threads have texts in several scripts.
 
 use std::sync::Arc;
 
