@@ -452,7 +452,7 @@ impl SessionBuilder {
 
     /// Returns the builder with panics of tools passed on to the caller that polls the turn. By
     /// default the call of a tool that panics gets an error result, and the other calls and the
-    /// turn go on. Pass panics on for tools whose state a panic may leave broken.
+    /// turn continue. Pass panics on for tools whose state a panic may leave broken.
     pub fn tool_panics_unwind(mut self) -> Self {
         self.settings.tool_panics_unwind = true;
         self

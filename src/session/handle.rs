@@ -389,7 +389,7 @@ mod tests {
                     }
                     if let Some(turn) = TURN.get(step) {
                         turn(&shared, &mut taken);
-                        // A turn goes on while there is a text.
+                        // A turn continues while a text is queued.
                         while step == 2 && shared.lock().takes_queued {
                             taken.extend(shared.next_queued());
                         }

@@ -298,7 +298,7 @@ proptest! {
         marks in vec((0..40_000_usize, select(vec!["Q", "QQ\n", "\nab\n", "é"])), 0..12),
     ) {
         let mut text = "#".repeat(shift) + &word.repeat(40_000 / word.len());
-        // Marks stand in the text as loaded first, and are doubled by the script.
+        // Marks are in the loaded text, and the script doubles them.
         for (at, mark) in &marks {
             let at = (0..=at % text.len()).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             text.insert_str(at, mark);

@@ -417,7 +417,7 @@ fn an_agent_at_work_is_asked_to_go_on_where_nothing_else_would() {
     assert!(matches!(again.error(), StrategyError::NothingToCompact { .. }));
 }
 
-/// A thread that starts with the view of so many batches, of this depth each.
+/// A thread that starts with the view of this many batches, each of this depth.
 fn viewed(depths: &[u32], behind: usize) -> Snapshot {
     let batch = |(index, depth): (usize, &u32)| {
         let id = BatchId { compaction: CompactionId(1), index: index as u32 };

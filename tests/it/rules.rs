@@ -166,7 +166,7 @@ fn listed(request: &Request) -> Vec<String> {
     lists.flat_map(lines).collect()
 }
 
-/// A session and its model after so many compactions, whose last request comes after so many compactions.
+/// A session after ten compactions and one more message, and its model.
 fn after_ten(strategy: Arc<dyn CompactionStrategy>, way: Way) -> (Session, Stubborn) {
     let model = Stubborn::new(way);
     let agent = ModelAgent::new(Arc::new(model.clone()));

@@ -353,4 +353,4 @@ pub(crate) fn sums_up_in_prose(request: &Request) -> Answer {
     Message::new(Role::Assistant, vec![call.into()]).into()
 }
 
-// Worse ways that nobody notices.
+// Failures without an error.

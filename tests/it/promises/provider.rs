@@ -177,7 +177,7 @@ impl Tool for Read {
     }
 }
 
-/// A text of about so many tokens.
+/// A text of about this many tokens.
 pub(crate) fn lines(tokens: u64) -> String {
     (0..tokens / 10).map(|line| format!("{line:06}: another line of a log\n")).collect()
 }

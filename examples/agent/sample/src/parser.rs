@@ -13,7 +13,7 @@ pub enum Tree {
     Binary(Box<Tree>, Operator, Box<Tree>),
 }
 
-/// What may stand between two expressions.
+/// An operator that joins two expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
