@@ -232,8 +232,8 @@ impl Session {
     /// Compactions after it build on it, so they are undone first, the latest first. Returns the ids
     /// of all that were undone, in this order.
     ///
-    /// The future may be dropped; the compactions are undone even so, and the next turn writes
-    /// the store.
+    /// The future may be dropped. Then either nothing has changed, or the compactions are undone and
+    /// the next turn writes the store.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -313,7 +313,7 @@ impl Session {
     /// - [`SessionError::Log`] if no compaction has this id, or it was not undone.
     /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread as
-    ///   they were, for example because another compaction took them.
+    ///   they were, for example because another compaction removed them.
     pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<Done, SessionError> {
         let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
