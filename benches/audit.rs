@@ -1,9 +1,8 @@
 //! Reading the facts of threads of 1, 10 and 100 MB, and auditing a window of 100 KB against them.
 //!
-//! `cargo bench --bench audit` prints the table that `benches/README.md` explains, held against a
-//! copy of the thread's text and against what a set of regular expressions for the same classes
-//! takes for the same texts, without noting anything down. Last come texts of one kind each, which
-//! say what costs.
+//! `cargo bench --bench audit` prints the table that `benches/README.md` explains, relative to a
+//! copy of the thread's text and to a set of regular expressions for the same classes that records
+//! nothing. The last rows are texts of one kind each, which show the cost of each kind.
 
 #![allow(
     clippy::expect_used,
@@ -91,8 +90,9 @@ fn rules(thread: &[Message]) -> Ledger {
     rules
 }
 
-/// All work of a compaction to an eighth without a model: the digest, the rules, the audit, the user's
-/// words and the addendum. Facts and rules are at hand, as in a session, which reads them as they come.
+/// All work of a compaction to an eighth without a model: the digest, the rules, the audit, the
+/// user's words and the addendum. Facts and rules were read before, as in a session, which reads
+/// messages as they arrive.
 fn compaction(thread: &[Message], facts: &Facts, repetitions: usize) -> Row {
     let snapshot = Snapshot::new(thread.to_vec())
         .with_rules(Arc::new(rules(thread)))
@@ -124,7 +124,7 @@ fn window(thread: &[Message]) -> &[Message] {
     &thread[thread.len() - within.count()..]
 }
 
-/// The classes of facts as simply as regular expressions can say them, asked of every line.
+/// The classes of facts as simple regular expressions, searched in every line.
 const PATTERNS: [&str; 9] = [
     r"(?-u)[a-z+]+://[!-~]+",
     r"(?-u)[\w.~-]*/[\w./-]+|\b\w+\.(?:rs|py|ts|js|toml|json|md)\b",

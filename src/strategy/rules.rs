@@ -21,7 +21,7 @@ use crate::{
 /// exceed the sum of its parts.
 const MARGIN: u64 = 8;
 
-/// Summaries of up to so many bytes are not shortened.
+/// Summaries of up to this many bytes are not shortened.
 const SHORT: usize = 300;
 
 /// Upper limit for the tokens of rules after a summary.

@@ -16,7 +16,7 @@ pub(super) struct Typed<'a> {
     statements: &'a Statements,
     /// The keys of all statements and their sentences.
     keys: HashSet<String>,
-    /// The keys of what is stated elsewhere or was taken back.
+    /// The keys of statements that are stated elsewhere or were revoked.
     elsewhere: HashSet<String>,
     /// The keys of rules that come before everything else.
     rules: HashSet<String>,

@@ -175,7 +175,7 @@ impl Walk {
     }
 }
 
-/// Returns a text on one line of at most so many characters.
+/// Returns a text on one line of at most this many characters.
 fn line(text: &str, most: usize) -> String {
     let plain = plain(text);
     let words = one_line(&plain);

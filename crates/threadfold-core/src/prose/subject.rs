@@ -40,7 +40,8 @@ pub struct Subject {
     pub(super) asserts: bool,
     /// Whether it announces a change.
     pub(super) changes: bool,
-    /// Whether it is a question, a supposition, hearsay or a memory, which replaces nothing.
+    /// Whether it is a question, a supposition, a report of others' words or a memory. None of
+    /// these replaces a statement.
     pub(super) muses: bool,
     /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
     pub(super) head: Option<String>,
@@ -165,7 +166,7 @@ impl Subject {
             return true;
         }
         if self.names_what_is_forbidden(old, form) {
-            // Two things that must not be told are two values of one prohibition; other
+            // Two things that must not be disclosed are two values of one prohibition; other
             // prohibitions that name different things both hold.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }

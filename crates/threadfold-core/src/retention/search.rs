@@ -108,7 +108,7 @@ impl<'a> Search<'a> {
             spelled.read(kind, text);
             phrases.read(text);
             if kind == Kind::Summary {
-                // In the list of the user's words, a label stands above its statements.
+                // In the list of the user's words, a label is above its statements.
                 typed_items(text).iter().for_each(|item| phrases.read(&item.text));
             }
         });
