@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{
     brief::Brief,
-    clip::clip,
     contract::Proposal,
     digest,
+    excerpt::excerpt,
     full_summary::with_summaries,
     rules,
     snapshot::{Rejection, Snapshot},
-    typed::Typed,
+    typed::{self, Typed},
 };
 use crate::{
     compact::{Plan, legality},
@@ -48,9 +48,9 @@ impl Snapshot {
     /// What the user typed follows, statement by statement and word for word: at first up to half
     /// of the room, then facts that are still missing, then more statements in the room that is left.
     /// A value that the user replaced is not listed. If rules and statements do not both fit, the
-    /// rules are the first of the statements, and the summary loses lines that only repeat them. If a
-    /// tenth more of the facts or the statements would fit beside half or a quarter of a long summary,
-    /// its middle is left out.
+    /// rules are the first of the statements, and the summary loses sentences that only repeat them. If
+    /// more of the facts or the statements would fit beside a half, a quarter or an eighth of a long
+    /// summary, its other sentences are left out, those without facts first.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
     /// sentences that state what nothing in the conversation does.
@@ -194,7 +194,7 @@ impl Snapshot {
         policy: &RetentionPolicy,
         brief: &Brief,
     ) -> Settled {
-        const GAIN: u64 = 10;
+        const GAIN: u64 = 4;
         let tokens = self.counter().text(summary);
         let kept = self.kept(&whole, policy, brief);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
@@ -202,8 +202,8 @@ impl Snapshot {
             return whole;
         }
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
-        for most in [tokens / 2, tokens / 4] {
-            let part: Text = clip(summary, most, self.counter()).into();
+        for most in [tokens / 2, tokens / 4, tokens / 8] {
+            let part: Text = excerpt(summary, most, self.counter()).into();
             let plan = proposal.plan.clone().with_last_summary(part.clone());
             let proposal = Proposal { plan, ..proposal.clone() };
             let after = self.accept(&proposal.plan, brief);
@@ -229,9 +229,9 @@ impl Snapshot {
         };
         let statements = self.statements();
         let mut typed = Typed::new(&statements, self, brief, &after);
-        let all = typed.emphasised(self.counter()).max(1);
+        let all = typed.worth(self.counter()).max(1);
         typed.skip(summary);
-        let missing = typed.emphasised(self.counter()).min(all);
+        let missing = typed.worth(self.counter()).min(all);
         Kept { facts, typed: 100 - missing.saturating_mul(100) / all }
     }
 
@@ -318,12 +318,13 @@ impl Snapshot {
             false => 0,
             true if merged.is_empty() && !is_alone => typed
                 .share_of(brief.target.unwrap_or(policy.addendum_tokens))
-                .max(typed.emphasised(self.counter()).min(room / 3 * 2)),
+                .max(typed.emphasised(self.counter()).min(typed::most(room))),
             true => room,
         };
         let share = typed.room(room, room, self.counter()).min(most);
-        // Other facts get a third of the room, unless rules or the user's words need it.
-        let share = if merged.is_empty() && !is_alone { share.min(room / 3 * 2) } else { share };
+        // Other facts get a sixth of the room, unless rules or the user's words need it.
+        let share =
+            if merged.is_empty() && !is_alone { share.min(typed::most(room)) } else { share };
         let first = typed.list(share, self.counter());
         let invented = self.invented(summary, &facts);
         let with = |list: &str, all: bool| {

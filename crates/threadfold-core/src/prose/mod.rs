@@ -51,6 +51,7 @@ pub(crate) use self::{
     path::path_value,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
     stem::is_unspaced,
+    subject::heading,
     subject_words::{asks_in_any_language, has_wish, refers_back},
     token::canonical,
     word_facts::word_facts,
