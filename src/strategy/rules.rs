@@ -67,9 +67,10 @@ impl Snapshot {
         }
         let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
         let half = counter.text(&own).div_ceil(2);
-        let clipped = excerpt(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
+        let cut =
+            |text: &str| excerpt(text, counter.text(text).saturating_sub(lacks).max(half), counter);
         // Of a short summary the note about omitted bytes would leave nothing to read.
-        let shorter = if own.len() > SHORT { clipped } else { own.clone() };
+        let shorter = if own.len() > SHORT { cut(&own) } else { own.clone() };
         let short_list = ledger::titled(&unstated, self.rules().left_out(), room, counter);
         // In order of preference: complete rules matter more than a complete summary. What the lists
         // state is not stated twice.
@@ -78,11 +79,10 @@ impl Snapshot {
         let own_list = ledger::titled(&own_list, self.rules().left_out(), room, counter);
         let (list, short_list) =
             if merged.is_empty() { (list, short_list) } else { (own_list.clone(), own_list) };
-        let shortened =
-            excerpt(&once, counter.text(&once).saturating_sub(lacks).max(half), counter);
         let fits = merged.is_empty() || lacks == 0 || once.len() <= SHORT;
+        let once = if fits { once } else { cut(&once) };
         let texts = [
-            (if fits { once.as_str() } else { shortened.as_str() }, list.as_str()),
+            (once.as_str(), list.as_str()),
             (&own, &list),
             (&shorter, &list),
             (&own, &short_list),
@@ -156,7 +156,7 @@ impl Snapshot {
 
     /// Tokens that may still be added to the compacted thread.
     pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
-        let smaller = self.counter().messages(self.messages()).saturating_sub(1);
+        let smaller = self.size().saturating_sub(1);
         let most = brief.target.map_or(smaller, |target| target.min(smaller));
         most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
     }

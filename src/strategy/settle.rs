@@ -15,9 +15,9 @@ use super::{
 use crate::{
     compact::{Plan, legality},
     message::{ContentBlock, Message, Role, Summary, Text},
-    prose::without_typed,
+    prose::{one_line, without_typed},
     retention::{
-        Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, enrich_with, invented,
+        Beside, Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, invented,
         without_invented,
     },
 };
@@ -113,11 +113,15 @@ impl Snapshot {
         }
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
-            Some(summary) if adds_rules => {
-                let whole = self.completed(&proposal, summary.clone(), &after, policy, brief)?;
-                Ok(self.with_shorter(whole, &proposal, &summary, policy, brief))
+            Some(summary) => {
+                let facts = self.current_facts(policy);
+                let audit = self.audit(&summary, &facts, &after, policy, brief);
+                if !adds_rules {
+                    return Ok(self.enriched(proposal, &summary, &after, &audit, &[]));
+                }
+                let whole = self.completed(&proposal, summary.clone(), &after, &audit)?;
+                Ok(self.with_shorter(whole, &proposal, &summary, &audit))
             }
-            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief, &[])),
             None => {
                 let proposal = match adds_rules {
                     true => self.with_removed(proposal, &after, policy, brief),
@@ -175,13 +179,12 @@ impl Snapshot {
         proposal: &Proposal,
         summary: Text,
         after: &[Message],
-        policy: &RetentionPolicy,
-        brief: &Brief,
+        audit: &Audit<'_>,
     ) -> Result<Settled, Rejection> {
         let (proposal, summary, merged) =
-            self.append_rules(proposal.clone(), summary, after, brief);
-        let after = self.accept(&proposal.plan, brief)?;
-        Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
+            self.append_rules(proposal.clone(), summary, after, audit.brief);
+        let after = self.accept(&proposal.plan, audit.brief)?;
+        Ok(self.enriched(proposal, &summary, &after, audit, &merged))
     }
 
     /// Returns a settled proposal, or that with a part of the summary if much more of the user's words
@@ -191,10 +194,10 @@ impl Snapshot {
         whole: Settled,
         proposal: &Proposal,
         summary: &Text,
-        policy: &RetentionPolicy,
-        brief: &Brief,
+        audit: &Audit<'_>,
     ) -> Settled {
         const GAIN: u64 = 4;
+        let Audit { policy, brief, .. } = *audit;
         let tokens = self.counter().text(summary);
         let kept = self.kept(&whole, policy, brief);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
@@ -207,8 +210,7 @@ impl Snapshot {
             let plan = proposal.plan.clone().with_last_summary(part.clone());
             let proposal = Proposal { plan, ..proposal.clone() };
             let after = self.accept(&proposal.plan, brief);
-            let shorter =
-                after.and_then(|after| self.completed(&proposal, part, &after, policy, brief));
+            let shorter = after.and_then(|after| self.completed(&proposal, part, &after, audit));
             let Ok(shorter) = shorter else { continue };
             let kept = self.kept(&shorter, policy, brief).worth();
             if kept >= worth {
@@ -274,7 +276,7 @@ impl Snapshot {
         brief: &Brief,
     ) -> Text {
         let counter = self.counter();
-        let freed = counter.messages(self.messages()).saturating_sub(counter.messages(after));
+        let freed = self.size().saturating_sub(counter.messages(after));
         let beside = self.stamp_tokens().saturating_add(counter.text(rules));
         let room = self.room(after, brief).saturating_sub(beside).min(freed / 2);
         let addendum_tokens = room.min(policy.addendum_tokens);
@@ -296,17 +298,31 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
+    /// Returns what the proposals with this summary, or a part of it, are audited by.
+    fn audit<'a>(
+        &self,
+        summary: &str,
+        facts: &'a Facts,
+        after: &[Message],
+        policy: &'a RetentionPolicy,
+        brief: &'a Brief,
+    ) -> Audit<'a> {
+        let is_it = |block: &ContentBlock| matches!(block, ContentBlock::Summary(other) if *other.text == *summary);
+        let beside = after.iter().filter(|message| !message.content.iter().any(is_it));
+        let (beside, invented) = (facts.beside(beside), self.invented(summary, facts));
+        Audit { policy, brief, beside, invented }
+    }
+
     /// Audits the summary and appends the missing facts, as far as there is room.
     fn enriched(
         &self,
         proposal: Proposal,
         summary: &Text,
         after: &[Message],
-        policy: &RetentionPolicy,
-        brief: &Brief,
+        audit: &Audit<'_>,
         merged: &[&str],
     ) -> Settled {
-        let facts = self.current_facts(policy);
+        let Audit { policy, brief, ref beside, .. } = *audit;
         let statements = self.statements();
         let mut typed = Typed::new(&statements, self, brief, after);
         typed.skip(&without_typed(summary));
@@ -314,19 +330,18 @@ impl Snapshot {
         let is_alone = summary.is_blank();
         let room = self.room_beside(&proposal.plan, summary, after, brief);
         let lists = policy.lists_typed();
+        // Other facts get a sixth of the room, unless rules or the user's words need it.
+        let shares = merged.is_empty() && !is_alone;
         let most = match lists {
             false => 0,
-            true if merged.is_empty() && !is_alone => typed
+            true if shares => typed
                 .share_of(brief.target.unwrap_or(policy.addendum_tokens))
                 .max(typed.emphasised(self.counter()).min(typed::most(room))),
             true => room,
         };
         let share = typed.room(room, room, self.counter()).min(most);
-        // Other facts get a sixth of the room, unless rules or the user's words need it.
-        let share =
-            if merged.is_empty() && !is_alone { share.min(typed::most(room)) } else { share };
+        let share = if shares { share.min(typed::most(room)) } else { share };
         let first = typed.list(share, self.counter());
-        let invented = self.invented(summary, &facts);
         let with = |list: &str, all: bool| {
             if is_alone && list.is_empty() {
                 return None;
@@ -336,8 +351,8 @@ impl Snapshot {
             // What the user typed is listed in whole statements, a value with its subject.
             let is_listed = |fact: &Fact| all || !lists || !typed.covers(fact);
             let summary = rules::joined(summary, list);
-            let enriched = enrich_with(&summary, &facts, after, &policy, self.counter(), is_listed);
-            let settled = with_enriched(&proposal, summary, enriched, &invented, &policy);
+            let enriched = beside.enrich(&summary, &policy, self.counter(), is_listed);
+            let settled = audit.with_enriched(&proposal, summary, enriched, &policy);
             let after = self.accept(&settled.proposal.plan, brief).ok()?;
             Some((settled, self.room(&after, brief)))
         };
@@ -354,8 +369,8 @@ impl Snapshot {
         settled.map(|(settled, _)| settled).unwrap_or_else(|| {
             let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
             let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-            let enriched = enrich(&summary, &facts, after, &bare, self.counter());
-            with_enriched(&proposal, summary, enriched, &invented, policy)
+            let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);
+            audit.with_enriched(&proposal, summary, enriched, policy)
         })
     }
 
@@ -406,24 +421,38 @@ impl Kept {
     }
 }
 
-fn with_enriched(
-    proposal: &Proposal,
-    summary: Text,
-    enriched: Enriched,
-    invented: &[Fact],
-    policy: &RetentionPolicy,
-) -> Settled {
-    let (text, shortfall, mut retention) = match enriched {
-        Enriched::Enough { retention } => (summary, None, retention),
-        Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
-        Enriched::TooLittle { text, reason, retention } => (text, Some(reason), retention),
-    };
-    retention.invented = invented.to_vec();
-    let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
-    let mut proposal = proposal.clone();
-    proposal.plan = proposal.plan.with_last_summary(text);
-    proposal.retention = Some(retention.shortened());
-    Settled { proposal, shortfall }
+/// What the proposals of one summary are audited by.
+struct Audit<'a> {
+    policy: &'a RetentionPolicy,
+    brief: &'a Brief,
+    /// What the messages beside the summary state.
+    beside: Beside<'a>,
+    /// What the whole summary states and nothing in the conversation does.
+    invented: Vec<Fact>,
+}
+
+impl Audit<'_> {
+    fn with_enriched(
+        &self,
+        proposal: &Proposal,
+        summary: Text,
+        enriched: Enriched,
+        policy: &RetentionPolicy,
+    ) -> Settled {
+        let (text, shortfall, mut retention) = match enriched {
+            Enriched::Enough { retention } => (summary, None, retention),
+            Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
+            Enriched::TooLittle { text, reason, retention } => (text, Some(reason), retention),
+        };
+        let line = one_line(&text);
+        let stated = self.invented.iter().filter(|fact| line.contains(fact.text.as_str()));
+        retention.invented = stated.cloned().collect();
+        let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
+        let mut proposal = proposal.clone();
+        proposal.plan = proposal.plan.with_last_summary(text);
+        proposal.retention = Some(retention.shortened());
+        Settled { proposal, shortfall }
+    }
 }
 
 /// The plan with the number of the compaction in every new summary that has none.

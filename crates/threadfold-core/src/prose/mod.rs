@@ -57,7 +57,8 @@ pub(crate) use self::{
     word_facts::word_facts,
 };
 pub use self::{
-    demand::{has_demand, may_demand, paragraphs, sentences},
+    command::commands,
+    demand::{demands, has_demand, may_demand, paragraphs, sentences},
     failure::first_failure,
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},
