@@ -1,9 +1,9 @@
-//! A compaction is prepared on another thread while the conversation goes on, and then adopted.
+//! Prepares a compaction on another thread while the conversation goes on, and then adopts it.
 //!
 //! `cargo run --example background`
 //!
 //! No network, no key, no runtime: the job is a value that borrows nothing, and a plain thread of
-//! the standard library runs it. The model that sums up picks sentences; it takes its time.
+//! the standard library runs it. The summarising model extracts sentences, slowly.
 
 use std::{error::Error, io, sync::Arc, thread, time::Duration};
 
@@ -12,7 +12,7 @@ use terminal::{Style, outline, plain, speaker};
 use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
-    model::{ModelError, Sleeper, StdSleeper},
+    model::{ModelError, Sleeper, StdClock},
     strategy::StrategyConfig,
     testing::{ExtractiveModel, ScriptedModel},
 };
@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("{}", style.heading("It is summed up elsewhere, and goes on here"));
     let job = session.prepare_compaction();
-    let worker = thread::spawn(move || block_on(job.run()));
+    let worker = thread::spawn(move || block_on(job));
     println!("  {} begins to sum up {} messages", style.yellow("worker"), session.messages().len());
     for question in ["Where are the keys?", "Is the date fixed?"] {
         let reply = block_on(async { session.send(question).await })?;
@@ -131,14 +131,14 @@ fn busy(finished: bool) -> &'static str {
     if finished { "done" } else { "still at work" }
 }
 
-/// Picks sentences, after a while.
+/// Extracts sentences, after a delay.
 #[derive(Debug)]
 struct Unhurried;
 
 #[async_trait]
 impl Model for Unhurried {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        StdSleeper.sleep(Duration::from_millis(300)).await;
+        StdClock.sleep(Duration::from_millis(300)).await;
         ExtractiveModel.complete(request).await
     }
 }

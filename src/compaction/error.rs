@@ -5,17 +5,17 @@ use std::{error::Error, fmt, sync::Arc};
 use crate::{
     compact::CompactError,
     log::LogError,
-    message::{Redactor, UnexpectedInput, Usage},
+    message::{InvalidValue, Redactor, Usage},
     strategy::StrategyError,
 };
 
-/// Why a compaction failed, or could not be stored, and what its calls of models cost all the same.
+/// Why a compaction failed or could not be stored, and what its model calls cost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionError {
     /// What failed.
     pub kind: CompactionErrorKind,
-    /// What all calls cost together, as far as the models said.
+    /// The tokens of all calls, as far as the models reported them.
     pub usage: Usage,
     /// How many calls there were.
     pub calls: usize,
@@ -45,13 +45,13 @@ pub enum CompactionErrorKind {
     /// Thread and log are unchanged.
     Log(LogError),
     /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
-    Unexpected(UnexpectedInput),
+    Unexpected(InvalidValue),
     /// The compaction is in thread and log but not in the store yet. The next write stores it.
     Store(Arc<dyn Error + Send + Sync>),
 }
 
 impl CompactionError {
-    /// Returns the error of a strategy that asked nobody.
+    /// Returns the error of a strategy that called no model.
     ///
     /// ```
     /// use threadfold::{drive::CompactionError, strategy::StrategyError};
@@ -72,7 +72,7 @@ impl CompactionError {
         kind(Arc::new(source)).into()
     }
 
-    /// The error after these calls.
+    /// Returns the error with the cost of these calls.
     pub(crate) fn after(self, usage: Usage, calls: usize) -> Self {
         Self { usage, calls, ..self }
     }
@@ -128,7 +128,7 @@ impl fmt::Display for CompactionError {
 impl Error for CompactionError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            // Their words are those of this error.
+            // The text of this error includes theirs, so the source is the one after them.
             CompactionErrorKind::Strategy(error) => error.source(),
             CompactionErrorKind::Log(error) => error.source(),
             CompactionErrorKind::Unexpected(error) => error.source(),
@@ -159,8 +159,8 @@ impl From<LogError> for CompactionError {
     }
 }
 
-impl From<UnexpectedInput> for CompactionError {
-    fn from(error: UnexpectedInput) -> Self {
+impl From<InvalidValue> for CompactionError {
+    fn from(error: InvalidValue) -> Self {
         CompactionErrorKind::Unexpected(error).into()
     }
 }

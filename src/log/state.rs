@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    error::{LogError, Skipped},
+    error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange},
     form,
     usage::{LastCount, TotalUsage},
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What a message or an event takes in memory besides its texts, in bytes, roughly.
+/// The approximate size of a message or an event in memory without its texts, in bytes.
 const OVERHEAD: u64 = 256;
 
 /// The state of a log.
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) standing: Vec<Standing>,
     /// The `seq` and outcome of every compaction since the base.
     pub(super) compactions: HashMap<CompactionId, (u64, Outcome)>,
-    pub(super) skipped: Vec<Skipped>,
+    pub(super) skipped: Vec<(u64, LogError)>,
     /// The `seq` of the first event with a message that cannot be read.
     pub(super) unreadable: Option<u64>,
     pub(super) totals: Totals,
@@ -72,7 +72,7 @@ pub(super) struct Dropped {
     pub(super) rules: Json,
 }
 
-/// What every event of a log adds to, whether the log still holds the event or not.
+/// Totals over all events of a log, including those that the log no longer holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Totals {
     pub(super) billed: TotalUsage,
@@ -416,11 +416,11 @@ impl State {
     }
 
     fn skip(&mut self, seq: u64, reason: LogError) {
-        self.skipped.push(Skipped { seq, reason });
+        self.skipped.push((seq, reason));
     }
 }
 
-/// What an event takes in memory, in bytes, roughly.
+/// Returns the approximate size of an event in memory, in bytes.
 pub(super) fn weight(event: &Event) -> u64 {
     match event {
         Event::MessageAppended(message) => bytes_of(message),
@@ -440,7 +440,7 @@ pub(super) fn weight(event: &Event) -> u64 {
     }
 }
 
-/// What messages take in memory, in bytes, roughly.
+/// Returns the approximate size of messages in memory, in bytes.
 pub(super) fn bytes_of_all(entries: &[Entry]) -> u64 {
     entries.iter().map(|entry| bytes_of(&entry.message)).fold(0, u64::saturating_add)
 }

@@ -12,7 +12,7 @@ use crate::{
         CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position,
         Replacement, Size, legality,
     },
-    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role, SharedVec, Text},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -40,7 +40,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Thread {
-    messages: Messages,
+    messages: SharedVec<Message>,
     counter: Arc<dyn TokenCounter>,
     /// For each message, the size of the thread up to and including it.
     sums: Vec<Sum>,
@@ -71,7 +71,7 @@ impl Thread {
     #[must_use]
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
-            messages: Messages::default(),
+            messages: SharedVec::default(),
             counter,
             sums: Vec::new(),
             checkpoints: CheckpointIndex::default(),
@@ -81,9 +81,9 @@ impl Thread {
         }
     }
 
-    /// Returns the live thread of a log, where `messages` are its replay. Do not
-    /// collect the messages instead: the usage that kept answers reported before a compaction would
-    /// count as the current context.
+    /// Returns the live thread of a log, where `messages` are its replay. Do not collect the
+    /// messages instead: the usage that kept answers reported before a compaction would count as
+    /// the current context.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn restored(
-        messages: impl Into<Messages>,
+        messages: impl Into<SharedVec<Message>>,
         log: &EventLog,
         counter: Arc<dyn TokenCounter>,
     ) -> Self {
@@ -114,7 +114,7 @@ impl Thread {
     /// Returns the messages. Cloning the handle is free; the first append while a clone is held
     /// copies the vector of message handles.
     #[must_use]
-    pub fn messages(&self) -> &Messages {
+    pub fn messages(&self) -> &SharedVec<Message> {
         &self.messages
     }
 
@@ -154,8 +154,8 @@ impl Thread {
         &self.open_calls
     }
 
-    /// Returns the position just after a checkpoint; `None` if its id is not in the thread or there
-    /// twice.
+    /// Returns the position just after a checkpoint; `None` if its id is not in the thread, or in
+    /// it twice.
     ///
     /// ```
     /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
@@ -338,7 +338,7 @@ impl Thread {
         next.removed
     }
 
-    /// Updates the index after a change of the messages from index `from` on that is no append.
+    /// Updates the index after a change from message `from` on, other than an append.
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
         self.index(from, tokens);

@@ -13,7 +13,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
     log::{Next, Rewrite, Thread},
-    message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
+    message::{ContextWindow, Delta, Message, ModelError, Request, SharedVec, Turn},
 };
 
 /// The conversation of an adapter.
@@ -66,7 +66,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     fn rewritten(&mut self);
 
     /// Returns the messages.
-    fn messages(&self) -> &Messages {
+    fn messages(&self) -> &SharedVec<Message> {
         self.thread().messages()
     }
 
@@ -137,7 +137,7 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
     removed
 }
 
-/// A conversation that a provider can continue.
+/// A conversation whose requests a provider answers.
 ///
 /// Implement it for a provider that keeps state on its side. For any other, implement [`Model`],
 /// and [`ModelAgent`] turns it into an agent.
@@ -204,8 +204,8 @@ pub trait Agent: ProviderThread {
     /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
-    /// Has the provider compact the messages of a request itself, as
-    /// [`Model::compact_natively`] does, without a change to its state. The default returns `None`.
+    /// Lets the provider compact the messages of a request itself, as [`Model::compact_natively`]
+    /// does, without changing its state. The default returns `None`.
     fn compact_natively(
         &self,
         _request: Request,
@@ -261,7 +261,7 @@ impl ModelAgent {
         Self { thread, ..self }
     }
 
-    /// Returns the agent with this window, whatever the model states.
+    /// Returns the agent with this window, which overrides the one that the model states.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -284,7 +284,7 @@ impl ModelAgent {
     }
 }
 
-/// The thread of a host without an agent, on which nothing depends.
+/// The thread of a host without an agent: no state depends on it.
 ///
 /// ```
 /// use threadfold::{Message, Thread, drive::Conversation, log::{Event, EventLog}};
@@ -343,10 +343,14 @@ impl Agent for ModelAgent {
     }
 }
 
-/// The model of an agent, for requests outside the conversation. With it the conversation's own
-/// model writes a summary.
+/// Returns the model of an agent, for requests outside the conversation, such as one for a summary.
+pub fn model_of(agent: &dyn Agent) -> impl Model + '_ {
+    AgentModel(agent)
+}
+
+/// The model of [`model_of`].
 #[derive(Clone, Copy, Debug)]
-pub struct AgentModel<'a>(pub &'a dyn Agent);
+pub(crate) struct AgentModel<'a>(pub(crate) &'a dyn Agent);
 
 #[async_trait]
 impl Model for AgentModel<'_> {

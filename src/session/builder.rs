@@ -9,7 +9,7 @@ use super::{
     session::{Session, Settings},
 };
 use crate::{
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     compaction,
     log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
@@ -87,7 +87,7 @@ impl SessionBuilder {
             redactor: None,
             host_rules: Vec::new(),
             // Until a provider reports a count, a session uses estimates.
-            policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
+            policy: AutoPolicy { estimates_usage: true, ..AutoPolicy::default() },
             tools: Vec::new(),
             own_tools: Vec::new(),
             observers: Observers::default(),
@@ -414,21 +414,21 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the maximum tokens of a tool result. A longer one is cut where it
-    /// arrives: the thread holds the head and the tail of its texts, and a line that says how to read
-    /// the rest. The log holds the whole, and [`recall`](Self::recall_tool) reads it by the id of the
-    /// call. Results of `recall` itself are not cut.
+    /// Returns the builder with the maximum tokens of a tool result. A longer one is cut before it
+    /// enters the thread, which then holds the head and the tail of its texts and a line that says
+    /// how to read the rest. The log holds the whole result, and [`recall`](Self::recall_tool)
+    /// reads it by the id of the call. Results of `recall` itself are not cut.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, async_trait}};
     /// # use threadfold::{ContentBlock, Message, Role, message::{ToolSpec, ToolUse}};
-    /// # use threadfold::{model::{Tool, ToolContext, ToolFailure, ToolOutput}, testing::ScriptedModel};
+    /// # use threadfold::{model::{Tool, ToolContext, ToolOutput}, testing::ScriptedModel};
     /// # #[derive(Debug)]
     /// # struct Log;
     /// # #[async_trait]
     /// # impl Tool for Log {
     /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("log", "Reads the log.", serde_json::json!({})) }
-    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
     /// #         Ok("a line of the log\n".repeat(10_000).into())
     /// #     }
     /// # }
@@ -447,9 +447,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with panics of tools passed on to whoever polls the turn. By default a
-    /// tool that panics gets an error result, and the other calls and the turn go on; a tool whose
-    /// state a panic may leave broken should not be caught.
+    /// Returns the builder with panics of tools passed on to the caller that polls the turn. By
+    /// default the call of a tool that panics gets an error result, and the other calls and the
+    /// turn go on. Pass panics on for tools whose state a panic may leave broken.
     pub fn tool_panics_unwind(mut self) -> Self {
         self.settings.tool_panics_unwind = true;
         self

@@ -4,7 +4,7 @@ use crate::{
     compact::CompactError,
     drive::CompactionError,
     log::LogError,
-    message::{CheckpointId, InvalidValue, ModelError, Text, ThreadId, UnexpectedInput},
+    message::{CheckpointId, InvalidValue, ModelError, Text, ThreadId},
     store::StoreError,
 };
 
@@ -53,7 +53,7 @@ pub enum SessionError {
     /// A rule or a share of the policy is not valid. Nothing has changed.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
-    /// The builder names a thread and a store, but did not load the one from the other.
+    /// The builder names a thread and a store, but `build` does not load the thread from the store.
     #[error("thread {thread} is not loaded from its store: call open() instead of build()")]
     NotLoaded {
         /// The thread.
@@ -88,9 +88,6 @@ pub enum SessionError {
     /// The thread is not the one that the log describes. Both are as before.
     #[error(transparent)]
     Stale(#[from] CompactError),
-    /// The turn machine refused an input. This is a defect of the session.
-    #[error(transparent)]
-    Turn(#[from] UnexpectedInput),
 }
 
 fn after(tried: &Option<Text>) -> String {

@@ -39,7 +39,7 @@
 //! # Commands and tools
 //!
 //! `/compact FOCUS` compacts and does not ask the agent; the focus is optional and names what the
-//! summary should attend to. `@compact PROMPT` compacts and then sends the prompt.
+//! summary should concentrate on. `@compact PROMPT` compacts and then sends the prompt.
 //!
 //! The model can compact through tools. With [`COMPACT_CONTEXT`] the strategy chooses what to
 //! replace. With [`COMPACT`] the model names ranges between the checkpoints at the end of user
@@ -54,9 +54,9 @@
 //! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a
 //! compaction back, and [`Session::redo_compaction`] makes it again without a model.
 //!
-//! # Changing one's mind
+//! # Changing a running session
 //!
-//! | another | from now on | once |
+//! | change of | from now on | once |
 //! |---|---|---|
 //! | agent or model | [`set_agent`](Session::set_agent) | |
 //! | window | [`set_window`](Session::set_window) | |
@@ -72,7 +72,7 @@
 //! | the host | [`SessionEvent::Compaction`], in the events of the turn |
 //! | every observer, `adopt` included | [`SessionBuilder::observe`] |
 //! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
-//! | a web page | [`api::ApiEvent`] and [`api::TokenUsageSummary`] |
+//! | a web page | [`api::compaction_event`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
 
@@ -100,13 +100,11 @@ pub use crate::compaction::{
     COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
 };
 pub use builder::SessionBuilder;
-pub use command::Command;
 pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
-pub use fork::ForkPoint;
 pub use handle::{Queued, SessionHandle, SessionStatus};
-pub use job::{CompactionJob, PreparedCompaction};
+pub use job::PreparedCompaction;
 pub use session::Session;
 
 #[cfg(test)]
@@ -122,7 +120,6 @@ mod tests {
         unpin::<Events<'static>>();
         send::<Result<Reply, SessionError>>();
         send::<SessionEvent>();
-        send::<CompactionJob>();
         send::<PreparedCompaction>();
     }
 }

@@ -18,10 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     plain_file::{self, OpenError},
     store_error::StoreError,
-    thread_store::Loaded,
 };
 use crate::{
-    log::{EventLog, LogError, LogId, LoggedEvent, write_event, write_named_header},
+    log::{EventLog, Loaded, LogError, LogId, LoggedEvent, write_event, write_named_header},
     message::ThreadId,
 };
 
@@ -31,7 +30,7 @@ const END_BYTES: usize = 40;
 /// The bytes near the start of a file that are compared to recognise a log. They contain its id.
 const ID: Range<usize> = 20..44;
 
-/// The most bytes of a first line that [`LogFile::owner`] reads.
+/// The maximum bytes of a first line that [`LogFile::owner`] reads.
 const MAX_HEADER_BYTES: u64 = 4_096;
 
 /// The part of a file that was read or written before, and need not be read again.
@@ -110,7 +109,10 @@ impl<'a> LogFile<'a> {
     pub(super) fn load(&self) -> Result<(Loaded, LogPrefix), StoreError> {
         let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
-            Ok(read) => (Loaded { log: read.log, id: read.id, torn: read.torn }, read.end),
+            Ok(read) => {
+                let end = read.end;
+                (read, end)
+            }
             // The file is empty, or its writer died within the header.
             Err(LogError::NoHeader { bytes }) => {
                 let torn = (bytes > 0).then_some(bytes);
@@ -204,8 +206,8 @@ impl<'a> LogFile<'a> {
         }
         let lines = self.lines(prefix, id, events)?;
         if let Err(error) = self.write(prefix, &lines, sync) {
-            // Ignore a failure of this too. The next write cuts off the rest, and the first error
-            // counts.
+            // Ignore a failure of this too: the next write cuts off the rest, and the first error
+            // is the one to report.
             let _ = self.file.set_len(prefix.bytes);
             return Err(failed(self.path, error));
         }

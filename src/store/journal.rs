@@ -5,13 +5,15 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     rules_cache::RulesCache,
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, begins_with, check_log},
+    thread_store::{ThreadStore, begins_with, check_log},
 };
 use crate::{
     compact::Plan,
     compaction,
     ledger::Ledger,
-    log::{Event, EventLog, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange},
+    log::{
+        Event, EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange,
+    },
     message::{CompactionId, InvalidValue, Redactor, Text, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
     strategy::Brief,
@@ -53,7 +55,7 @@ pub struct Journal {
     redactor: Option<Arc<dyn Redactor>>,
     /// The standing rules, redacted.
     rules: RulesCache,
-    /// The facts of the thread, redacted, read when they are needed.
+    /// The facts of the thread, redacted. They are read when they are needed.
     facts: LoggedFacts,
     /// Whether the store is known to keep no facts beside a base.
     holds_facts: bool,
@@ -176,8 +178,9 @@ impl Journal {
         Ok(Cow::Owned(log))
     }
 
-    /// Reads all events of the log into memory, for what needs them: the undo of a compaction before
-    /// the [base](EventLog::base), a truncation. A later flush drops them again.
+    /// Reads all events of the log into memory, for an operation that needs them: the undo of a
+    /// compaction before the [base](EventLog::base), or a truncation. A later flush drops them
+    /// again.
     ///
     /// # Errors
     ///
@@ -294,18 +297,18 @@ impl Journal {
         self.rules.ledger(&self.log, self.redactor.as_deref())
     }
 
-    /// Reads the rules at once, for a caller that needs them after every event.
+    /// Reads the rules now, for a caller that needs them after every event.
     pub(crate) fn read_rules(&mut self) {
         self.rules.read(&self.log, self.redactor.as_deref());
     }
 
-    /// Adds the rules of a host that the log does not hold yet, revoked or not.
+    /// Adds those of the host's rules that the log has never held.
     pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
         let mut known = self.log.added_rules().clone();
         for text in rules {
             if known.find(text).is_none() {
                 known.add(text)?;
-                // The change of a rule always fits.
+                // A change of a rule always fits the log.
                 let _ =
                     self.append(at, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
             }
@@ -335,7 +338,7 @@ impl Journal {
             Some(id) => store.load_facts(thread, id, base).await?,
             None => None,
         };
-        // One that another build wrote may be unreadable.
+        // Facts that another build wrote may be unreadable.
         if let Some(facts) = stored.and_then(|text| serde_json::from_str::<Facts>(&text).ok()) {
             let redacted = self.redactor.as_ref().map(|one| facts.redacted(one.as_ref()));
             self.facts.begin(&self.log, redacted.unwrap_or(facts));
@@ -466,8 +469,8 @@ impl Journal {
         written
     }
 
-    /// Drops the events from memory, and gives the store the base that stands for them. If the store
-    /// fails, the events stay until the next flush, or the next opening reads the whole log.
+    /// Drops stored events from memory and gives the store a base for them. If the store fails, the
+    /// events stay until the next flush, or the next opening reads the whole log.
     async fn drop_events(&mut self, store: &dyn ThreadStore) {
         if self.read_base_facts().await.is_err() {
             return;

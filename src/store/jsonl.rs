@@ -12,20 +12,19 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 
 use super::{
     file::{LogFile, LogPrefix, failed},
     plain_file::{self, OpenError},
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, check_length, check_log, check_places},
+    thread_store::{ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, LogBase, LogId, LoggedEvent},
+    log::{EventLog, Loaded, LogBase, LogId, LoggedEvent},
     message::ThreadId,
 };
 
-/// The most threads whose prefix a store remembers.
+/// The maximum number of threads whose prefix a store remembers.
 const MAX_PREFIXES: usize = 4_096;
 
 /// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line for each
@@ -41,8 +40,8 @@ const MAX_PREFIXES: usize = 4_096;
 /// - Symbolic links in the folder are never followed: the thread of that name gives
 ///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is no
 ///   plain file. The path of the folder itself may contain links.
-/// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be removed
-///   at any time: the log is then read whole.
+/// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be
+///   removed at any time: the whole log is then read.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
 /// The folder must be on a file system with locks. If the file system ignores case, a thread whose
@@ -73,30 +72,10 @@ const MAX_PREFIXES: usize = 4_096;
 #[derive(Debug)]
 pub struct JsonlStore {
     folder: PathBuf,
-    options: JsonlOptions,
+    /// Whether each append is on the disk before it returns.
+    syncs: bool,
     prefixes: Mutex<HashMap<ThreadId, LogPrefix>>,
     bytes_read: AtomicU64,
-}
-
-/// How a [`JsonlStore`] writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JsonlOptions {
-    /// When writes are forced to the disk.
-    pub fsync: Fsync,
-}
-
-/// When writes are forced to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Fsync {
-    /// Before each append returns. No appended event is ever lost.
-    #[default]
-    Always,
-    /// When the system decides. A crash of the process loses no event; a crash of the machine may
-    /// lose the last appends.
-    Never,
 }
 
 impl JsonlStore {
@@ -118,31 +97,28 @@ impl JsonlStore {
     ///
     /// [`StoreError::Medium`] if it cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Self::with_options(folder, JsonlOptions::default())
+        let folder = folder.into();
+        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
+        let (prefixes, bytes_read) = (Mutex::default(), AtomicU64::default());
+        Ok(Self { folder, syncs: true, prefixes, bytes_read })
     }
 
-    /// Like [`open`](Self::open), with these options.
+    /// Leaves it to the system when appended events are forced to the disk. A crash of the process
+    /// loses no event; a crash of the machine may lose the last appends. By default each append is on
+    /// the disk before it returns.
     ///
     /// ```
-    /// use threadfold::store::{Fsync, JsonlOptions, JsonlStore};
+    /// use threadfold::store::JsonlStore;
     ///
     /// let folder = std::env::temp_dir().join(format!("threadfold-{}-o", std::process::id()));
-    /// let store = JsonlStore::with_options(&folder, JsonlOptions { fsync: Fsync::Never })?;
+    /// let store = JsonlStore::open(&folder)?.without_sync();
     /// assert_eq!(store.folder(), folder);
     /// # std::fs::remove_dir_all(folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
-    pub fn with_options(
-        folder: impl Into<PathBuf>,
-        options: JsonlOptions,
-    ) -> Result<Self, StoreError> {
-        let folder = folder.into();
-        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
-        Ok(Self { folder, options, prefixes: Mutex::default(), bytes_read: AtomicU64::default() })
+    #[must_use]
+    pub fn without_sync(self) -> Self {
+        Self { syncs: false, ..self }
     }
 
     /// Returns the folder.
@@ -166,9 +142,8 @@ impl JsonlStore {
         self.folder.join(format!("{thread}.base"))
     }
 
-    /// Reads a base, and the part of the file of its log that it stands for. A base that cannot be
-    /// read is none.
-    /// Reads a base, its prefix, and what follows in the file: its facts, which are not read here.
+    /// Reads a base, the prefix of its log file, and a reader at its facts, which follow in the
+    /// same file and are not read here. `None` if there is no readable base.
     fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, LogBase, BufReader<File>)> {
         let file = plain_file::open(&self.base_path(thread), false).ok()??;
         let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
@@ -186,13 +161,6 @@ impl JsonlStore {
         };
         file.set_len(0)?;
         file.write_all(lines.join("\n").as_bytes())
-    }
-
-    fn syncs(&self) -> bool {
-        match self.options.fsync {
-            Fsync::Always => true,
-            Fsync::Never => false,
-        }
     }
 
     /// Appends if the stored prefix passes the check. A new log gets this id.
@@ -214,7 +182,7 @@ impl JsonlStore {
         let before = self.prefixes().remove(thread);
         let mut prefix = file.prefix(before)?;
         let appended =
-            check(&prefix).and_then(|()| file.append(&mut prefix, id, events, self.syncs()));
+            check(&prefix).and_then(|()| file.append(&mut prefix, id, events, self.syncs));
         self.remember(thread, prefix);
         appended
     }
@@ -289,7 +257,8 @@ impl ThreadStore for JsonlStore {
             return Ok(());
         };
         let prefix = file.prefix(self.prefixes().remove(thread))?;
-        // It begins with the length of the file, so only a base of the whole log can be kept.
+        // The stored base begins with the length of the log file, so only a base of the whole file
+        // can be kept.
         if prefix.events == base.seq() && prefix.id.is_some() && prefix.id == base.log_id() {
             let lines = serde_json::to_string(&prefix)
                 .and_then(|prefix| Ok([prefix, serde_json::to_string(base)?, base.facts().into()]));
@@ -303,7 +272,7 @@ impl ThreadStore for JsonlStore {
 
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
         let path = self.path(thread);
-        // The lock keeps out a writer of the base too.
+        // The lock also excludes a writer of the base.
         let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
             return Ok(None);
         };
@@ -314,7 +283,7 @@ impl ThreadStore for JsonlStore {
         if !file.begins_with(&prefix).map_err(|error| failed(&path, error))? {
             return Ok(None);
         }
-        // The events after it are read from here.
+        // The events after the base are read from here.
         self.remember(thread, prefix);
         Ok(Some(base))
     }
@@ -325,7 +294,7 @@ impl ThreadStore for JsonlStore {
         log: LogId,
         seq: u64,
     ) -> Result<Option<String>, StoreError> {
-        // The lock keeps out a writer of the base.
+        // The lock excludes a writer of the base.
         let Some(_file) = LogFile::to_read(thread, &self.path(thread), &self.bytes_read)? else {
             return Ok(None);
         };
@@ -349,7 +318,7 @@ impl ThreadStore for JsonlStore {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_file() && metadata.len() > 0 => threads.push(id),
                 Ok(_) => {}
-                // It was removed after the folder was read.
+                // The file was removed after the folder was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -368,7 +337,7 @@ impl ThreadStore for JsonlStore {
                 }
                 Ok(()) | Err(_) => {}
             }
-            file.clear(self.syncs())?;
+            file.clear(self.syncs)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
 //! | a chunked run between two model calls | [`RunStore`] | [`MemoryStore`] |
-//! | the words of stored messages, for searches | [`WordIndex`] | none: the log is read whole |
+//! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
 //!
 //! The packages `threadfold-sqlite` and `threadfold-postgres` implement all five on a database.
 //!
@@ -22,8 +22,8 @@
 //! ([`Deleted`](StoreError::Deleted), [`OtherLog`](StoreError::OtherLog)) and keeps the events that
 //! it holds.
 //!
-//! A [`Journal`] holds the latest events in memory, and the store may keep a
-//! [`LogBase`](crate::log::LogBase) for those before, from which the thread opens again.
+//! A [`Journal`] holds the latest events in memory. For the events before them the store may keep a
+//! [`LogBase`](crate::log::LogBase), from which the thread opens again.
 //!
 //! The files of a store are accessible to their owner only, and not encrypted.
 //!
@@ -60,15 +60,16 @@ mod thread_store;
 mod visible;
 mod word_index;
 
+pub use crate::log::Loaded;
 pub use archive::{Archive, check_entries};
 pub use journal::Journal;
-pub use jsonl::{Fsync, JsonlOptions, JsonlStore};
+pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, Leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 pub use run_store::RunStore;
 pub use store_error::StoreError;
-pub use thread_store::{Loaded, ThreadStore, check_places, event_lines, stored_event};
+pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
 pub use visible::{Hit, Visible, search_text, search_words};
 pub use word_index::{Indexed, IndexedMessage, WordIndex};

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError};
+use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
     message::{
@@ -24,8 +24,8 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Which model is asked, and how often a call is repeated. A [`ModelRole`] converts into the options
-/// with this model and all else as by default.
+/// Which model is asked, and how often a call is repeated. A [`ModelRole`] converts into options
+/// with this model and defaults otherwise.
 ///
 /// ```
 /// use std::time::Duration;
@@ -99,7 +99,7 @@ impl From<ModelRole> for AskOptions {
 /// let sleeper = WakefulSleeper::default();
 /// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
-/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (2, 2));
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (2, 2));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[must_use]
@@ -183,7 +183,7 @@ type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal, StrategyError> + Send>;
 struct Asking {
     options: AskOptions,
     request: Request,
-    /// `None` once it was called.
+    /// Builds the plan from the answer. `None` after it was called.
     plan: Option<Propose>,
     retries: usize,
     /// All waits so far together.
@@ -237,7 +237,8 @@ impl Attempt for Asking {
             None => Step::Call {
                 model: self.options.model,
                 request: &self.request,
-                progress: Progress { done: 0, total: 1 },
+                done: 0,
+                total: 1,
                 after: self.after,
             },
         }

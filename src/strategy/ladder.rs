@@ -15,12 +15,11 @@ use super::{
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     panic_guard::Guarded,
-    settle::Settled,
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
-    trim_tool_results::TrimToolResults,
 };
 use crate::{
+    compact::TrimToolResults,
     message::{ModelError, Turn},
     retention::FactClass,
 };
@@ -91,8 +90,8 @@ impl Ladder {
     /// let thread = vec![Message::user("Tell me."), long, Message::user("And then?")];
     /// let thread = Snapshot::new(thread).with_window(Some(ContextWindow::new(16_000)));
     /// let attempt = ladder.begin(&thread, &Brief::default());
-    /// let Step::Call { progress, .. } = attempt.step() else { panic!("it asks about a chunk") };
-    /// assert!(progress.total > 1);
+    /// let Step::Call { total, .. } = attempt.step() else { panic!("it asks about a chunk") };
+    /// assert!(total > 1);
     /// ```
     #[must_use]
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
@@ -100,9 +99,9 @@ impl Ladder {
     }
 
     /// Returns the ladder with a strategy without a model that is tried before the rungs if the
-    /// thread is over the target and the brief has a retention policy. It is taken if it meets the
-    /// target, the policy, and loses no demand and no path, so that no model is called; otherwise the
-    /// ladder continues as without it and does not report it.
+    /// thread is over the target and the brief has a retention policy. Its plan is taken if it
+    /// meets the target and the policy and loses no demand and no path; then no model is called.
+    /// Otherwise the ladder continues with its rungs and does not report the attempt.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -220,10 +219,10 @@ impl Climb {
         self.brief.target.filter(|target| before > *target)?;
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
-        let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // A summary would state nine tenths of the facts. What is cheaper must not be poorer: no
-        // demand and no path may be lost, and the policy must hold, which judges summaries only.
-        // Without a policy nobody knows what is lost.
+        let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
+        // A model's summary would state nine tenths of the facts, so a cheaper plan must not lose
+        // more. The policy judges summaries only, so demands and paths are checked here. Without a
+        // policy the loss is unknown.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
         let classes = [FactClass::Constraint, FactClass::Path];
         let mut classes = classes.map(|class| retention.of(class)).into_iter();
@@ -248,12 +247,14 @@ impl Climb {
                 Step::Proposed(proposal) => proposal.clone(),
             };
             match self.thread.settle(proposal.clone(), &self.brief) {
-                Ok(Settled { proposal, shortfall: None }) => {
-                    let index = self.record_rungs(rung, &proposal.rungs, None);
-                    self.end(proposal, index);
-                }
-                Ok(Settled { proposal, shortfall: Some(shortfall) }) => {
-                    let index = self.record_rungs(rung, &proposal.rungs, Some(shortfall.into()));
+                Ok(proposal) => {
+                    let failure = proposal.shortfall.clone().map(StrategyError::from);
+                    let is_enough = failure.is_none();
+                    let index = self.record_rungs(rung, &proposal.rungs, failure);
+                    if is_enough {
+                        self.end(proposal, index);
+                        continue;
+                    }
                     let weight = kept_weight(&proposal);
                     if self.best.as_ref().is_none_or(|(best, _)| kept_weight(best) < weight) {
                         self.best = Some((proposal, index));
@@ -265,8 +266,8 @@ impl Climb {
         }
     }
 
-    /// Takes a rung whose proposal is rejected. One that misses only the target may be the smallest.
-    /// Its addendum is left to the caller, which knows how much fits.
+    /// Handles a rung whose proposal is rejected. A proposal that misses only the target may be the
+    /// smallest. Its addendum is left to the caller, which knows how much fits.
     fn rejected(&mut self, rung: Rung, proposal: Proposal, rejection: Rejection) {
         let Rejection::OverTarget { after, .. } = rejection else {
             return self.fail(rung, rejection.into());
@@ -281,7 +282,7 @@ impl Climb {
         self.next();
     }
 
-    /// Takes a rung that failed, or whose plan is not acceptable at any size.
+    /// Handles a rung that failed, or whose plan is not acceptable at any size.
     fn fail(&mut self, rung: Rung, error: StrategyError) {
         if self.is_already_compacted(&error) {
             self.state = State::Ended(Err(error));

@@ -69,7 +69,7 @@ impl Snapshot {
         let half = counter.text(&own).div_ceil(2);
         let cut =
             |text: &str| excerpt(text, counter.text(text).saturating_sub(lacks).max(half), counter);
-        // Of a short summary the note about omitted bytes would leave nothing to read.
+        // A short summary is not shortened: the note about omitted bytes would take most of its room.
         let shorter = if own.len() > SHORT { cut(&own) } else { own.clone() };
         let short_list = ledger::titled(&unstated, self.rules().left_out(), room, counter);
         // In order of preference: complete rules matter more than a complete summary. What the lists
@@ -90,7 +90,7 @@ impl Snapshot {
         ];
         for (own, list) in texts {
             let text = joined(own, list);
-            // All of the summary may be among the user's words, which then stand for it.
+            // If the user's words state everything in the summary, they replace it.
             let shown =
                 if text.is_blank() { self.words_alone(alone, brief, after) } else { text.clone() };
             let plan = proposal.plan.clone().with_last_summary(shown.clone());
@@ -101,16 +101,16 @@ impl Snapshot {
         (proposal, summary, Vec::new())
     }
 
-    /// Returns a summary without what it should not state.
+    /// Returns a summary without text that settling adds, replaced values, and repetitions.
     fn own_text(&self, summary: &str) -> String {
         // A list that a model wrote under our titles is not ours, whether there are rules or not.
         let own = without_typed(&ledger::without_titled(summary));
-        // A line that the user's later words replaced would mislead.
+        // A value that the user replaced later would mislead.
         let own = self.statements().without_replaced(&own);
         if digest::is_digest(&own) { own } else { without_repeats(&own) }
     }
 
-    /// The list of the user's words, for a summary that has nothing else.
+    /// Returns the list of the user's words as the whole summary.
     fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
         let statements = self.statements();
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()

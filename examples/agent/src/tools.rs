@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use threadfold::{
     async_trait,
     message::{ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
 };
 
 use crate::folder::Folder;
 
-/// No more lines are answered at once.
+/// The maximum number of lines in a result.
 const MOST_LINES: usize = 400;
 
-/// No longer lines are answered: some files are a single line.
+/// The maximum length of a line in a result, because some files are a single line.
 const LONGEST_LINE: usize = 400;
 
 /// All tools over one folder.
@@ -34,7 +34,7 @@ struct Read(Arc<Folder>);
 #[derive(Debug)]
 struct Edit(Arc<Folder>);
 
-/// Lists files, or the lines that hold a text.
+/// Lists files, or the lines that contain a text.
 #[derive(Debug)]
 struct Search(Arc<Folder>);
 
@@ -52,7 +52,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads a file, up to 400 lines at once.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let path = text(&input, "path")?;
         let first = input.get("first_line").and_then(Value::as_u64).unwrap_or(1).max(1);
@@ -87,7 +91,11 @@ impl Tool for Edit {
         ToolSpec::new("edit", "Replaces a text in a file, or writes a new file.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let (path, old, new) = (text(&input, "path")?, text(&input, "old")?, text(&input, "new")?);
         if old.is_empty() {
@@ -124,7 +132,11 @@ impl Tool for Search {
         ToolSpec::new("search", "Lists files, or the lines that hold a text.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let text_of = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
         let (wanted, files) = (text_of("text"), self.0.files(text_of("path"))?);
@@ -144,7 +156,7 @@ impl Search {
     fn lines(&self, files: &[String], wanted: &str) -> Vec<String> {
         let mut found = Vec::new();
         for path in files {
-            // What is no text is passed over.
+            // Files that are not text are skipped.
             let Ok(content) = self.0.read(path) else { continue };
             let lines = content.lines().enumerate().filter(|(_, line)| line.contains(wanted));
             found.extend(

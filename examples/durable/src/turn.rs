@@ -4,7 +4,7 @@ use restate_sdk::prelude::*;
 use serde_json::json;
 use threadfold::{
     ContextWindow, Message, Request, Role, Turn,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Target, UnknownUsage},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Target},
     log::LogError,
     message::{CompactionReason, InvalidValue, ModelError, ModelErrorKind, ToolResult, ToolSpec},
     turn::{TurnMachine, TurnStep},
@@ -32,11 +32,11 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for a policy that cannot be.
+    /// [`InvalidValue`] for an invalid policy.
     pub fn new(live: Live, steps: Steps<'a, 'ctx>) -> Result<Self, InvalidValue> {
         let auto = AutoCompactor::new(AutoPolicy {
             target: Target::Fraction(0.3),
-            unknown_usage: UnknownUsage::Estimate,
+            estimates_usage: true,
             ..AutoPolicy::default()
         })?;
         Ok(Self { live, steps, auto })
@@ -72,7 +72,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
                         }
                     }
                 }
-                TurnStep::Finished(_) => return Ok(last),
+                TurnStep::Finished { .. } => return Ok(last),
                 step => return Err(unknown(step)),
             }
         }
@@ -94,7 +94,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
         Ok(self.live)
     }
 
-    /// Asks the model for the next answer, in a thread that its window holds.
+    /// Asks the model for the next answer, after compacting the thread until it fits the window.
     async fn ask(&mut self) -> HandlerResult<Turn> {
         let mut input = Input::BeforeContinue(self.pressure());
         loop {
@@ -152,7 +152,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec::new("read", "Reads a part of the manual.", schema)]
 }
 
-/// The error of a machine that says something which this turn cannot follow.
+/// The error for a step that this turn does not handle.
 pub(crate) fn unknown(step: impl std::fmt::Debug) -> HandlerError {
     TerminalError::new(format!("the turn cannot go on: {step:?}")).into()
 }

@@ -3,12 +3,13 @@
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
 //! ours. It is enclosed in tags that do not occur in it.
 
+use threadfold_edl::tool::EdlTool;
+
 use super::{
     condense::{clipped, condense},
     data::Data,
 };
 use crate::{
-    edl::tool::EdlTool,
     message::{ContentBlock, Message, Request, ToolSpec},
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
@@ -22,7 +23,7 @@ const CONDENSE_SYSTEM: &str = include_str!("../prompts/condense_system.md");
 const WRITE: &str = "/summary.md is empty: write it.";
 const UPDATE: &str = "Fold it into /summary.md: keep lines that still hold word for word, correct what \
                       it makes wrong, add what is new.";
-/// Stands in place of a next prompt.
+/// Replaces the next prompt if there is none.
 const CARRY_ON: &str = "(The user said nothing new. The work goes on where it stands.)";
 
 /// Returns the request that opens the conversation about the current chunk of a run.
@@ -81,7 +82,8 @@ fn focus(run: &Data) -> String {
     aside(FOCUS, "focus", run.focus.as_ref().map(|focus| clipped(focus, most)))
 }
 
-/// An introducing line and the text in tags, before a blank line; empty without a text.
+/// Returns a line that introduces the text, the text in tags, and a blank line; nothing without a
+/// text.
 fn aside(line: &str, name: &str, text: Option<String>) -> String {
     text.map(|text| format!("{line}\n{}\n\n", tagged(name, &text))).unwrap_or_default()
 }
@@ -95,7 +97,7 @@ pub(super) fn text_of(message: &Message) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::RunOptions;
+    use crate::strategy::Chunked;
 
     fn prompt(transcript: &str, next: Option<&Message>) -> String {
         numbered(0, 2, transcript, next)
@@ -104,7 +106,7 @@ mod tests {
     fn numbered(index: usize, total: usize, transcript: &str, next: Option<&Message>) -> String {
         let mut chunks = vec![0..0; total];
         chunks[index] = 0..transcript.len();
-        let options = RunOptions::default();
+        let options = Chunked::default();
         let mut run = Data::new(transcript.into(), chunks, next.cloned(), options);
         run.done = index;
         text_of(&chunk(&run).messages[0])

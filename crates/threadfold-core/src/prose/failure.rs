@@ -31,7 +31,7 @@ pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// Returns a text from the first line that reports a failure on.
+/// Returns the rest of a text from the first line that reports a failure.
 pub fn first_failure(text: &str) -> Option<&str> {
     failing_lines(text).next().and_then(|(at, _)| text.get(at..))
 }
@@ -60,7 +60,7 @@ impl Codes {
     /// Notes the next word if it is a code.
     pub(crate) fn read(&mut self, word: &Word<'_>, note: &mut dyn FnMut(FactClass, &str)) {
         let Word { text: word, kinds } = *word;
-        // Every code has two capitals, or one and digits, and so does `HTTP`.
+        // Every code has two capitals, or one capital and digits, and so does `HTTP`.
         let may_be_code = kinds.has_any(CharKinds::INNER)
             || (kinds.has_any(CharKinds::UPPER) && kinds.has_any(CharKinds::DIGIT));
         if !may_be_code && !self.http {
@@ -80,7 +80,7 @@ impl Codes {
     }
 }
 
-/// The most bytes that the line of a failure may have.
+/// The maximum length of a line that reports a failure, in bytes.
 const LONGEST: usize = 400;
 
 fn is_failure(line: &str) -> bool {
@@ -101,10 +101,10 @@ fn opens(line: &str) -> bool {
             || loud())
 }
 
-/// Whether a line contains a phrase of failures only, or the name of an exception.
+/// Whether a line contains a phrase that only failures have, or the name of an exception.
 ///
 /// A phrase is compared only where the two letters around one of its spaces match, and an exception
-/// only after a colon, so most lines need one pass. Nine searches took a fifth of all the time.
+/// only after a colon, so most lines need one pass. Nine searches took a fifth of the whole time.
 fn has_failure_phrase(line: &str) -> bool {
     let bytes = line.as_bytes();
     let mut before = 0;

@@ -1,4 +1,4 @@
-//! Facts of a summary that nothing in the thread states.
+//! Facts of a summary that the thread does not state.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,14 @@ use crate::{
     },
 };
 
-/// Returns what a summary invented: paths, addresses, commands, names, versions, hashes, numbers and
-/// instructions in it that neither the facts of the conversation nor a message of the thread states.
+/// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes,
+/// numbers and instructions in it that neither the facts of the conversation nor a message of the
+/// thread states.
 ///
 /// Words are compared as in an [audit](super::audit()). A sentence of the thread is never invented,
-/// and a false sentence without such words is not found. A name is a word with a capital inside of a
-/// sentence; where one word in five has one, as in German, names are not looked for. Our own lists of
-/// rules and of the user's words do not count.
+/// and a false sentence without such words is not found. A name is a word with a capital inside a
+/// sentence; if one word in five has a capital, as in German, names are ignored. The lists of rules
+/// and of the user's words that this crate adds to summaries do not count.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, Facts, invented}};
@@ -120,7 +121,7 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     kept
 }
 
-/// Whether a text has the words of a fact, not as parts of other words.
+/// Whether a text contains the words of a fact as whole words.
 fn states(text: &str, fact: &Fact) -> bool {
     let (text, wanted) = (text.to_lowercase(), fact.text.to_lowercase());
     text.match_indices(wanted.as_str()).any(|(start, found)| {
@@ -177,7 +178,7 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
     found
 }
 
-/// Whether a line is a heading or a label, in which each word may have a capital.
+/// Whether a line is a heading or a label, in which every word may have a capital.
 fn is_heading(line: &str) -> bool {
     let line = line.trim().trim_end_matches('*');
     line.starts_with('#') || line.ends_with(':')
@@ -197,7 +198,7 @@ fn is_coded(word: &str) -> bool {
         && has(u8::is_ascii_uppercase)
 }
 
-/// Whether a token is a title before a name, whose point ends no sentence.
+/// Whether a token is a title before a name, whose point does not end a sentence.
 fn is_title(token: &str) -> bool {
     matches!(token, "Dr." | "Mr." | "Mrs." | "Ms." | "Prof." | "Sr." | "Sra.")
 }
