@@ -36,6 +36,7 @@ pub(crate) use clip::clip_result;
 mod config;
 mod contract;
 mod digest;
+mod excerpt;
 mod fold_batches;
 mod full_summary;
 mod instructions;

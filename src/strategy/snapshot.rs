@@ -1,6 +1,9 @@
 //! A strategy's view of a thread, and the check that judges every proposal.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::brief::Brief;
 use crate::{
@@ -26,6 +29,8 @@ pub struct Snapshot {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
+    /// The tokens of the messages, counted on first use.
+    size: Arc<OnceLock<u64>>,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
@@ -111,6 +116,7 @@ impl Snapshot {
             tools: SharedVec::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
+            size: Arc::default(),
             times: None,
             facts: None,
             rules: Arc::default(),
@@ -199,7 +205,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, ..self }
+        Self { counter, size: Arc::default(), ..self }
     }
 
     /// Returns the snapshot with the time at which each message arrived.
@@ -288,7 +294,7 @@ impl Snapshot {
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
         let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
         let calls = self.calls.redacted(redactor);
-        Self { messages, system, tools, calls, ..self }
+        Self { messages, system, tools, calls, size: Arc::default(), ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -304,7 +310,7 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: bare.collect(), ..self.clone() }
+        Self { messages: bare.collect(), size: Arc::default(), ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -447,6 +453,12 @@ impl Snapshot {
         None
     }
 
+    /// The token count of the thread. Counting ten megabytes takes milliseconds, and every check of a
+    /// plan asks for it.
+    pub(super) fn size(&self) -> u64 {
+        *self.size.get_or_init(|| self.counter.messages(&self.messages))
+    }
+
     /// The token count of the thread after a plan.
     ///
     /// # Errors
@@ -457,7 +469,7 @@ impl Snapshot {
     }
 
     fn check_size(&self, messages: &[Message], brief: &Brief) -> Result<(), Rejection> {
-        let before = self.counter.messages(&self.messages);
+        let before = self.size();
         let after = self.counter.messages(messages);
         if after >= before {
             return Err(Rejection::NotSmaller { before, after });

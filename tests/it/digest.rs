@@ -254,9 +254,9 @@ fn what_cannot_be_done_is_said_with_numbers() {
     let mut thread = work();
     thread.push(Message::user("word ".repeat(900)));
     let error = begin(Digest::default(), &thread, &towards(1_000)).unwrap_err();
-    let expected = "nothing to compact: about 1508 tokens would stay, 1000 are the most: 0 messages \
-                    at the end that cannot be cut have 0 untrimmed, and what the user typed and \
-                    stays before them 1500";
+    let expected = "nothing to compact: about 1508 tokens of messages would stay, and the target is \
+                    1000: the user's newest, which stay word for word, have 1500. A larger target or \
+                    window would help, or shorter messages";
     assert_eq!(error.to_string(), expected);
 }
 

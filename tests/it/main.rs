@@ -40,6 +40,7 @@ mod edl_properties;
 mod event_log;
 mod examples;
 mod failure_classes;
+mod false_rules;
 mod flows;
 mod fold_batches;
 mod fuzz_bounded;
