@@ -203,3 +203,37 @@ fn create(path: &Path) -> io::Result<()> {
     }
     file.create(true).append(true).open(path).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_an_earlier_version_is_made_anew_and_one_of_this_version_stays() {
+        let folder = std::env::temp_dir().join(format!("threadfold-views-{}", std::process::id()));
+        let path = folder.join("views.db");
+        std::fs::create_dir_all(&folder).unwrap();
+        let earlier =
+            "CREATE TABLE views (link TEXT PRIMARY KEY, thread TEXT) STRICT, WITHOUT ROWID";
+        Connection::open(&path).unwrap().execute_batch(earlier).unwrap();
+        let row = Row {
+            link: "00".repeat(32).parse().unwrap(),
+            view: View { covers: 1, messages: Vec::new() },
+            about: About {
+                thread: ThreadId::random(),
+                events: 1,
+                at: Timestamp(7),
+                dialect: String::new(),
+                model: String::new(),
+                before: 9,
+                after: 3,
+            },
+        };
+        let thread = row.about.thread.clone();
+        Views::open(&path).unwrap().insert(row, None).unwrap();
+        let again = Views::open(&path).unwrap().list().unwrap();
+        assert_eq!(again.len(), 1);
+        assert_eq!(latest_threads(&path), [thread]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

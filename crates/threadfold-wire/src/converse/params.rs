@@ -138,6 +138,7 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
 mod tests {
     use super::*;
     use crate::notes;
+    use crate::{BedrockConverse, WireFormat};
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
@@ -159,7 +160,6 @@ mod tests {
             r#"{"inferenceConfig":{"maxTokens":1e3,"temperature":null}}"#,
             r#"{"inferenceConfig":{"temperature":1.5}}"#,
             r#"{"inferenceConfig":{}}"#,
-            r#"{"inferenceConfig":null}"#,
             r#"{}"#,
         ] {
             assert_eq!(reread(body, |_| {}), body);
@@ -173,5 +173,18 @@ mod tests {
             (request.max_output, request.temperature) = (Some(5), Some(0.5));
         });
         assert_eq!(changed, r#"{"inferenceConfig":{"maxTokens":5,"temperature":0.5,"topP":0.5}}"#);
+    }
+
+    #[test]
+    fn a_section_that_is_no_object_goes_back_as_it_came() {
+        for section in ["5", "null", "[]"] {
+            let messages = r#""messages":[{"role":"user","content":[{"text":"hi"}]}]"#;
+            let text =
+                format!(r#"{{{messages},"inferenceConfig":{section},"toolConfig":{section}}}"#);
+            let request = BedrockConverse.decode_slice(text.as_bytes(), &DecodeOptions::default());
+            let encoded = BedrockConverse.encode(&request.unwrap(), &EncodeOptions::default());
+            let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((encoded.body.to_value().unwrap(), encoded.adjustments), (expected, vec![]));
+        }
     }
 }
