@@ -50,6 +50,7 @@ mod registry;
 mod rules;
 mod run_error;
 mod settle;
+mod size;
 mod snapshot;
 mod stamps;
 mod summarize;

@@ -52,16 +52,11 @@ impl Snapshot {
         let unstated = unstated(self.rules().active(), after, self.system());
         let list = ledger::titled(&unstated, self.rules().left_out(), RULES_TOKENS, counter);
         let stated = self.stated_by_lists(after, room, counter.text(&list), brief);
-        let (merged, once) = match &stated {
-            Some((typed, stated)) => {
-                let merged = unstated.iter().copied().filter(|rule| typed.contains(&key(rule)));
-                (merged.collect(), without_stated(&own, stated))
-            }
-            None => {
-                let rules = unstated.iter().map(|rule| key(rule)).collect();
-                (Vec::new(), without_stated(&own, &rules))
-            }
-        };
+        let (typed, stated) = stated
+            .unwrap_or_else(|| (HashSet::new(), unstated.iter().map(|rule| key(rule)).collect()));
+        let is_typed = |rule: &&str| typed.contains(&key(rule));
+        let merged: Vec<&str> = unstated.iter().copied().filter(is_typed).collect();
+        let once = without_stated(&own, &stated);
         if unstated.is_empty() && once.len() == summary.len() {
             return (proposal, summary, merged);
         }
@@ -71,14 +66,15 @@ impl Snapshot {
             |text: &str| excerpt(text, counter.text(text).saturating_sub(lacks).max(half), counter);
         // A short summary is not shortened: the note about omitted bytes would take most of its room.
         let shorter = if own.len() > SHORT { cut(&own) } else { own.clone() };
-        let short_list = ledger::titled(&unstated, self.rules().left_out(), room, counter);
         // In order of preference: complete rules matter more than a complete summary. What the lists
         // state is not stated twice.
-        let own_list: Vec<&str> =
-            unstated.iter().copied().filter(|rule| !merged.contains(rule)).collect();
-        let own_list = ledger::titled(&own_list, self.rules().left_out(), room, counter);
-        let (list, short_list) =
-            if merged.is_empty() { (list, short_list) } else { (own_list.clone(), own_list) };
+        let (list, short_list) = if merged.is_empty() {
+            (list, ledger::titled(&unstated, self.rules().left_out(), room, counter))
+        } else {
+            let own: Vec<&str> = unstated.iter().copied().filter(|rule| !is_typed(rule)).collect();
+            let own = ledger::titled(&own, self.rules().left_out(), room, counter);
+            (own.clone(), own)
+        };
         let fits = merged.is_empty() || lacks == 0 || once.len() <= SHORT;
         let once = if fits { once } else { cut(&once) };
         let texts = [

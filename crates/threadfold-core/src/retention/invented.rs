@@ -9,7 +9,7 @@ use super::{
     options::AuditOptions,
     positions::Positions,
     search::Search,
-    sieve::{Runs, Sieve},
+    sieve::{Pairs, Sieve},
 };
 use crate::{
     ledger,
@@ -48,11 +48,11 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
     let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
     let mut sieve = Sieve::default();
     let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
-    let unknown: Vec<Runs> = unknown
+    let unknown: Vec<Pairs> = unknown
         .map(|(class, key, mention)| sieve.add(common_part(class, key, &mention.text)))
         .collect();
     let mut names = named(&own);
-    let mut name_runs: Vec<Runs> = names.keys().map(|name| sieve.add(name)).collect();
+    let mut name_pairs: Vec<Pairs> = names.keys().map(|name| sieve.add(name)).collect();
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
         if unknown.is_empty() && names.is_empty() {
@@ -60,12 +60,13 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
         }
         passages(message, &mut |_, kind, text| {
             // Most texts state none of these, and reading them takes long.
-            let runs = sieve.runs(text);
-            if unknown.iter().any(|fact| runs.contains(*fact)) {
+            let pairs = sieve.pairs(text);
+            if unknown.iter().any(|fact| pairs.contains(*fact)) {
                 search.read_text(kind, text);
             }
-            if name_runs.iter().any(|name| runs.contains(*name)) && remove_read(&mut names, text) {
-                name_runs = names.keys().map(|name| sieve.add(name)).collect();
+            if name_pairs.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text)
+            {
+                name_pairs = names.keys().map(|name| sieve.add(name)).collect();
             }
         });
     }

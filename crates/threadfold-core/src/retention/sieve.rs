@@ -2,56 +2,70 @@
 
 use std::collections::HashMap;
 
-/// The runs of ASCII letters or digits of the facts to look for. A text that lacks a run of a fact does
-/// not state it.
+/// The pairs of successive runs of ASCII letters or digits in the facts to look for; of a fact with one
+/// run, this run. A text that lacks a pair of a fact does not state it.
 #[derive(Debug, Default)]
 pub(super) struct Sieve {
-    /// The bit of each run, by the hash of its bytes in lower case.
+    /// The bit of each pair or run, by its hash.
     bits: HashMap<u64, u64>,
-    /// A bit for each low byte of these hashes: most runs of a text need no look into the map.
+    /// A bit for each low byte of these hashes: most pairs of a text need no look into the map.
     low: [u64; 4],
 }
 
-/// A set of runs. More than 64 runs share bits, which only lets more texts through.
+/// A set of pairs. More than 64 pairs share bits, which only lets more texts through.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Runs(u64);
+pub(super) struct Pairs(u64);
 
-impl Runs {
+impl Pairs {
     pub(super) fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
 impl Sieve {
-    /// Adds a fact by its words, and returns the runs that a text with this fact has.
-    pub(super) fn add(&mut self, words: &str) -> Runs {
-        /// The most runs that are looked for: the longest are the rarest.
+    /// Adds a fact by its words, and returns the pairs that a text with this fact has.
+    pub(super) fn add(&mut self, words: &str) -> Pairs {
+        /// The most pairs that are looked for: the longest are the rarest.
         const MOST: usize = 4;
         let mut runs = Vec::new();
         each_run(words, &mut |hash, length| runs.push((length, hash)));
-        runs.sort_unstable();
+        let pairs = runs.windows(2).filter_map(|two| {
+            let [(before, one), (length, other)] = two else { return None };
+            Some((before + length, pair(*one, *other)))
+        });
+        let mut pairs: Vec<(usize, u64)> = pairs.collect();
+        pairs.sort_unstable();
+        let found = if pairs.is_empty() { runs } else { pairs };
         let mut all = 0;
-        for (_, hash) in runs.into_iter().rev().take(MOST) {
+        for (_, hash) in found.into_iter().rev().take(MOST) {
             let next = 1_u64.rotate_left(self.bits.len() as u32);
             all |= *self.bits.entry(hash).or_insert(next);
             if let Some(low) = self.low.get_mut(low_part(hash)) {
                 *low |= 1 << (hash & 63);
             }
         }
-        Runs(all)
+        Pairs(all)
     }
 
-    /// Returns those of the runs that a text has.
-    pub(super) fn runs(&self, text: &str) -> Runs {
-        let mut found = 0;
+    /// Returns those of the pairs and runs that a text has.
+    pub(super) fn pairs(&self, text: &str) -> Pairs {
+        let (mut found, mut before) = (0, 0);
         each_run(text, &mut |hash, _| {
-            let low = self.low.get(low_part(hash));
-            if low.is_some_and(|low| low >> (hash & 63) & 1 == 1) {
-                found |= self.bits.get(&hash).copied().unwrap_or_default();
+            for hash in [hash, pair(before, hash)] {
+                let low = self.low.get(low_part(hash));
+                if low.is_some_and(|low| low >> (hash & 63) & 1 == 1) {
+                    found |= self.bits.get(&hash).copied().unwrap_or_default();
+                }
             }
+            before = hash;
         });
-        Runs(found)
+        Pairs(found)
     }
+}
+
+/// The hash of two successive runs.
+fn pair(one: u64, other: u64) -> u64 {
+    (one >> 7) ^ other
 }
 
 fn low_part(hash: u64) -> usize {
@@ -91,23 +105,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_with_a_fact_has_all_of_its_runs() {
+    fn a_text_with_a_fact_has_all_of_its_pairs() {
         let mut sieve = Sieve::default();
         let (path, time) = (sieve.add("parse.rs"), sieve.add("12 ms"));
         let rows = [
             ("see src/Parse.RS", true, false),
             ("12ms", false, true),
-            ("it took rs 12 of them, ms; parse", true, true),
+            ("it took 12 of them, ms; parse the rs", false, false),
             ("parser.rs", false, false),
             ("parse", false, false),
             ("120 ms", false, false),
             ("1 2 ms", false, false),
         ];
         for (text, has_path, has_time) in rows {
-            let runs = sieve.runs(text);
-            assert_eq!((runs.contains(path), runs.contains(time)), (has_path, has_time), "{text}");
+            let pairs = sieve.pairs(text);
+            let has = (pairs.contains(path), pairs.contains(time));
+            assert_eq!(has, (has_path, has_time), "{text}");
         }
+        let word = sieve.add("Ada");
+        assert!(sieve.pairs("to ADA.").contains(word) && !sieve.pairs("Adam").contains(word));
         let wide = sieve.add("\u{5f20}\u{4f1f}");
-        assert!(sieve.runs("").contains(wide));
+        assert!(sieve.pairs("").contains(wide));
     }
 }

@@ -321,7 +321,7 @@ fn units(paragraph: &str) -> Vec<String> {
     let mut units: Vec<String> = Vec::new();
     let mut binds_next = false;
     for sentence in sentences(paragraph) {
-        is_labelled &= units.is_empty() || !is_aside(sentence);
+        is_labelled = is_labelled && (units.is_empty() || !is_aside(sentence));
         let joined = units.last_mut().filter(|unit| {
             let binds = is_labelled || binds_next || needs_sentence_before(sentence);
             binds && unit.len() + sentence.len() < SHORT
