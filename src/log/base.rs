@@ -10,7 +10,7 @@ use super::{
     event::{Event, LoggedEvent},
     event_log::EventLog,
     log_id::LogId,
-    state::{Dropped, Entry, EntrySource, State, Totals, bytes_of_all},
+    state::{Dropped, Entry, EntrySource, State, Totals},
 };
 use crate::{
     ledger::Ledger,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The version of the stored form. A base of another version is ignored, and the log read whole.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What the first events of a log amount to: the live thread, totals, standing rules and facts.
 ///
@@ -56,13 +56,15 @@ impl LogBase {
         if let Some(seq) = *unreadable {
             return Err(LogError::Unreadable { seq });
         }
-        let held = log.state().compactions.keys();
+        let (mut ended, mut archived) = (dropped.ended.clone(), dropped.archived.clone());
+        ended.extend(log.state().compactions.keys().copied());
+        archived.extend(log.archived_since_base());
         let dropped = Dropped {
             seq: log.len(),
             messages: dropped.messages + log.state().arrivals.len(),
             originals: log.original_numbers(),
-            ended: dropped.ended.iter().chain(held).copied().collect(),
-            archived: log.archived().collect(),
+            ended,
+            archived,
             latest: log.standing().next_back().cloned().map(Box::new),
             count: log.last_count(),
             rules: stored(rules),
@@ -82,13 +84,9 @@ impl LogBase {
     /// Returns the log that begins here and goes on with these events, which are those from
     /// [`seq`](Self::seq) on. `None` if they, or an event that they hold, need the events before.
     pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
-        let state = State {
-            dropped: self.dropped.clone(),
-            thread: self.live.clone(),
-            totals: self.totals.clone(),
-            bytes: bytes_of_all(&self.live),
-            ..State::default()
-        };
+        let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
+        let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
+        state.size = state.size_of(&self.live);
         let mut log = EventLog::with_state(self.thread.clone(), state);
         for event in events {
             if matches!(event.event, Event::Truncated { .. }) {

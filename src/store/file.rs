@@ -21,7 +21,7 @@ use super::{
     thread_store::Loaded,
 };
 use crate::{
-    log::{EventLog, LogError, LogId, LoggedEvent, write_event, write_named_header},
+    log::{EventLog, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header},
     message::ThreadId,
 };
 
@@ -180,8 +180,8 @@ impl<'a> LogFile<'a> {
             if line.last() != Some(&b'\n') {
                 if bytes + read == size { break } else { return Ok(None) }
             }
-            match serde_json::from_slice::<LoggedEvent>(&line) {
-                Ok(event) if event.seq == events => take(event),
+            match std::str::from_utf8(&line).map(read_event) {
+                Ok(Ok(event)) if event.seq == events => take(event),
                 Ok(_) | Err(_) => return Ok(None),
             }
             (events, bytes) = (events + 1, bytes + read);

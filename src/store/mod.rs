@@ -44,6 +44,7 @@
 
 mod archive;
 mod file;
+mod held;
 mod journal;
 mod jsonl;
 mod lease;
