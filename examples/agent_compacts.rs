@@ -2,8 +2,8 @@
 //!
 //! `cargo run --example agent_compacts`
 //!
-//! The agent is a script, but it does what a model does: it reads the checkpoints in what it is
-//! sent, and names two of them in its call. No network, no key. What the session does is real.
+//! The agent is a script, but it acts as a model would: it reads the checkpoints in its request,
+//! and names two of them in its call. No network and no key are needed. The session is real.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -28,7 +28,7 @@ use threadfold::{
 
 mod terminal;
 
-/// The files, and the line of each that matters.
+/// The files, each with the line that matters.
 const FILES: [(&str, &str); 3] = [
     ("config.toml", "port = 8080"),
     ("server.rs", "fn serve(port: u16) { listen(port).for_each(handle) }"),
@@ -85,7 +85,7 @@ fn show(style: Style, event: SessionEvent, said: &mut String) {
     }
 }
 
-/// One line a message, with the checkpoint that it ends with.
+/// Prints one line per message, with the checkpoint at its end.
 fn list(style: Style, messages: &[Message]) {
     for (index, message) in messages.iter().enumerate() {
         let marker = message.content.iter().find_map(|block| match block {
@@ -102,7 +102,7 @@ fn list(style: Style, messages: &[Message]) {
     }
 }
 
-/// The input of the call, as the log has it: in the thread it is no more.
+/// Returns the input of the call from the log. The thread no longer has it.
 fn call_of(session: &Session) -> Result<String, Box<dyn Error>> {
     let appended = session.log().iter().filter_map(|logged| match &logged.event {
         threadfold::log::Event::MessageAppended(message) => Some(message),
@@ -117,7 +117,7 @@ fn call_of(session: &Session) -> Result<String, Box<dyn Error>> {
     Ok(format!("  from     {}\n  to       {}\n  summary  {summary}\n", field("from"), field("to")))
 }
 
-/// Reads files that are made up.
+/// A tool that returns made-up files.
 #[derive(Debug)]
 struct Read;
 

@@ -1,9 +1,9 @@
-//! A compaction is prepared on another thread while the conversation goes on, and then adopted.
+//! Prepares a compaction on another thread while the conversation goes on, and then adopts it.
 //!
 //! `cargo run --example background`
 //!
 //! No network, no key, no runtime: the job is a value that borrows nothing, and a plain thread of
-//! the standard library runs it. The model that sums up picks sentences; it takes its time.
+//! the standard library runs it. The summarising model extracts sentences, slowly.
 
 use std::{error::Error, io, sync::Arc, thread, time::Duration};
 
@@ -131,7 +131,7 @@ fn busy(finished: bool) -> &'static str {
     if finished { "done" } else { "still at work" }
 }
 
-/// Picks sentences, after a while.
+/// Extracts sentences, after a delay.
 #[derive(Debug)]
 struct Unhurried;
 

@@ -1,12 +1,12 @@
-//! A host rations what a conversation may spend, and refuses requests that it cannot pay for.
+//! A host that limits what a conversation may spend, and refuses requests that exceed the budget.
 //!
 //! `cargo run --example budget`
 //!
 //! Every call is billed for the whole conversation again, so a chat that never fills its window may
-//! still cost more than it should. A `TokenBudget` is the account: the host asks it before each
-//! request, records what each answer cost, and compacts when too little is left, after which a
-//! request costs less. The answers are a script with usage as a provider reports it; no network, no
-//! key.
+//! still cost too much. A `TokenBudget` is the account: the host checks it before each request,
+//! records the cost of each answer, and compacts when too little is left, so that later requests
+//! cost less. The answers are scripted, with usage as a provider reports it. No network and no key
+//! are needed.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -27,10 +27,10 @@ use threadfold::{
 
 mod terminal;
 
-/// What the conversation may spend until it is compacted, in tokens.
+/// The tokens that the conversation may spend before it is compacted.
 const MAX_TOKENS: u64 = 5_000;
 
-/// What an answer may cost, for the question whether a request can be paid for.
+/// The assumed cost of an answer, in tokens, when a request is checked against the budget.
 const ANSWER: u64 = 200;
 
 const QUESTIONS: [(&str, usize); 9] = [
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let answers = QUESTIONS.map(|(question, _)| {
         format!("About \"{question}\": it is the test of the cache, which waits for a lock.")
     });
-    // The window is far from full all the time: it is the budget that runs out.
+    // The window is never nearly full: the budget runs out first.
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(answers)))
         .with_window(ContextWindow::new(200_000));
     let summarize = Summarize { messages: 2, summary_tokens: 300, ..Summarize::default() };
@@ -85,14 +85,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether a question can be paid for: now, or after a compaction.
+/// Whether a question fits the budget, now or after a compaction.
 fn admit(
     style: Style,
     session: &mut Session,
     budget: &mut TokenBudget,
     text: &Text,
 ) -> Result<bool, Box<dyn Error>> {
-    // No compaction makes room for a text that is larger than the whole budget.
+    // No compaction helps a text that is larger than the whole budget.
     if ByteEstimate::TRIGGER.text(text) > MAX_TOKENS {
         println!("  {} the question alone is larger than the budget", style.red("refused:"));
         return Ok(false);
@@ -122,7 +122,7 @@ fn admit(
     Ok(admitted)
 }
 
-/// Sums the conversation up and begins the account anew, with the thread that is left.
+/// Compacts the conversation and restarts the budget with the size of the remaining thread.
 fn compact(
     style: Style,
     session: &mut Session,
@@ -149,7 +149,7 @@ fn compact(
     Ok(())
 }
 
-/// Asks, and returns what the answer cost as the provider reports it.
+/// Asks the question, and returns the usage that the provider reports.
 fn ask(session: &mut Session, text: Text) -> Result<Usage, Box<dyn Error>> {
     let mut cost = Usage::default();
     let mut events = session.send(text);
@@ -161,7 +161,7 @@ fn ask(session: &mut Session, text: Text) -> Result<Usage, Box<dyn Error>> {
     Ok(cost)
 }
 
-/// What the answer cost, where the budget stands, and what it recommends.
+/// Prints the cost of an answer, the state of the budget, and its recommendation.
 fn show(style: Style, budget: &TokenBudget, cost: Usage) {
     println!("  cost     {} in, {} out", thousands(cost.input), thousands(cost.output));
     println!("  {}", style.meter(budget.status().total_used, MAX_TOKENS));
@@ -195,7 +195,7 @@ fn close(style: Style, budget: &TokenBudget) {
     println!("{} answers were paid for.", status.responses);
 }
 
-/// So many lines of a log.
+/// Returns this many lines of a log.
 fn log_lines(lines: usize) -> String {
     let line =
         |n: usize| format!("02:{:02}:{:02} cache::lock test waited {n} ms\n", n / 60 % 60, n % 60);

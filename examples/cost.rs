@@ -4,13 +4,13 @@
 //! cargo run -q --release --example cost -- [--threads N] [--messages M] [--window W] [FOLDER]
 //! ```
 //!
-//! Replays generated threads with planted facts, and the transcripts of a folder (by default
-//! `../shared/transcripts`, if it is there), request by request against a provider that caches the
-//! prompt of the last request for five minutes. The first message that an edit changed ends what is
-//! read from the cache. The table shows the tokens by what they are billed as, the money, and how
-//! much of the facts stands, measured six times in each thread.
+//! Replays generated threads with planted facts, and the transcripts of a folder, request by
+//! request against a provider that caches the prompt of the last request for five minutes. Reading
+//! from the cache ends at the first message that an edit changed. The table shows the tokens by
+//! price class, the money, and how many of the facts are kept, measured six times in each thread.
+//! Without a folder it looks for `../shared/transcripts`.
 //!
-//! The oracle knows the future. It is not a policy but a bound: see `cost/oracle.rs`.
+//! The oracle knows the future. It is not a policy but a lower bound: see `cost/oracle.rs`.
 
 use std::{error::Error, io, path::PathBuf, process::ExitCode};
 
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// The options of the command line.
 struct Options {
     threads: u64,
     messages: usize,
@@ -67,7 +67,8 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
     let generated: Vec<Course> = (1..=options.threads)
         .map(|seed| {
-            // Between half and all of the messages, because threads end at any time.
+            // Threads have between half and all of the messages, because real ones end at any
+            // length.
             let less = options.messages / 2 * (seed as usize % 8) / 8;
             let thread = threads::planted(seed, options.messages - less);
             Course::of(thread.name, &thread.messages, options.window, seed)
@@ -121,7 +122,8 @@ fn show(style: Style, title: &str, courses: &[Course]) -> Result<Table, Box<dyn 
     Ok(table)
 }
 
-/// How the planner stands beside the fixed threshold and the oracle, over all of these threads.
+/// Prints the planner's bill relative to the fixed threshold and the oracle, over all of these
+/// threads.
 fn close(tables: &[&Table]) {
     let sum = |money: fn(&Table) -> i64| tables.iter().map(|table| money(table)).sum::<i64>();
     let ours = sum(|table| table.of(OURS).money);

@@ -1,5 +1,5 @@
-//! A bridge for yardsticks in other languages: reads a session as JSON lines, compacts it on request,
-//! and prints the text that is left.
+//! A bridge for benchmarks in other languages: reads a session as JSON lines, compacts it on
+//! request, and prints the remaining text.
 //!
 //! ```text
 //! cargo run -q --example fidelity -- [--strategy NAME] [--writer NUMBER]
@@ -150,8 +150,8 @@ impl Session {
         Ok(())
     }
 
-    /// Compacts to this many characters, and returns what is left, printed. A thread that has no
-    /// more than that stays as it is.
+    /// Compacts to this many characters, and returns the printed rest. A thread that is already
+    /// this small stays as it is.
     fn compact(&mut self, strategy: &dyn CompactionStrategy, characters: u64) -> String {
         if self.agent.thread().size().tokens > characters {
             let retention = Some(RetentionPolicy::default());
@@ -169,7 +169,7 @@ impl Session {
     }
 }
 
-/// Counts a token for each character that is printed, so that a target is a size of text.
+/// Counts each printed character as a token, so that a target is a length of text.
 #[derive(Debug)]
 struct Printed;
 

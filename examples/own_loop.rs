@@ -1,10 +1,10 @@
-//! A loop of your own, without a session: a vector of messages, tools, and a `Compactor`.
+//! A loop without a session: a vector of messages, tools, and a `Compactor`.
 //!
 //! `cargo run --example own_loop`
 //!
-//! The loop asks a model, runs its tools and compacts the vector before it is too long; once the
-//! model compacts on its own, with the tool `compact`. The vector and the compactor are stored after
-//! each round, as JSON. The model is a script; no network, no key.
+//! The loop calls a model, runs its tools and compacts the vector before it is too long. Once the
+//! model compacts it itself, with the tool `compact`. The vector and the compactor are stored as
+//! JSON after each round. The model is a script; no network and no key are needed.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -34,11 +34,11 @@ mod terminal;
 
 const WINDOW: ContextWindow = ContextWindow::new(4_000);
 
-/// Over this many tokens the host compacts the vector, down to the target.
+/// Above this many tokens the host compacts the vector, down to the target.
 const THRESHOLD: u64 = 3_000;
 const TARGET: u64 = 1_500;
 
-/// The files, and the line of each that matters.
+/// The files, each with the line that matters.
 const FILES: [(&str, &str); 7] = [
     ("config.toml", "port = 8080"),
     ("server.rs", "fn serve(port: u16) { listen(port).for_each(handle) }"),
@@ -64,7 +64,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let mut compactor = Compactor::default();
     println!("{}\n{} {prompt}\n", style.heading("The loop"), style.bold("user     "));
     loop {
-        // The options are not stored, so they are given again.
+        // The options are not stored, so they are set again.
         compactor = compactor.with_window(WINDOW).with_context(system.clone(), tools.clone());
         // The model names ranges by checkpoints.
         compactor.stamp(&mut messages);
@@ -110,7 +110,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One line a call, with the tokens of the next request.
+/// Prints one line per call, with the tokens of the next request.
 fn show(style: Style, calls: &[ToolUse], tokens: u64) {
     for call in calls {
         let what = path_of(call).unwrap_or_else(|| "what it read so far".to_owned());
@@ -124,7 +124,7 @@ fn read_tool() -> ToolSpec {
     ToolSpec::new("read", "Reads a file.", schema)
 }
 
-/// Reads a file that is made up.
+/// Returns a made-up file.
 fn read(call: &ToolUse) -> ToolResult {
     let path = path_of(call).unwrap_or_default();
     let found = FILES.iter().find(|(name, _)| *name == path);
@@ -143,7 +143,7 @@ fn path_of(call: &ToolUse) -> Option<String> {
     input.get("path").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Reads the files one by one, compacts once on its own, and answers.
+/// Reads the files one by one, compacts the thread once, and answers.
 #[derive(Debug, Default)]
 struct Scripted {
     step: AtomicUsize,

@@ -1,11 +1,12 @@
-//! A long coding thread goes on in a window that is nearly full, offline.
+//! A long coding thread continues in a nearly full window, offline.
 //!
 //! `cargo run --example quickstart`
 //!
 //! The thread is a request body as an Anthropic client would send it. It becomes the thread of a
-//! session, and the user says one thing more. Before that is sent the session compacts, because the
-//! window is nearly full. No network: the summary is an extract of telling sentences, where a model
-//! of yours would write a better one, and the model that answers only quotes what it was sent.
+//! session, and the user sends one more text. Before this text is sent the session compacts,
+//! because the window is nearly full. No network is needed: the summary is an extract of
+//! informative sentences, where a real model would write a better one, and the model that answers
+//! only quotes its request.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -39,11 +40,11 @@ const WINDOW: ContextWindow = ContextWindow::new(40_000);
 fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
 
-    // A request body comes in. Codecs keep every field, known or not.
+    // Decode a request body. Codecs keep every field, known or not.
     let request = AnthropicMessages.decode_slice(THREAD, &DecodeOptions::default())?;
     show_before(style, &request);
 
-    // All but what the user says now is the thread of the agent. The rest is the session's work.
+    // Everything before the user's last text is the thread of the agent. The session does the rest.
     let (prompt, before) = request.messages.split_last().ok_or("the thread is empty")?;
     let model = Arc::new(Quoting::default());
     let mut session = session(&request, before, &model)?;
@@ -62,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     show_received(style, &model.received())
 }
 
-/// A session over the thread, with all that a compaction needs.
+/// Returns a session over the thread, with everything that a compaction needs.
 fn session(
     request: &Request,
     before: &[Message],
@@ -76,7 +77,7 @@ fn session(
     let mut builder = Session::builder(agent)
         .system(system)
         .strategy(Arc::new(Summarize { summary_tokens: 1_500, ..Summarize::default() }))
-        // No provider has counted this thread yet, so the estimate has to do.
+        // No provider has counted this thread yet, so the trigger uses the estimate.
         .policy(AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() });
     for spec in request.tools.iter() {
         builder = builder.tool(Arc::new(Declared(spec.clone())));
@@ -131,7 +132,7 @@ fn show_event(style: Style, event: SessionEvent) {
     }
 }
 
-/// One cell a message: what was summarised, what stays.
+/// Prints one cell per message: summarised, or kept.
 fn show_plan(style: Style, before: &[Message], plan: &Plan) {
     println!("{}", style.heading("What the compaction did"));
     let gone = |index: usize| plan.splices().iter().any(|splice| splice.at.contains(&index));
@@ -186,8 +187,8 @@ fn show_received(style: Style, request: &Request) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// A model that summarizes by an extract, answers every other request with quotes from it, and
-/// keeps the request, so that the example can show it.
+/// A model that summarises by an extract, answers every other request with quotes from it, and
+/// records the request, so that the example can print it.
 #[derive(Debug, Default)]
 struct Quoting(Mutex<Request>);
 
@@ -200,7 +201,7 @@ impl Quoting {
 #[async_trait]
 impl Model for Quoting {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        // What asks for a summary says how long it may be.
+        // Only requests for a summary have an output limit.
         if request.max_output.is_some() {
             return ExtractiveModel.complete(request).await;
         }

@@ -1,11 +1,11 @@
-//! A session is killed in the middle of its work, and taken up again: nothing is lost.
+//! Kills a session in the middle of its work and resumes it: nothing is lost.
 //!
 //! `cargo run --example resume`
 //!
 //! The log of the thread is a file of lines. A first session works, is compacted, and is killed
-//! while a tool runs and the line that it writes is not complete. A second one over the same file
-//! goes on where it was, and even the compaction from before the kill is still taken back. What is
-//! said below was compared before it was said; where it is not so, the example ends with an error.
+//! while a tool runs and before its last line is complete. A second session over the same file
+//! continues, and can even undo the compaction from before the kill. The example checks every
+//! statement before it prints it, and ends with an error if one is false.
 
 use std::{
     env,
@@ -32,7 +32,7 @@ use threadfold::{
 
 mod terminal;
 
-/// Whatever the example says is checked first.
+/// Checks a statement before the example prints it.
 fn check(holds: bool, what: &str) -> Result<(), Box<dyn Error>> {
     if holds { Ok(()) } else { Err(format!("it does not hold that {what}").into()) }
 }
@@ -67,15 +67,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     close(style, &session, &file)
 }
 
-/// What was there when the session died.
+/// The state when the session was killed.
 struct Killed {
     messages: Vec<Message>,
-    /// The thread as it was before it was compacted, and the compaction.
+    /// The thread before the compaction, and the id of the compaction.
     before: Vec<Message>,
     compaction: CompactionId,
 }
 
-/// A session talks, is compacted, and is dropped while its tool runs.
+/// Runs a session that is compacted, and drops it while its tool runs.
 fn work_and_die(style: Style, folder: &Path, thread: &ThreadId) -> Result<Killed, Box<dyn Error>> {
     let call = ToolUse::new("call_1", "count_steps", json!({"tower": "north"}));
     let script = [
@@ -103,12 +103,12 @@ fn work_and_die(style: Style, folder: &Path, thread: &ThreadId) -> Result<Killed
             break;
         }
     }
-    // The stream goes, and with it the session: whatever was not written is gone.
+    // Dropping the stream and the session loses everything that was not written.
     drop(events);
     Ok(Killed { messages: session.messages().to_vec(), before, compaction })
 }
 
-/// A session over the file of the thread.
+/// Returns a session over the file of the thread.
 fn session(
     model: &ScriptedModel,
     store: Arc<JsonlStore>,
@@ -130,7 +130,7 @@ fn say(style: Style, session: &mut Session, text: &str) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-/// The beginning of one more line, as it is there when the power goes in the middle of a write.
+/// Appends the beginning of a line, as a power failure in the middle of a write leaves it.
 fn tear(file: &Path) -> Result<(), Box<dyn Error>> {
     let mut file = OpenOptions::new().append(true).open(file)?;
     Ok(file.write_all(br#"{"seq":10,"at":17"#)?)
@@ -147,7 +147,7 @@ fn show_file(style: Style, file: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One line of the file in a few words.
+/// Describes one line of the file in a few words.
 fn told(style: Style, line: &Value) -> String {
     let Some(seq) = line.get("seq").and_then(Value::as_u64) else {
         return style.dim(first_line(&line.to_string(), 70));
@@ -166,7 +166,7 @@ fn told(style: Style, line: &Value) -> String {
     format!("{} {kind} {words}", style.dim(format!("{seq:>4}")))
 }
 
-/// The new session goes on; the call that nobody answered is answered first.
+/// Continues in the new session, which first answers the open call.
 fn go_on(style: Style, session: &mut Session, model: &ScriptedModel) -> Result<(), Box<dyn Error>> {
     let before = session.messages().to_vec();
     println!();
@@ -185,7 +185,7 @@ fn go_on(style: Style, session: &mut Session, model: &ScriptedModel) -> Result<(
     Ok(())
 }
 
-/// The compaction of the session that is dead is taken back by the one that lives.
+/// Undoes the compaction of the killed session in the new one.
 fn undo(style: Style, session: &mut Session, killed: &Killed) -> Result<(), Box<dyn Error>> {
     println!("{}", style.heading("The compaction from before the kill is taken back"));
     let compacted = session.messages().len();
@@ -216,7 +216,7 @@ fn close(style: Style, session: &Session, file: &Path) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// Counts steps, which takes longer than this example does.
+/// A tool that takes longer than this example runs.
 #[derive(Debug)]
 struct CountSteps;
 
@@ -231,7 +231,7 @@ impl Tool for CountSteps {
     }
 }
 
-/// A folder that is gone when the example is.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,18 +1,18 @@
-//! What summaries lose: every strategy over five compactions, with and without its addendum.
+//! Measures what summaries lose: every strategy over five compactions, with and without its
+//! addendum.
 //!
 //! ```text
 //! cargo run -q --release --example retention -- [--transcripts FOLDER] [--markdown]
 //!     [--generated] [--strategy NAME] [--addendum TOKENS] [--wanted PERCENT] [--minimum PERCENT]
 //! ```
 //!
-//! A thread comes in five parts; behind each it is compacted to half of what it is then. What it
-//! ever said is compared with what it says now: of what the user demanded, of paths, commands and
-//! errors, how much stands, by weight. Without a model's help nothing of this can be told of
-//! meaning; words are what is looked for.
+//! A thread comes in five parts. After each part it is compacted to half of its size. The facts of
+//! all messages so far are compared with the present thread: how much of the user's demands, paths,
+//! commands and errors is still stated, by weight. The comparison is by words, not by meaning.
 //!
-//! Four models write the summaries: one that picks telling sentences, one that answers "ok", one
-//! that says the same sentence over and over, and one that does not stop. The threads are generated,
-//! with facts planted in them, or those of a folder of request bodies.
+//! Four models write the summaries: one extracts informative sentences, one answers "ok", one
+//! repeats the same sentence, and one never stops. The threads are generated, with planted facts,
+//! or taken from a folder of request bodies.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it plants what it plants, and no more")]
 
@@ -54,13 +54,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Strategies that ask no model: who writes makes no difference to them.
+/// Strategies that call no model, for which the writer makes no difference.
 const MODELLESS: [&str; 4] = ["clear-results", "digest", "keep-recent", "trim-tool-results"];
 
 struct Options {
     transcripts: Option<PathBuf>,
     markdown: bool,
-    /// The only strategy that is tried.
+    /// The only strategy to try.
     strategy: Option<String>,
     policy: RetentionPolicy,
 }
@@ -127,7 +127,7 @@ fn rows(courses: &[Course], options: &Options) -> Result<Vec<Row>, String> {
     let registry = StrategyRegistry::default();
     let names: Vec<&str> = match &options.strategy {
         Some(name) => vec![name],
-        // No writer here is a provider that compacts itself.
+        // No writer here is a provider with a compaction of its own.
         None => registry.names().filter(|name| *name != "native").collect(),
     };
     let mut jobs = Vec::new();

@@ -2,9 +2,9 @@
 //!
 //! `cargo run --example session`
 //!
-//! The agent is a script that reads file after file, as coding agents do; no network, no key. What
-//! the session does is real: it runs the tools, watches how full the context is, compacts before
-//! the next request would be too long, and keeps a log of it all.
+//! The agent is a script that reads file after file, as coding agents do; no network and no key are
+//! needed. The session is real: it runs the tools, measures how full the context is, compacts
+//! before the next request would be too long, and logs everything.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -44,7 +44,7 @@ const FILES: [&str; 12] = [
     "README.md",
 ];
 
-/// Reads files that are made up: some lines each.
+/// A tool that returns made-up files of a few lines.
 #[derive(Debug)]
 struct Read;
 
@@ -66,7 +66,7 @@ impl Tool for Read {
 fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script()))).with_window(WINDOW);
-    // The past is summed up as text, by a model of its own: here one that picks sentences.
+    // A separate model summarises the thread as text. This one extracts sentences.
     let config: StrategyConfig = serde_json::from_str(
         r#"{"ladder": {"rungs": [
             {"summarize": {"range": "text", "messages": 4, "summary_tokens": 600}}, "digest"
@@ -102,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the agent says: a file at a time, and an answer at the end.
+/// Returns the answers of the agent: one file at a time, and a final answer.
 fn script() -> Vec<Answer> {
     let round = |(number, path): (usize, &&str)| {
         let words = format!("File {} of {}: I look at {path}.", number + 1, FILES.len());

@@ -2,19 +2,20 @@
 //!
 //! Without prices the threshold alone decides. With them, the soft trigger fires
 //!
-//! - not if less than `min_gain` would be saved,
+//! - not if less than `min_gain` would be saved;
 //! - before the threshold if the requests since the last compaction have paid a quarter more for
-//!   reading what it would remove than it costs: to write the cache anew, and to have a model write
-//!   the summary. For a thread that grows steadily, the interval with the least cost is without the
-//!   quarter, as for an order of stock; the quarter waits a little for a pause, after which the
-//!   cache need not be written anew,
-//! - before the threshold if the provider's cache is cold anyway, because the user was away longer
-//!   than its life, and at least an eighth of the prompt would be saved: then only the model's
-//!   summary must have been paid for, if there is one,
-//! - later if the host knows that so few requests are left that they fit and would not pay for it.
+//!   reading the removable tokens than a compaction costs: writing the cache anew, and a model's
+//!   summary. For a thread that grows steadily, the cheapest interval is the one without the
+//!   quarter, as in stock keeping; the quarter waits a little for a pause, after which the cache is
+//!   cold anyway;
+//! - before the threshold if the provider's cache is cold because the user was away longer than its
+//!   life, and at least an eighth of the prompt would be saved: then only the model's summary must
+//!   have been paid for, if there is one;
+//! - later if the host knows that the few remaining requests fit and would not pay for it.
 //!
-//! What a compaction leaves is what the last one left, at most the target: a strategy often leaves
-//! less than it may. Before the first compaction, a third of the target is assumed.
+//! A compaction is expected to leave as much as the last one did, but at most the target: a
+//! strategy often leaves less than it may. Before the first compaction, a third of the target is
+//! assumed.
 //!
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
 //! The example `cost` compares this with an oracle that knows the future.
@@ -26,13 +27,13 @@ use crate::{
     message::{Timestamp, Usage},
 };
 
-/// With a cold cache, at least this part of the prompt must be saved before the threshold.
+/// Before the threshold, a compaction with a cold cache must save at least one part in this many.
 const COLD_PART: u64 = 8;
 
-/// Requests must have paid the cost of a compaction and this part of it (a divisor) before one.
+/// Requests must have paid the cost of a compaction plus this fraction of it (a divisor).
 const PATIENCE: i64 = 4;
 
-/// The part of the target that a first compaction is assumed to leave.
+/// The divisor of the target for the size that a first compaction is assumed to leave.
 const FIRST_PART: u64 = 3;
 
 /// The prices of a model, and which compactions are worth them.
@@ -41,15 +42,15 @@ const FIRST_PART: u64 = 3;
 pub struct CostPolicy {
     /// The prices of the model and the rules of its prompt cache.
     pub prices: Prices,
-    /// The least number of tokens that the soft trigger's compaction must save.
+    /// The minimum number of tokens that a compaction by the soft trigger must save.
     #[serde(default)]
     pub min_gain: u64,
     /// How many requests the host still expects, if it knows. A compaction that they would not pay
-    /// for is left out while they fit.
+    /// for is skipped as long as they fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_left: Option<u64>,
-    /// The tokens that a model writes for a compaction, which reads the whole prompt for it: 2,000
-    /// by default. 0 for a strategy that asks no model.
+    /// The tokens of the summary that a model writes, for which it reads the whole prompt: 2,000 by
+    /// default, 0 for a strategy that calls no model.
     #[serde(default = "summary_tokens")]
     pub summary_tokens: u64,
 }
@@ -59,7 +60,7 @@ fn summary_tokens() -> u64 {
 }
 
 impl From<Prices> for CostPolicy {
-    /// With no least gain, no number of requests and a summary of 2,000 tokens.
+    /// No minimum gain, an unknown number of requests, and a summary of 2,000 tokens.
     fn from(prices: Prices) -> Self {
         Self { prices, min_gain: 0, requests_left: None, summary_tokens: summary_tokens() }
     }
@@ -69,16 +70,16 @@ impl From<Prices> for CostPolicy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
     pub(crate) policy: CostPolicy,
-    /// System prompt and tools, which a compaction leaves as they are. It is assumed to rewrite all
-    /// messages, because only the strategy knows better.
+    /// System prompt and tools, which a compaction does not change. It is assumed to rewrite all
+    /// messages, because only the strategy knows which.
     pub(crate) kept: u64,
-    /// What is appended before the request and not compacted.
+    /// The tokens that are appended before the request and not compacted.
     pub(crate) pending: u64,
-    /// The most that a compaction should leave of the thread.
+    /// The maximum number of tokens that a compaction should leave of the thread.
     pub(crate) target: u64,
     /// The request without a compaction.
     pub(crate) before: u64,
-    /// The tokens that fit the window beside the output reserve.
+    /// The tokens of the window without the output reserve.
     pub(crate) room: u64,
     /// The growth since the last request.
     pub(crate) growth: u64,
@@ -95,12 +96,12 @@ pub(crate) struct Planner {
     left: Left,
 }
 
-/// What is known of the size to which a strategy brings the thread.
+/// The size to which the strategy brings the thread, if it is known.
 #[derive(Clone, Copy, Debug, Default)]
 enum Left {
     #[default]
     Unknown,
-    /// There was a compaction since the last request.
+    /// A compaction ended after the last request, so the next one shows the size.
     Pending,
     Tokens(u64),
 }
@@ -147,7 +148,8 @@ impl Planner {
         thread.saturating_add(outlook.kept).saturating_add(outlook.pending)
     }
 
-    /// What a compaction costs and saves. Its model reads the prompt from the cache if that is warm.
+    /// The cost and the saving of a compaction. Its model reads the prompt from the cache if that
+    /// is warm.
     fn cost(&self, outlook: &Outlook, is_warm: bool) -> CompactionCost {
         let Outlook { kept, before, .. } = *outlook;
         let change = PromptChange { kept, before, after: self.after(outlook) };
@@ -161,8 +163,8 @@ impl Planner {
 }
 
 impl Outlook {
-    /// Whether the requests that are left fit, growing as the last one did, and would not pay for a
-    /// compaction.
+    /// Whether the remaining requests fit, if they grow as the last one did, and would not pay for
+    /// a compaction.
     fn is_nearly_done(&self, cost: &CompactionCost) -> bool {
         let Some(left) = self.policy.requests_left else { return false };
         let last = self.before.saturating_add(left.saturating_mul(self.growth));

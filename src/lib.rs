@@ -18,9 +18,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A tool call stays with its result, and what the user typed last stays. A plan is checked before
-//! it changes anything, and every compaction can be undone. The [`guide`] begins with a
-//! [first session](guide::getting_started) and has a chapter for each question after it.
+//! A tool call stays with its result, and the user's newest text stays. A plan is checked before it
+//! changes anything, and every compaction can be undone. The [`guide`] begins with a [first
+//! session](guide::getting_started) and has a chapter for each further question.
 //!
 //! # Three ways to compact
 //!
@@ -35,7 +35,7 @@
 //! | you bring | implement or choose |
 //! |---|---|
 //! | a provider, tools | [`model`]; [`wire`] reads and writes the bodies, [`model::deltas_of`] the streams |
-//! | a database | [`store`] |
+//! | another moment to compact | [`auto::AutoPolicy`] |
 //! | another way to compact | [`strategy`] |
 //! | a tokenizer | [`tokens`] |
 //! | another time to compact | [`auto::AutoPolicy`] |
@@ -71,8 +71,8 @@
 //!
 //! [`mod@drive`] awaits what they ask for: [`drive::compact`] changes a thread, a log, a store and an
 //! archive together. `ARCHITECTURE.md` says how the modules stand on each other.
-//!
-//! # Features
+//! [`mod@drive`] awaits what they ask for: [`drive::compact`] changes a thread, a log, a store and
+//! an archive together. `ARCHITECTURE.md` lists which module may depend on which.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -85,7 +85,8 @@
 //!
 //! # What it does not do
 //!
-//! It opens no connection, holds no key, spawns no task and reads no clock. Only a
+//! It opens no connection, holds no key and spawns no task. Time comes from a [`model::Clock`] and
+//! waiting from a [`model::Sleeper`], which a host can replace; only a
 //! [`JsonlStore`](store::JsonlStore) touches files. Token counts are estimates until the host
 //! brings a [`TokenCounter`].
 

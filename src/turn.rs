@@ -30,10 +30,10 @@ const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it 
 /// The number of consecutive rounds with equal calls and equal errors after which the turn ends.
 const MAX_REPEATS: u32 = 3;
 
-/// The result of a call in an answer that was cut off or declined.
+/// The result of a call in an answer that is incomplete.
 const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
 
-/// One turn of an agent: from a message of the user to the first answer without tool calls.
+/// One turn of an agent: from a user message to the first answer without tool calls.
 ///
 /// ```
 /// use threadfold::{Message, Role, message::{StopReason, ToolUse, Turn}};
@@ -92,7 +92,7 @@ pub struct Finished {
     pub stop_reason: StopReason,
     /// The number of answers.
     pub rounds: u32,
-    /// Whether the turn was ended early: at the most rounds, or after three consecutive rounds with
+    /// Whether the turn was ended early: at `max_rounds`, or after three consecutive rounds with
     /// equal calls and equal errors.
     pub capped: bool,
 }

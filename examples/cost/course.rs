@@ -1,4 +1,4 @@
-//! A thread as it comes about: what arrives before each request, when, and the answer.
+//! A thread as it grows: what arrives before each request, at which time, and the answer.
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use threadfold::{
@@ -8,10 +8,10 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-/// How often retention is measured in a course.
+/// How many times retention is measured in a course.
 const MEASURED: usize = 6;
 
-/// The share of a user's texts that come after the user was away for longer than a cache lives.
+/// One in this many texts of a user comes after the user was away for longer than a cache lives.
 const AWAY: u64 = 4;
 
 const SECOND: u64 = 1_000;
@@ -43,9 +43,9 @@ pub(crate) struct Step {
 }
 
 impl Course {
-    /// Returns the course of a thread. The thread holds no times, so they are drawn: 5 to 25 seconds
-    /// for a round of tools, 20 seconds to 4 minutes for the user, and one time in four 6 minutes to
-    /// 2 hours.
+    /// Returns the course of a thread. Threads store no times, so they are drawn at random: 5 to 25
+    /// seconds for a round of tools, 20 seconds to 4 minutes for the user, and one time in four 6
+    /// minutes to 2 hours.
     pub(crate) fn of(name: String, messages: &[Message], window: u64, seed: u64) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut below = |end: u64| (random.next_u64() >> 16) % end;
@@ -56,7 +56,7 @@ impl Course {
         for message in messages {
             facts.read(message);
             let mut message = message.clone();
-            // Numbers of another run.
+            // The usage was recorded in another run.
             message.make_mut().usage = None;
             if message.role != Role::Assistant || incoming.is_empty() {
                 incoming.push(message);
@@ -79,7 +79,7 @@ impl Course {
         Self { name, steps, window }
     }
 
-    /// Returns the course of a thread in a window of a third of it.
+    /// Returns the course of a thread in a window of a third of its size.
     pub(crate) fn overflowing(name: String, messages: &[Message]) -> Self {
         let tokens = ByteEstimate::TRIGGER.messages(messages);
         Self::of(name, messages, tokens / 3, tokens)

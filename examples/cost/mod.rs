@@ -1,7 +1,7 @@
 //! Bills of threads under a prompt cache, by the policy that compacts them.
 //!
-//! `course` is a thread as it comes about, `provider` bills each request, `policy` lists the
-//! policies, `replay` drives one through the library, and `oracle` computes the least bill.
+//! `course` is a thread as it grows, `provider` bills each request, `policy` lists the policies,
+//! `replay` runs one through the library, and `oracle` computes the lowest possible bill.
 
 mod course;
 mod oracle;
@@ -16,16 +16,16 @@ pub(crate) use policy::{FIXED, OURS};
 pub(crate) use replay::{Kept, Outcome};
 use threadfold::compact::Prices;
 
-/// What a policy did to all courses together.
+/// The results of a policy over all courses.
 pub(crate) struct Row {
     pub(crate) policy: &'static str,
     pub(crate) outcome: Outcome,
 }
 
-/// The policies on the same courses, and the oracle's bill.
+/// The results of all policies on the same courses, and the oracle's bill.
 pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
-    /// The least that the courses can cost with the target of the planner.
+    /// The lowest bill that the courses can have with the target of the planner.
     pub(crate) oracle: i64,
 }
 
@@ -43,12 +43,12 @@ pub(crate) fn prices() -> Prices {
     }
 }
 
-/// Runs the policies over the courses, those without a habit only if `is_short`.
+/// Runs the policies over the courses. If `is_short`, policies with a habit are skipped.
 ///
 /// # Errors
 ///
-/// A text, if the library refuses a legal course, or a policy is cheaper than the oracle, which
-/// would then be none.
+/// A text, if the library refuses a legal course, or if a policy is cheaper than the oracle, whose
+/// bill would then not be a lower bound.
 pub(crate) fn compare(courses: &[Course], is_short: bool) -> Result<Table, String> {
     let mut table = Table { rows: Vec::new(), oracle: 0 };
     for course in courses {
@@ -114,7 +114,7 @@ impl AddAssign for Kept {
 }
 
 impl Kept {
-    /// The share that is kept, in thousandths.
+    /// The kept share of the weight, in thousandths.
     pub(crate) fn per_mille(self) -> u64 {
         (self.kept * 1_000).checked_div(self.weight).unwrap_or(1_000)
     }

@@ -1,36 +1,36 @@
-//! The cheapest bill that any choice of moments and targets could have had.
+//! The lowest bill that any choice of moments and targets could have.
 
 use threadfold::compact::Prices;
 
 use super::{course::Course, provider::is_warm};
 
-/// The number of sizes that are tried, from the least to the window.
+/// The number of sizes that are tried, from the smallest to the window.
 const TARGETS: u64 = 8;
 
-/// A course as the oracle sees it, in numbers.
+/// The numbers of a course that the oracle needs.
 struct Known<'a> {
     prices: &'a Prices,
     window: u64,
     overhead: u64,
-    /// For each request: all tokens that arrived until it was sent, its answer, and whether it finds
-    /// the prompt before in the cache.
+    /// For each request: all tokens that arrived before it, the tokens of its answer, and whether
+    /// the previous prompt is still in the cache.
     arrived: Vec<u64>,
     output: Vec<u64>,
     warm: Vec<bool>,
 }
 
-/// Returns the least that the requests of a course can cost, if a compaction may stand before any of
-/// them. `sizes` has the least tokens that a compaction can leave of the thread before each request, and
-/// `kept` the most that one left unchanged at the start of the thread.
+/// Returns the lowest bill of the requests of a course, if a compaction may precede any of them.
+/// `sizes` has the smallest size, in tokens, that a compaction can leave of the thread before each
+/// request, and `kept` the maximum that one left unchanged at the start of the thread.
 ///
-/// The oracle knows all that is to come: dynamic programming from the last request to the first,
-/// over the moments of compactions and the sizes that they leave. Its compactions cost only the
-/// prompt that they rewrite, may come as often as they pay, and reach larger sizes than the least to
-/// the token. So no policy is cheaper that compacts with this strategy.
+/// The oracle knows the future: it is dynamic programming from the last request to the first, over
+/// the moments of compactions and the sizes that they leave. Its compactions cost only the
+/// rewritten prompt, may come as often as they pay, and reach sizes above the smallest exactly. So
+/// no policy that compacts with this strategy is cheaper.
 pub(crate) fn least_bill(course: &Course, prices: &Prices, sizes: &[u64], kept: u64) -> i64 {
     let known = Known::of(course, prices);
     let most = course.window.saturating_sub(course.overhead());
-    // The least cost of all requests from this one on if the thread is compacted before it.
+    // The lowest bill of all requests from this one on, if the thread is compacted before it.
     let mut from: Vec<i64> = vec![0; sizes.len() + 1];
     for (request, least) in sizes.iter().enumerate().rev() {
         let room = most.saturating_sub(*least);
@@ -62,9 +62,9 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// The least cost from a request on whose thread has `size` tokens, of which a compaction right
-    /// before it kept so many unchanged: the best moment of the next compaction, if any. `from` has
-    /// the costs after one.
+    /// Returns the lowest bill from a request on whose thread has `size` tokens, for the best
+    /// moment of the next compaction, if any. `kept` of these tokens were unchanged if a compaction
+    /// came directly before. `from` has the bills after a compaction.
     fn cost(&self, first: usize, size: u64, kept: Option<u64>, from: &[i64]) -> i64 {
         let base = self.arrived.get(first).copied().unwrap_or_default();
         let requests =
@@ -85,7 +85,7 @@ impl<'a> Known<'a> {
             best = best.min(sum.saturating_add(*later));
             last = prompt;
         }
-        // Without another compaction.
+        // The bill without another compaction.
         best.min(sum)
     }
 }

@@ -1,4 +1,4 @@
-//! Ways to decide when a thread is compacted, and to what.
+//! The policies: when a thread is compacted, and to which size.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use threadfold::{
 /// A policy with its name.
 pub(crate) struct Policy {
     pub(crate) name: &'static str,
-    /// When the thread is compacted on its own. All policies compact what does not fit.
+    /// When the thread is compacted automatically. All policies compact requests that do not fit.
     pub(crate) auto: AutoPolicy,
-    /// What is done to the thread besides, whether it helps or not.
+    /// A strategy that also runs regularly, whether it helps or not.
     pub(crate) habit: Option<Habit>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) const OURS: &str = "ours";
 ///
 /// # Errors
 ///
-/// None that the window causes.
+/// Returns no error for any window.
 pub(crate) fn policies(prices: Prices, window: u64) -> Result<Vec<Policy>, InvalidValue> {
     let fixed = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
     let never = AutoPolicy { enabled: false, ..fixed };
@@ -63,8 +63,8 @@ pub(crate) fn policies(prices: Prices, window: u64) -> Result<Vec<Policy>, Inval
     ])
 }
 
-/// The strategy of all compactions that are not a habit. It asks no model, so that the bill holds
-/// requests of the conversation only.
+/// The strategy of all compactions except habits. It calls no model, so that the bill contains only
+/// requests of the conversation.
 pub(crate) fn strategy() -> Digest {
     Digest::default()
 }

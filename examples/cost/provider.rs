@@ -1,4 +1,4 @@
-//! A provider with a prompt cache, as far as its bill is concerned.
+//! The prompt cache of a provider, and its bill.
 
 use threadfold::{
     Message, Usage,
@@ -24,8 +24,8 @@ impl Provider {
         Self { prices, overhead, cached: Vec::new(), used: None, billed, money }
     }
 
-    /// Bills a request. The first message that differs from the last prompt ends what is read from
-    /// the cache.
+    /// Bills a request. Reading from the cache ends at the first message that differs from the last
+    /// prompt.
     pub(crate) fn ask(&mut self, at: Timestamp, prompt: &[Message], output: u64) {
         let counter = ByteEstimate::TRIGGER;
         let is_same = |(one, other): &(&Message, &Message)| one.ptr_eq(other) || one == other;

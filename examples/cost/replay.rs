@@ -1,4 +1,5 @@
-//! A course under a policy: every request is sent, after the compactions that the policy asks for.
+//! Runs a course under a policy: every request is sent after the compactions that the policy
+//! demands.
 
 use std::sync::Arc;
 
@@ -23,18 +24,18 @@ use super::{
     provider::Provider,
 };
 
-/// What came of a course.
+/// The result of a course.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) billed: threadfold::Usage,
     pub(crate) money: i64,
     pub(crate) compactions: u64,
-    /// The weights of all facts and of those that stand, summed over the moments of measurement.
+    /// The weights of all facts and of the kept ones, summed over the measurements.
     pub(crate) facts: Kept,
-    /// The same of what the user demanded, and of paths.
+    /// The same for the user's demands, and for paths.
     pub(crate) constraints: Kept,
     pub(crate) paths: Kept,
-    /// What was left before each request before which the trigger compacted, with its index.
+    /// What the trigger's compactions left of the thread, each with the index of the next request.
     pub(crate) left: Vec<(usize, Left)>,
     /// Whether a request was larger than the window.
     pub(crate) is_too_long: bool,
@@ -44,11 +45,11 @@ pub(crate) struct Outcome {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Left {
     pub(crate) tokens: u64,
-    /// Those of them before the first edit.
+    /// The tokens of these before the first edit.
     pub(crate) kept: u64,
 }
 
-/// How much weight there was, and how much was kept.
+/// The total weight and the kept weight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) weight: u64,
@@ -66,11 +67,11 @@ struct Replay<'a> {
     outcome: Outcome,
 }
 
-/// Sends the requests of a course under a policy, and returns what that costs and keeps.
+/// Sends the requests of a course under a policy, and returns the cost and the kept facts.
 ///
 /// # Errors
 ///
-/// A text, if the library refuses what is a legal course.
+/// A text, if the library refuses a legal course.
 pub(crate) fn replay(course: &Course, policy: &Policy, prices: Prices) -> Result<Outcome, String> {
     let mut replay = Replay::new(course, policy, prices)?;
     let mut provider = Provider::new(prices, course.overhead());
@@ -105,7 +106,7 @@ pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<
         }
         let Target::Fraction(share) = target else { return Err("a share is wanted".to_owned()) };
         let target = (course.window as f64 * share) as u64;
-        // Often there is too little to do, and all is left.
+        // Often there is too little to remove, and the thread stays as it is.
         let _ = replay.compact(&strategy(), replay.brief(step, Some(target)));
         sizes.push(replay.agent.thread().size().tokens);
         replay.append(step.at, &step.answer)?;
@@ -127,9 +128,9 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// What an automatic compaction asks of the strategy.
+    /// Returns the brief of an automatic compaction.
     fn brief(&self, step: &Step, target: Option<u64>) -> Brief {
-        // As much as there is room for, under every policy.
+        // List as many facts as there is room for, under every policy.
         let retention = Some(RetentionPolicy { wanted: 100, ..RetentionPolicy::default() });
         let reason = CompactionReason::Threshold;
         Brief { reason, target, retention, now: step.at, ..Brief::default() }
@@ -142,14 +143,14 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// The habit of the policy, then as often as the automatic compaction asks.
+    /// Runs the habit of the policy, and then the automatic compactions that are due.
     fn make_room(&mut self, index: usize, step: &Step) -> Result<(), String> {
         let is_typed = step.incoming.iter().any(Message::is_typed);
         if let Some(habit) = &self.policy.habit
             && (habit.each_request || is_typed)
         {
             let strategy = Arc::clone(&habit.strategy);
-            // Often there is nothing to do.
+            // Often there is nothing to compact.
             let _ = self.compact(strategy.as_ref(), Brief { now: step.at, ..Brief::default() });
         }
         loop {
@@ -165,7 +166,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What is left of the messages before.
+    /// Returns how much of these messages is left.
     fn left(&self, before: &[Message]) -> Left {
         let after = self.agent.messages();
         let same = before.iter().zip(after.iter()).take_while(|(one, other)| one == other).count();
@@ -173,7 +174,7 @@ impl<'a> Replay<'a> {
         Left { tokens: self.agent.thread().size().tokens, kept }
     }
 
-    /// Whether the thread was compacted.
+    /// Compacts the thread, and returns whether it succeeded.
     fn compact(&mut self, strategy: &dyn CompactionStrategy, brief: Brief) -> bool {
         let mut conversation = Conversation::new(&mut self.agent, &mut self.journal)
             .with_window(Some(ContextWindow::new(self.course.window)))

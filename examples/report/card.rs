@@ -1,4 +1,5 @@
-//! One compaction: what went, what stayed, the summary, what is kept and missing, what it cost.
+//! One compaction: what was removed and kept, the summary, the kept and missing facts, and the
+//! cost.
 
 use std::fmt::Write;
 
@@ -10,11 +11,11 @@ use super::{
     story::{Compaction, Done, Mix, Outcome},
 };
 
-/// So many characters of a summary are seen at once, and so many more when it is unfolded.
+/// The number of characters of a summary that are visible, and the maximum when it is unfolded.
 const SHOWN: usize = 700;
 const MAX: usize = 3_000;
 
-/// So many messages that went are listed.
+/// The maximum number of removed messages that are listed.
 const LISTED: usize = 40;
 
 pub(super) fn card(compaction: &Compaction<'_>) -> String {
@@ -63,7 +64,7 @@ fn done_body(done: &Done<'_>) -> String {
     )
 }
 
-/// What the thread was made of, before and after, on one scale.
+/// Returns bars of the thread's parts before and after, on one scale.
 fn sizes(done: &Done<'_>) -> String {
     let most = done.before.total().max(done.after.total()).max(1);
     let (before, after) = (done.report.before, done.report.after);
@@ -163,7 +164,7 @@ fn missing(done: &Done<'_>) -> String {
     format!("<h4>Missing, what weighs most first</h4><ul class=\"missing\">{items}</ul>{note}")
 }
 
-/// What the summary says and nobody ever said.
+/// Lists the facts that the summary invented.
 fn invented(done: &Done<'_>) -> String {
     let facts = done.retention.iter().flat_map(|retention| &retention.invented);
     let items: String = facts
@@ -228,7 +229,7 @@ fn item(message: &Message) -> String {
     )
 }
 
-/// What was spent, and on what.
+/// Lists the tokens that the compaction spent.
 fn cost(compaction: &Compaction<'_>) -> String {
     let usage = compaction.usage;
     let rungs: String = compaction.rungs.iter().take(12).map(rung).collect();
@@ -250,7 +251,7 @@ fn cost(compaction: &Compaction<'_>) -> String {
     format!("<p class=\"cost\">{spent}{more}</p>{rungs}\n")
 }
 
-/// What it was expected to cost and save, if the host named prices.
+/// Returns the expected cost and saving, if the host named prices.
 fn expected(done: &Done<'_>) -> String {
     let Some(cost) = &done.report.cost else { return String::new() };
     let money = |micros: i64| format!("{:.4}", micros as f64 / 1e6);
@@ -267,7 +268,7 @@ fn expected(done: &Done<'_>) -> String {
     )
 }
 
-/// What the provider reported since.
+/// Returns the saving by the usage that the provider reported since.
 fn since(done: &Done<'_>) -> String {
     let Some(gain) = done.since.filter(|gain| gain.answers > 0) else { return String::new() };
     format!(

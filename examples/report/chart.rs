@@ -1,4 +1,4 @@
-//! The figures, as SVG that stands in the page. Every colour is a class of the page's style.
+//! The figures, as SVG inside the page. Every colour is a class of the page's style.
 
 use std::fmt::Write;
 
@@ -7,27 +7,27 @@ use super::{
     story::{Compaction, Outcome, Point, Story},
 };
 
-/// So many points of a line are drawn at most: more than the pixels of a screen show nothing more.
+/// The maximum number of points of a line. More points than pixels show nothing new.
 const MAX_POINTS: usize = 1_200;
 
-/// So many marks get their number written beside them.
+/// The maximum number of marks with a number beside them.
 const MAX_NAMES: usize = 40;
 
-/// The plot of the large figure.
+/// The size of the large figure.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 888.0;
 const TOP: f64 = 44.0;
-/// Where what came to nothing is marked.
+/// The lane of compactions that failed or were undone.
 const LANE: f64 = 28.0;
 const BOTTOM: f64 = 258.0;
 
-/// The context over time, with the window and every compaction.
+/// The size of the context over time, with the window and every compaction.
 pub(crate) fn context(story: &Story<'_>) -> String {
     let largest = story.sizes.iter().map(|point| point.tokens).max().unwrap_or(0);
     let top = story.window.unwrap_or(0).max(largest).max(1);
-    // Room for the line of the window.
+    // Leaves room for the line of the window.
     let top = top as f64 * if story.window.unwrap_or(0) >= largest { 1.04 } else { 1.1 };
     let said = story.said.max(1) as f64;
     let x = |at: usize| LEFT + (RIGHT - LEFT) * at as f64 / said;
@@ -102,7 +102,7 @@ fn grid(svg: &mut String, top: f64, said: f64, x: &impl Fn(usize) -> f64, y: &im
     );
 }
 
-/// A step between ticks: 1, 2 or 5 with zeros behind it, at least this.
+/// Returns a step between ticks: 1, 2 or 5 followed by zeros, at least `least`.
 fn pleasant(least: f64) -> u64 {
     let mut unit = 1;
     loop {
@@ -115,7 +115,7 @@ fn pleasant(least: f64) -> u64 {
     }
 }
 
-/// A line along these points, upright where the size changed without a message.
+/// Returns a line along these points, vertical where the size changed without a message.
 fn path(points: &[Point], x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) -> String {
     let mut path = String::new();
     for (at, point) in points.iter().enumerate() {
@@ -125,7 +125,7 @@ fn path(points: &[Point], x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) ->
     path
 }
 
-/// The points, or of each run of neighbours the smallest and the largest, in their order.
+/// Returns the points, or the smallest and the largest of each run of neighbours, in order.
 fn thinned(points: &[Point]) -> Vec<Point> {
     if points.len() <= MAX_POINTS {
         return points.to_vec();
@@ -143,8 +143,8 @@ fn thinned(points: &[Point]) -> Vec<Point> {
     ends.collect()
 }
 
-/// A mark for a compaction: filled where it stands, open where it was taken back, a cross where it
-/// came to nothing.
+/// Draws the mark of a compaction: filled if it stands, open if it was undone, a cross if it
+/// failed.
 fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bool) {
     let id = compaction.id;
     let (class, word) = match &compaction.outcome {
@@ -155,7 +155,8 @@ fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bo
     };
     let _ = write!(svg, "<a href=\"#c{id}\"><title>Compaction {id}: {word}</title>");
     let stands = class == "mark";
-    // What does not stand has a lane of its own: the next try is at the same place.
+    // Marks of other compactions have a lane of their own, because the next attempt is at the same
+    // position.
     let (up, down) = if stands { (y, y) } else { (LANE, y) };
     if !stands {
         let _ = write!(
@@ -185,11 +186,11 @@ fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bo
     svg.push_str("</a>");
 }
 
-/// A small figure: one value for each compaction, as bars or as a line of percents.
+/// A small figure: one value for each compaction, as bars or as a line of percentages.
 pub(crate) struct Small<'a> {
     pub(crate) title: &'a str,
     pub(crate) told: String,
-    /// The number of each compaction and its value; `None` where there is none.
+    /// The number of each compaction and its value, if it has one.
     pub(crate) values: Vec<(u64, Option<u64>)>,
     pub(crate) percent: bool,
 }
@@ -247,7 +248,7 @@ impl Small<'_> {
         [0, top / 2, top].into_iter().map(|value| (value, name(value))).collect()
     }
 
-    /// The first and the last value, with their places.
+    /// Returns the first and the last value, with their indices.
     fn ends(&self) -> impl Iterator<Item = (usize, &(u64, Option<u64>))> {
         let last = self.values.len().saturating_sub(1);
         self.values.iter().enumerate().filter(move |(at, _)| *at == 0 || *at == last)

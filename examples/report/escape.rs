@@ -1,9 +1,9 @@
-//! Texts of a log as texts of a page, whatever is in them.
+//! Escapes texts of a log for a page.
 
 use std::fmt::Write;
 
-/// Returns a text that a page shows as it is: no markup of it is markup here, and what is invisible
-/// or turns the direction of its neighbours is shown by its name.
+/// Returns a text that a page shows literally. Markup in it has no effect, and invisible or
+/// direction-changing characters are shown by name.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
@@ -25,7 +25,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Whether a character is not seen itself, or changes how others are.
+/// Whether a character is invisible, or changes how others are shown.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{9f}'
@@ -40,7 +40,7 @@ fn is_hidden(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Divides a text behind so many characters, where it is longer.
+/// Splits a text after this many characters, if it is longer.
 pub(crate) fn divided(text: &str, most: usize) -> (&str, &str) {
     let at = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
     text.split_at(at)
@@ -54,8 +54,8 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     format!("{}{end}", escaped(&one))
 }
 
-/// A text with what is behind its first `shown` characters folded, and what is behind `most` left
-/// out with a note.
+/// Returns a text with the part after `shown` characters folded, and the part after `most` replaced
+/// by a note.
 pub(crate) fn folded(text: &str, shown: usize, most: usize) -> String {
     let (head, rest) = divided(text, shown);
     if rest.is_empty() {
@@ -89,7 +89,7 @@ pub(crate) fn number(number: u64) -> String {
     groups.join("\u{202f}")
 }
 
-/// A number in few signs: 950, 12.3 k, 1.2 M.
+/// Returns a number in short form: 950, 12.3 k, 1.2 M.
 pub(crate) fn short(number: u64) -> String {
     let with = |unit: u64, name: &str| {
         let tenths = number.saturating_mul(10) / unit;

@@ -1,4 +1,4 @@
-//! The page: what happened in one sentence, in figures, in a table, and compaction by compaction.
+//! The page: a sentence about the thread, figures, a table, and a card for each compaction.
 
 use threadfold::{
     EventLog,
@@ -14,17 +14,17 @@ use super::{
 
 const STYLE: &str = include_str!("style.css");
 
-/// A page has no more bytes than this, whatever the log.
+/// The maximum bytes of a page, whatever the log.
 pub(crate) const MAX_BYTES: usize = 1_000_000;
 
-/// What cards and rows may take of it.
+/// The maximum bytes of its cards and of its rows.
 const MAX_CARDS: usize = MAX_BYTES * 7 / 10;
 const MAX_ROWS: usize = MAX_BYTES / 8;
 
-/// So many compactions are drawn at most; of more, the latest.
+/// The maximum number of compactions that are drawn. If there are more, the latest.
 const MAX_DRAWN: usize = 150;
 
-/// Returns the page about a log, for a model whose window has so many tokens.
+/// Returns the page about a log, for a model with a window of this many tokens.
 pub(crate) fn page(log: &EventLog, window: Option<u64>) -> String {
     let mut story = Story::of(log, window);
     let all = story.compactions.len();
@@ -44,7 +44,7 @@ pub(crate) fn page(log: &EventLog, window: Option<u64>) -> String {
     )
 }
 
-/// What happened, in a sentence and five numbers.
+/// Returns a sentence and five numbers about the thread.
 fn head(story: &Story<'_>) -> String {
     let (done, undone, failed) = counts(story);
     let spent = story.spent.compaction.context_tokens();
@@ -98,8 +98,8 @@ fn head(story: &Story<'_>) -> String {
     )
 }
 
-/// How many compactions were carried out, how many of these were taken back, and how many came to
-/// nothing.
+/// Returns how many compactions were carried out, how many of these were undone, and how many
+/// failed.
 fn counts(story: &Story<'_>) -> (u64, u64, u64) {
     let done = story.done().count() as u64;
     let undone = story.done().filter(|(_, done)| done.undone.is_some()).count() as u64;
@@ -171,7 +171,7 @@ fn rows(story: &Story<'_>) -> String {
     }
     let mut body = String::new();
     let mut left = 0;
-    // The latest count most where not all have room.
+    // If not all rows fit, the latest are shown.
     for compaction in story.compactions.iter().rev() {
         if body.len() < MAX_ROWS { body.push_str(&row(compaction)) } else { left += 1 }
     }
@@ -210,7 +210,7 @@ fn row(compaction: &Compaction<'_>) -> String {
     )
 }
 
-/// How a compaction ended, in a few words.
+/// Returns in a few words how a compaction ended.
 pub(super) fn outcome(compaction: &Compaction<'_>) -> String {
     match &compaction.outcome {
         Outcome::Done(done) => match done.undone {

@@ -1,5 +1,5 @@
-//! A session to report on, where no log is given: an agent at work for many turns, with a model for
-//! its summaries that fails now and then.
+//! A session to report on if no log is given: an agent that works for many turns, with a
+//! summarising model that sometimes fails.
 
 use std::{
     error::Error,
@@ -21,7 +21,7 @@ use threadfold::{
     testing::{Answer, ExtractiveModel, ScriptedModel, WakefulSleeper},
 };
 
-/// Returns the log of a session of so many turns, in a window of so many tokens.
+/// Returns the log of a session of this many turns, in a window of this many tokens.
 pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Error>> {
     let model = Arc::new(ScriptedModel::new((0..turns).flat_map(answers)));
     let agent = ModelAgent::new(model).with_window(ContextWindow::new(window));
@@ -49,7 +49,7 @@ pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Erro
     for turn in 0..turns {
         let next = session.log().next_compaction();
         block_on(async { session.send(question(turn)).await })?;
-        // The person takes back what was just done, once.
+        // The user undoes the latest compaction, once.
         let latest = session.log().standing().next_back().map(|record| record.id);
         if let Some(id) = latest.filter(|id| *id >= next && turn > turns / 2 && !undone) {
             block_on(session.undo_compaction(id))?;
@@ -78,7 +78,7 @@ fn question(turn: usize) -> String {
     }
 }
 
-/// A call and an answer, or an answer alone.
+/// Returns a call and an answer, or an answer alone.
 fn answers(turn: usize) -> Vec<Answer> {
     let area = area(turn);
     let said = format!(
@@ -100,7 +100,7 @@ fn answers(turn: usize) -> Vec<Answer> {
     vec![Message::new(Role::Assistant, vec![words, call.into()]).into(), said.into()]
 }
 
-/// Gives lines that are made up.
+/// A tool that returns made-up lines.
 #[derive(Debug)]
 struct Shell;
 
@@ -125,7 +125,7 @@ impl Tool for Shell {
     }
 }
 
-/// Sums up, but for three of eleven times, of which two come in a row.
+/// Summarises, except that three of eleven calls fail, two of them in a row.
 #[derive(Debug, Default)]
 struct Tired(AtomicU64);
 
@@ -147,7 +147,7 @@ impl Model for Tired {
     }
 }
 
-/// A clock that goes on by seven seconds with every look.
+/// A clock that advances by seven seconds with every reading.
 #[derive(Debug, Default)]
 struct Ticking(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! What a log tells of the compactions of its thread.
+//! Collects what a log states about the compactions of its thread.
 
 use threadfold::{
     ContentBlock, EventLog, Message, Role, TokenCounter,
@@ -13,10 +13,10 @@ use threadfold::{
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// For so many compactions at most it is worked out what they keep, and what came of them.
+/// The maximum number of compactions for which retention and savings are computed.
 const MAX_WORKED_OUT: usize = 50;
 
-/// A log does not say what its provider charges, so what came of a compaction is told in tokens.
+/// A log does not state the provider's prices, so savings are given in tokens.
 const IN_TOKENS: Prices = Prices {
     input: 0.0,
     cached: 0.0,
@@ -27,24 +27,24 @@ const IN_TOKENS: Prices = Prices {
     cache_block: 0,
 };
 
-/// What happened to a thread, as a reader wants it told.
+/// The history of a thread, prepared for the page.
 #[derive(Debug, Default)]
 pub(crate) struct Story<'a> {
     pub(crate) thread: &'a str,
-    /// The tokens of the model's window, where that is known.
+    /// The window of the model in tokens, if it is known.
     pub(crate) window: Option<u64>,
     pub(crate) times: Option<(Timestamp, Timestamp)>,
-    /// How many messages were said, and how many of these a person typed.
+    /// The number of messages, and how many of these the user typed.
     pub(crate) said: usize,
     pub(crate) turns: usize,
-    /// Messages in the thread now, and their tokens.
+    /// The number of messages in the thread now, and their tokens.
     pub(crate) left: (usize, u64),
     pub(crate) sizes: Vec<Point>,
     pub(crate) compactions: Vec<Compaction<'a>>,
     pub(crate) spent: TotalUsage,
 }
 
-/// The size of the context behind so many messages.
+/// The size of the context after a number of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     pub(crate) said: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Point {
 pub(crate) struct Compaction<'a> {
     pub(crate) id: CompactionId,
     pub(crate) at: Timestamp,
-    /// Behind how many messages and turns it came, and how large the context was.
+    /// The number of messages and turns before it, and the size of the context.
     pub(crate) said: usize,
     pub(crate) turn: usize,
     pub(crate) tokens: u64,
@@ -72,33 +72,33 @@ pub(crate) struct Compaction<'a> {
 pub(crate) enum Outcome<'a> {
     /// The thread was compacted.
     Done(Box<Done<'a>>),
-    /// It came to nothing.
+    /// It failed.
     Failed { error: &'a Text },
     /// Its plan does not fit the log, so a replay leaves it out.
     LeftOut,
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Debug)]
 pub(crate) struct Done<'a> {
     pub(crate) report: &'a CompactReport,
-    /// What the thread was made of before and after.
+    /// The composition of the thread before and after.
     pub(crate) before: Mix,
     pub(crate) after: Mix,
-    /// The messages that went, those of which a part stayed among them.
+    /// The removed messages, including those of which a part stayed.
     pub(crate) gone: Vec<Message>,
     pub(crate) summaries: Vec<Text>,
-    /// What is kept; `None` for early compactions of a log that does not have it.
+    /// The kept facts; `None` for early compactions of a log without them.
     pub(crate) retention: Option<Retention>,
-    /// Whether the log did not have it, so that it was worked out for this page.
+    /// Whether the log does not state the kept facts, so that they were computed for this page.
     pub(crate) worked_out: bool,
-    /// Behind how many turns it was taken back, if it was.
+    /// The number of turns before it was undone, if it was.
     pub(crate) undone: Option<usize>,
-    /// What the provider reported since, up to the next compaction.
+    /// The usage that the provider reported until the next compaction.
     pub(crate) since: Option<NetGain>,
 }
 
-/// Tokens of a thread, by who said them.
+/// The tokens of a thread, by author.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mix {
     pub(crate) user: u64,
@@ -108,7 +108,7 @@ pub(crate) struct Mix {
 }
 
 impl Done<'_> {
-    /// How much of the weight of everything ever said is kept, in percent.
+    /// The kept share of the weight of all facts, in percent.
     pub(crate) fn kept(&self) -> Option<u64> {
         Some(self.retention.as_ref()?.overall.weight_percent())
     }
@@ -136,7 +136,7 @@ impl Mix {
 }
 
 impl<'a> Story<'a> {
-    /// Returns what this log tells, for a model with this window.
+    /// Returns the history in this log, for a model with this window.
     pub(crate) fn of(log: &'a EventLog, window: Option<u64>) -> Self {
         let mut teller = Teller {
             story: Self { thread: log.thread_id().as_str(), window, ..Self::default() },
@@ -164,21 +164,21 @@ impl<'a> Story<'a> {
         })
     }
 
-    /// Tokens that compactions freed, less those that came back.
+    /// The tokens that compactions removed, less those that an undo restored.
     pub(crate) fn freed(&self) -> i64 {
         let stands = self.done().filter(|(_, done)| done.undone.is_none());
         stands.map(|(_, done)| done.report.tokens_saved()).fold(0, i64::saturating_add)
     }
 }
 
-/// Goes through a log, event by event.
+/// Walks through a log, event by event.
 struct Teller<'a> {
     story: Story<'a>,
     so_far: EventLog,
     messages: Vec<Message>,
     tokens: u64,
     facts: Facts,
-    /// How many compactions are ahead of which the log does not say what is kept.
+    /// The number of later compactions for which the log does not state the kept facts.
     untold: usize,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Teller<'a> {
         self.story.sizes.push(Point { said: self.story.said, tokens: self.tokens });
     }
 
-    /// Looks at the thread again, behind what changed more than its end.
+    /// Updates the sizes after a change other than an append.
     fn rewritten(&mut self) {
         if let Ok(messages) = self.so_far.replay() {
             self.messages = messages;
@@ -257,7 +257,7 @@ impl<'a> Teller<'a> {
         self.point();
     }
 
-    /// What is kept, looked at here, for the latest compactions of which the log does not say it.
+    /// Computes the kept facts, for the latest compactions for which the log does not state them.
     fn worked_out(&mut self) -> Option<Retention> {
         self.untold = self.untold.saturating_sub(1);
         let wanted = self.untold < MAX_WORKED_OUT;

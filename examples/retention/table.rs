@@ -1,4 +1,4 @@
-//! The table: for people in a terminal, and for a README.
+//! The table, for a terminal or as Markdown.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::{
     trial::{ASKED, CLASSES, Round},
 };
 
-/// After which compactions the recall is told, from 0 on.
+/// The compactions after which the recall is shown, from 0.
 const TOLD: [usize; 3] = [0, 2, 4];
 
-/// What a strategy did with one who writes the summaries.
+/// The results of a strategy with one writer.
 pub(crate) struct Row {
     pub(crate) writer: &'static str,
     pub(crate) strategy: String,
@@ -105,7 +105,7 @@ impl Table<'_> {
             for round in TOLD {
                 let percent = row.percent(round, at);
                 let text = percent.map_or("  –".into(), |percent| format!("{percent:>3}"));
-                // What was not compacted lost nothing: that is no merit.
+                // A thread that was not compacted lost nothing, so its number is dimmed.
                 let text = match percent {
                     _ if !whole => self.style.dim(text),
                     Some(percent) if percent >= asked.unwrap_or(80) => self.style.green(text),
@@ -118,7 +118,7 @@ impl Table<'_> {
         println!();
     }
 
-    /// Why compactions came to nothing, once each.
+    /// Prints the reasons of failed compactions, once each.
     fn reasons(&self) {
         let mut reasons: BTreeMap<(String, &str), usize> = BTreeMap::new();
         for row in &self.rows {
@@ -141,7 +141,7 @@ impl Table<'_> {
         }
     }
 
-    /// Whether the default strategy with its addendum keeps what is asked of it.
+    /// Prints whether the default strategy with its addendum keeps the required shares.
     fn verdict(&self) {
         println!("{}", self.style.heading("The ladder with its addendum, after five compactions"));
         println!(
@@ -200,7 +200,7 @@ impl Row {
     }
 }
 
-/// A reason without the numbers that differ from thread to thread.
+/// Returns a reason without the numbers that differ between threads.
 fn shape(reason: &str) -> &str {
     let end = reason.find(|c: char| c.is_ascii_digit()).unwrap_or(reason.len());
     reason.get(..end).unwrap_or(reason).trim_end()

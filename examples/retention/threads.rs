@@ -1,4 +1,4 @@
-//! The threads that are compacted: generated ones with planted facts, or real ones of a folder.
+//! The threads to compact: generated ones with planted facts, or real ones from a folder.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it plants in three kinds of blocks")]
 
@@ -14,7 +14,7 @@ use threadfold::{
 
 use super::input;
 
-/// So few messages cannot be compacted five times.
+/// A thread with fewer messages cannot be compacted five times.
 const MIN_MESSAGES: usize = 20;
 
 /// A thread with its name.
@@ -23,13 +23,13 @@ pub(crate) struct Recorded {
     pub(crate) messages: Vec<Message>,
 }
 
-/// Threads with the shape of those of coding agents, and facts of our own in them: a rule in every
-/// question, a path or a command in every call, an error in every result that failed.
+/// Returns threads in the shape of those of coding agents, with planted facts: a rule in every
+/// question, a path or a command in every call, an error in every failed result.
 pub(crate) fn generated() -> Vec<Recorded> {
     (1..=3).map(|seed| planted(seed, 300)).collect()
 }
 
-/// One such thread of this many messages.
+/// Returns one such thread of this many messages.
 pub(crate) fn planted(seed: u64, messages: usize) -> Recorded {
     let plain = generate::legal_thread_from(seed, messages);
     let mut plant = Plant { seed, planted: 0 };
@@ -37,7 +37,7 @@ pub(crate) fn planted(seed: u64, messages: usize) -> Recorded {
     Recorded { name: format!("generated {seed}"), messages: messages.collect() }
 }
 
-/// The real threads in the folders of a folder, as request bodies or records of them; those that
+/// Returns the threads in the subfolders of a folder, request bodies or records of them, if they
 /// are long enough.
 pub(crate) fn real(folder: &Path) -> Result<Vec<Recorded>, String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
@@ -69,7 +69,7 @@ fn read(path: &Path) -> Result<Option<Recorded>, String> {
     Ok((messages.len() >= MIN_MESSAGES).then_some(Recorded { name, messages }))
 }
 
-/// Takes out of generated texts what an audit would take for facts: they are noise, and nobody's.
+/// Removes from generated texts everything that an audit would take for a fact.
 #[derive(Debug)]
 struct Plain;
 
@@ -79,7 +79,7 @@ impl Redactor for Plain {
     }
 }
 
-/// Puts facts into messages.
+/// Plants facts in messages.
 struct Plant {
     seed: u64,
     planted: usize,
@@ -134,7 +134,7 @@ impl Plant {
         message
     }
 
-    /// One of these sentences, and no other time the same.
+    /// Returns one of these sentences, each time a different one.
     fn one_of(&mut self, sentences: &[&str]) -> String {
         self.planted += 1;
         let sentence = sentences.get(self.planted % sentences.len()).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One strategy with one model on one thread: five compactions while the thread goes on.
+//! One strategy with one writer on one thread: five compactions while the thread grows.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ use threadfold::{
 
 use super::threads::Recorded;
 
-/// How often a thread is compacted.
+/// The number of compactions of a thread.
 pub(crate) const ROUNDS: usize = 5;
 
-/// The classes that are told, and all together.
+/// The classes that are shown, and all together.
 pub(crate) const CLASSES: [Option<FactClass>; 5] = [
     Some(FactClass::Constraint),
     Some(FactClass::Path),
@@ -33,37 +33,38 @@ pub(crate) const CLASSES: [Option<FactClass>; 5] = [
     None,
 ];
 
-/// How much of each of [`CLASSES`] the default strategy shall keep with its addendum, in percent.
+/// The share of each of [`CLASSES`] that the default strategy with its addendum must keep, in
+/// percent.
 pub(crate) const ASKED: [Option<u64>; CLASSES.len()] =
     [Some(95), Some(80), Some(80), Some(80), None];
 
-/// A thread in as many parts as there are compactions, with the facts of all that was said by then.
+/// A thread in as many parts as there are compactions, each with the facts of all messages so far.
 pub(crate) struct Course {
     parts: Vec<(Vec<Message>, Facts)>,
 }
 
-/// What is tried.
+/// The strategy, the writer and the policy of a trial.
 pub(crate) struct Trial<'a> {
     pub(crate) strategy: &'a dyn CompactionStrategy,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) retention: Option<&'a RetentionPolicy>,
 }
 
-/// How things stand after a compaction, or after one that came to nothing.
+/// The state after a compaction, or after a failed one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
-    /// How many compactions met their target, of how many.
+    /// How many compactions met their target, and how many there were.
     pub(crate) met: (usize, usize),
-    /// Tokens of everything that was said so far, and of what is sent.
+    /// The tokens of all messages so far, and of the present thread.
     pub(crate) said: u64,
     pub(crate) left: u64,
-    /// Tokens that the models of all compactions read and wrote, those of failed ones included.
+    /// The tokens that the models of all compactions read and wrote, including failed ones.
     pub(crate) billed: Usage,
-    /// What the facts weigh and what those weigh that stand, for each of [`CLASSES`].
+    /// The weight of all facts and of the kept ones, for each of [`CLASSES`].
     pub(crate) weights: [(u64, u64); CLASSES.len()],
-    /// How many plans each strategy made, those of rungs under their own names.
+    /// How many plans each strategy made. Plans of rungs count under the rung's name.
     pub(crate) made_by: BTreeMap<String, usize>,
-    /// Why compactions came to nothing.
+    /// The reasons of failed compactions.
     pub(crate) failures: Vec<String>,
 }
 
@@ -78,7 +79,7 @@ impl Course {
         Self { parts: parts.collect() }
     }
 
-    /// How things stand after each compaction.
+    /// Returns the state after each compaction.
     pub(crate) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Round>, String> {
         let mut agent = ModelAgent::new(Arc::clone(&trial.model));
         let thread = "retention".parse().map_err(|error: InvalidValue| error.to_string())?;
@@ -125,7 +126,7 @@ impl Trial<'_> {
     }
 }
 
-/// Who made the latest plan: the rung that did it, where there are rungs.
+/// Returns the strategy that made the latest plan; for a ladder, the rung.
 fn maker(log: &EventLog) -> String {
     let record = log.standing().last();
     let rung = record.and_then(|record| record.rungs.iter().find(|rung| rung.failure.is_none()));
@@ -133,7 +134,7 @@ fn maker(log: &EventLog) -> String {
     name.map_or(String::new(), ToString::to_string)
 }
 
-/// Five ranges of about as many messages, between which no call is open.
+/// Returns five ranges of about as many messages, between which no call is open.
 fn parts(messages: &[Message]) -> Vec<Range<usize>> {
     let points = legality::cut_points(messages);
     let mut start = 0;
@@ -148,7 +149,7 @@ fn parts(messages: &[Message]) -> Vec<Range<usize>> {
     parts.collect()
 }
 
-/// Half of what a thread has beside what the user typed last: that stays word for word.
+/// Returns half of the tokens without the user's newest text, plus that text, which always stays.
 fn target(tokens: u64, messages: &[Message]) -> u64 {
     let typed = messages.iter().rev().find(|message| message.is_typed());
     let stays = typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message));
@@ -164,13 +165,13 @@ fn weights(facts: &Facts, messages: &[Message]) -> [(u64, u64); CLASSES.len()] {
 }
 
 impl Round {
-    /// How much of the weight of each of [`CLASSES`] stands, in percent rounded down; `None` where
+    /// The kept share of the weight of each of [`CLASSES`], in percent rounded down; `None` if
     /// there were no such facts.
     pub(crate) fn percents(&self) -> [Option<u64>; CLASSES.len()] {
         self.weights.map(|(weight, kept)| (kept * 100).checked_div(weight))
     }
 
-    /// Whether every target was met, and what is [`ASKED`] is kept.
+    /// Whether every target was met and the [`ASKED`] shares are kept.
     pub(crate) fn holds(&self) -> bool {
         let enough = |(found, asked): (Option<u64>, Option<u64>)| {
             found.zip(asked).is_none_or(|(found, asked)| found >= asked)
@@ -178,7 +179,7 @@ impl Round {
         self.met.0 == self.met.1 && self.percents().into_iter().zip(ASKED).all(enough)
     }
 
-    /// How much of what was said is not sent any more, in percent.
+    /// The share of all tokens that is no longer sent, in percent.
     pub(crate) fn saved(&self) -> u64 {
         (self.said.saturating_sub(self.left) * 100).checked_div(self.said).unwrap_or(0)
     }

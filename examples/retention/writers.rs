@@ -1,4 +1,4 @@
-//! Who writes the summaries.
+//! The models that write the summaries.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use threadfold::{
     testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
 };
 
-/// A model that sums up, by the name it has in the table.
+/// A model that writes summaries, with its name in the table.
 pub(crate) struct Writer {
     pub(crate) name: &'static str,
     pub(crate) make: fn() -> Arc<dyn Model>,
@@ -27,7 +27,7 @@ pub(crate) const WRITERS: [Writer; 4] = [
     },
 ];
 
-/// For strategies that ask no model.
+/// The writer of strategies that call no model.
 pub(crate) const ALONE: Writer = Writer { name: "no model", make: || Arc::new(ExtractiveModel) };
 
 fn scripted(answer: &str) -> Arc<dyn Model> {

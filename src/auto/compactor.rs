@@ -12,12 +12,12 @@ use crate::{
     strategy::{Breaker, BreakerOptions},
 };
 
-/// Before the last attempt of a turn, the thread is compacted to the usual target divided by this,
-/// because another refusal would end the turn.
+/// The last attempt of a turn compacts to the usual target divided by this, because another refusal
+/// would end the turn.
 const LAST_TRY: u64 = 64;
 
-/// The tokens above the floor that the last attempt keeps at least: enough for a summary of one
-/// line.
+/// The minimum number of tokens above the floor that the last attempt keeps: enough for a summary
+/// of one line.
 const SUMMARY_LINE: u64 = 100;
 
 /// Decides when to compact. See the [module](super) for the two checks.
@@ -63,8 +63,8 @@ pub enum Input {
     BeforeSend(Pressure),
     /// Tool results were appended, and the next request is about to be sent.
     BeforeContinue(Pressure),
-    /// A turn ended: with an answer, with an error, or because it was aborted. The next turn has
-    /// all its attempts again.
+    /// A turn ended: with an answer, with an error, or because it was aborted. The counts of
+    /// attempts start anew.
     TurnEnded(Pressure),
     /// The provider refused the request as too long.
     Overflowed {
@@ -77,7 +77,7 @@ pub enum Input {
     },
     /// A person or the agent asked for a compaction.
     Requested {
-        /// What the summary should attend to.
+        /// What the summary should concentrate on.
         focus: Option<Text>,
         /// How full the context is.
         pressure: Pressure,
@@ -128,10 +128,10 @@ pub enum Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Two compactions in a row left the context over the threshold, or what no compaction can
-    /// remove exceeds it alone. In the first case the soft trigger rests until the context is under
-    /// the threshold for another reason, or the user compacts; in the second, until that part is
-    /// smaller.
+    /// The soft trigger is suspended. Either two compactions in a row left the context over the
+    /// threshold: then it waits until the context is under the threshold for another reason, or the
+    /// user compacts. Or the part that no compaction can remove exceeds the threshold by itself:
+    /// then it waits until that part is smaller.
     Suspended {
         /// The tokens of the next request.
         tokens: u64,
@@ -146,7 +146,7 @@ pub enum Notice {
         until: Timestamp,
     },
     /// The window of the model is unknown. Nothing is compacted ahead of need until the host names
-    /// a window or a refusal of the provider shows one.
+    /// a window or a refusal of the provider states one.
     UnknownWindow,
 }
 
@@ -204,7 +204,7 @@ impl AutoCompactor {
     ///
     /// # Errors
     ///
-    /// As [`AutoPolicy::check`]. The policy is then as before.
+    /// As [`AutoPolicy::check`]. The policy is then unchanged.
     pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), InvalidValue> {
         let breaker = Self::new(policy)?.breaker;
         (self.policy, self.breaker) = (policy, breaker);
@@ -216,8 +216,8 @@ impl AutoCompactor {
         (self.learned, self.announced) = (Learned::default(), false);
     }
 
-    /// The window of the model: the smaller one of the host's and the one that a refusal stated.
-    /// The stated one is forgotten when the provider answers a longer request.
+    /// The window of the model: the smaller of the host's window (`thought`) and the one that a
+    /// refusal stated. The stated one is forgotten when the provider answers a longer request.
     ///
     /// ```
     /// use threadfold::{
@@ -296,7 +296,7 @@ impl AutoCompactor {
         self.answered(&pressure);
         let (pressure, believed) = self.known(pressure);
         let (forced, refused) = match self.request {
-            // The request before this one was answered, so there is progress.
+            // The previous request was answered, so there is progress.
             NextRequest::Sent { .. } => (0, 0),
             NextRequest::Due { forced, refused } => (forced, refused),
         };
@@ -322,9 +322,9 @@ impl AutoCompactor {
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
-    /// Whether to send a request although it seems too long, because the number that says so is
-    /// doubtful and nothing else helps. If the number is right, the provider refuses the request; a
-    /// wrong number must not end a thread.
+    /// Whether to send a request although it seems too long: the number that says so is doubtful,
+    /// and nothing else helps. If the number is right, the provider refuses the request. If it is
+    /// wrong, the thread does not end because of it.
     fn doubts(
         &self,
         now: Timestamp,
@@ -343,15 +343,14 @@ impl AutoCompactor {
         counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
     }
 
-    /// The pressure, corrected by what refusals showed, and the tokens that fit the window of the
-    /// host.
+    /// The pressure, corrected by what refusals stated, and the tokens that fit the host's window.
     fn known(&self, pressure: Pressure) -> (Pressure, u64) {
         let known = self.learned.known(pressure);
         let host = Pressure { window: pressure.window, ..known };
         (known, self.policy.room(&host).unwrap_or(u64::MAX))
     }
 
-    /// Whether this window is smaller than that of the request before.
+    /// Whether this window is smaller than that of the previous request.
     fn switches_to(&mut self, window: Option<ContextWindow>) -> bool {
         let Some(window) = window else { return false };
         self.window.replace(window).is_some_and(|before| window < before)
@@ -374,7 +373,7 @@ impl AutoCompactor {
         }
     }
 
-    /// Makes room after a refusal. The limit that the provider stated is learnt, or, if it stated
+    /// Makes room after a refusal. It learns the limit that the provider stated or, if it stated
     /// none, the size that it refused.
     fn overflowed(
         &mut self,
@@ -443,7 +442,7 @@ impl AutoCompactor {
                     self.policy.goal(pressure, self.policy.room(pressure)?);
                 Some(Output::Compact { reason, target: Some(target), limit: Some(limit) })
             }
-            // A disabled trigger never fires, so its pause is no news for the user.
+            // A disabled trigger never fires, so its suspension is not worth a notice.
             Signal::Rest => self.policy.enabled.then(|| {
                 let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
                 Output::Notify(Notice::Suspended { tokens: pressure.tokens(), threshold })

@@ -1,11 +1,11 @@
-//! What a session learns from refusals about a window.
+//! Limits of a window that refusals showed.
 
 use std::collections::BTreeSet;
 
 use super::pressure::Pressure;
 use crate::message::ContextWindow;
 
-/// Limits that refusals of one model showed.
+/// Limits that one model's refusals showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Learned {
     /// The most tokens that fit, as a refusal stated.
@@ -17,19 +17,19 @@ pub(super) struct Learned {
     /// The window that the host named when these limits were learnt. Another window means another
     /// model, for which they do not hold.
     of: Option<ContextWindow>,
-    /// What the provider had counted before the refusal.
+    /// The provider's last count before the refusal.
     counted: Option<u64>,
 }
 
 impl Learned {
-    /// The smaller one of the host's window and the learnt limit.
+    /// The smaller of the host's window and the learnt limit.
     pub(super) fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
         let limit = self.limit().filter(|_| self.of == thought).map(ContextWindow::new);
         let thought = thought.filter(|window| window.tokens() > 0);
         [thought, limit].into_iter().flatten().min()
     }
 
-    /// The pressure with what was learnt, and without a count that cannot be right.
+    /// The pressure with what was learnt, and without a count that must be wrong.
     pub(super) fn known(&self, pressure: Pressure) -> Pressure {
         let output = pressure.output.max(self.output.unwrap_or(0));
         Pressure { window: self.window(pressure.window), output, ..pressure }.believed()

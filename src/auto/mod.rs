@@ -1,8 +1,8 @@
 //! When to compact without being asked.
 //!
-//! [`AutoCompactor`] is a machine. Its inputs are the pressure before every request and the result of
-//! every compaction; its output is what the driver does next. It has no clock: the time is an
-//! argument.
+//! [`AutoCompactor`] is a state machine. Its inputs are the pressure before every request and the
+//! result of every compaction; its output is the driver's next action. It has no clock: the time is
+//! an argument.
 //!
 //! There are two checks. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
 //! before a prompt and inside a tool loop alike. After a success it pauses until the context grew by a

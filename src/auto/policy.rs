@@ -27,13 +27,13 @@ pub struct AutoPolicy {
     pub enabled: bool,
     /// The size at which the soft trigger fires.
     pub threshold: Threshold,
-    /// The size to which a compaction brings the context.
+    /// The size that a compaction should reach.
     pub target: Target,
-    /// Tokens of the window that are kept for the answer, at least: a request that asks for a
-    /// longer answer (`max_output`), or a provider that reserves more, has that much kept. The
-    /// threshold is a share of the rest.
+    /// The minimum number of tokens of the window that are kept for the answer. More are kept if a
+    /// request asks for a longer answer (`max_output`) or a provider reserves more. The threshold
+    /// is a share of the rest.
     pub output_reserve: u64,
-    /// How long the soft trigger is quiet after a success, in milliseconds.
+    /// How long the soft trigger is quiet after a successful compaction, in milliseconds.
     pub cooldown_ms: u64,
     /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
     pub cooldown_growth: f64,
@@ -41,17 +41,17 @@ pub struct AutoPolicy {
     pub unknown_usage: UnknownUsage,
     /// The number of failures in a row after which there is a pause.
     pub max_consecutive_failures: u32,
-    /// How long the first such pause is, in milliseconds. Every further failure doubles it.
+    /// The length of the first such pause, in milliseconds. Every further failure doubles it.
     pub failure_pause_ms: u64,
     /// How many compactions may be tried for one request that does not fit, whether by our count or
     /// by the provider's refusal. A turn may have many such requests.
     pub max_reactive: u32,
     /// Whether a finished turn may be compacted too, for hosts that are idle then.
     pub after_turn: bool,
-    /// The prices of the model. With them, reports say what a compaction costs, and the soft
+    /// The prices of the model. With them, reports state what a compaction costs, and the soft
     /// trigger fires when it pays: before the threshold if the requests since the last compaction
-    /// have paid for it or the provider's cache is cold anyway. `None` by default: then the
-    /// threshold alone decides.
+    /// have paid for it or the provider's cache is cold anyway. `None` by default: then only the
+    /// threshold decides.
     pub cost: Option<CostPolicy>,
 }
 
@@ -113,7 +113,7 @@ impl Default for AutoPolicy {
 }
 
 impl AutoPolicy {
-    /// Checks that every share is between 0 and 1 (80 is not 0.8) and that no price is negative.
+    /// Checks that every share is between 0 and 1 (0.8, not 80) and that no price is negative.
     ///
     /// ```
     /// use threadfold::auto::{AutoPolicy, Threshold};
@@ -217,7 +217,7 @@ impl AutoPolicy {
         Some(Outlook { policy, kept, pending, target, before, room, growth })
     }
 
-    /// The tokens of the window beside the output reserve.
+    /// The tokens of the window without the output reserve.
     pub(super) fn room(&self, pressure: &Pressure) -> Option<u64> {
         Some(pressure.window?.tokens().saturating_sub(self.reserve(pressure)))
     }

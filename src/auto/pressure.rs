@@ -17,9 +17,9 @@ const MAX_OFF: u64 = 4;
 pub struct Pressure {
     /// The window of the model. `None` and zero mean that it is unknown: then nothing is too long.
     pub window: Option<ContextWindow>,
-    /// Prompt and answer of the last call, as the provider counted them; `None` if it reported nothing
-    /// since the thread was last rewritten. A count of more than four times the estimate is taken
-    /// for none unless the window holds it: the answer came, so its request was shorter.
+    /// Prompt and answer of the last call, as the provider counted them; `None` if it reported
+    /// nothing since the thread was last rewritten. A count of more than four times the estimate
+    /// that exceeds the window is ignored, because a request of that size would have been refused.
     pub reported: Option<u64>,
     /// Estimate of the messages that were appended after that call.
     pub since: u64,
@@ -31,14 +31,15 @@ pub struct Pressure {
     pub pending: u64,
     /// Tokens that the next request reserves for its answer: its `max_output`, 0 for none.
     pub output: u64,
-    /// Estimate of what no compaction can remove from the thread: the text that the user typed last
-    /// and the open calls. Results count with the size to which they can be trimmed.
+    /// Estimate of the part of the thread that no compaction can remove: the text that the user
+    /// typed last and the open calls. Tool results count with the size to which they can be
+    /// trimmed.
     pub newest: u64,
 }
 
 impl Pressure {
-    /// Returns the pressure of a thread alone. The host adds the window of its model, and what its
-    /// requests hold besides.
+    /// Returns the pressure of a thread alone. The host adds the window of its model and the other
+    /// parts of its requests.
     ///
     /// ```
     /// use threadfold::{Message, Thread, auto::Pressure};
@@ -80,13 +81,13 @@ impl Pressure {
         counted.saturating_add(self.pending).max(self.estimate())
     }
 
-    /// The estimate of the next request, whatever was counted.
+    /// The estimate of the next request, regardless of reported counts.
     #[must_use]
     pub fn estimate(&self) -> u64 {
         self.thread.saturating_add(self.overhead).saturating_add(self.pending)
     }
 
-    /// Drops a count that cannot be right, such as the sum of all calls. If there is no estimate to
+    /// Drops a count that must be wrong, such as the sum of all calls. Without an estimate to
     /// compare with, every count is kept.
     pub(super) fn believed(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
@@ -133,7 +134,7 @@ impl Pressure {
         self.thread.saturating_add(self.pending)
     }
 
-    /// What the smallest request would have, whatever is compacted.
+    /// The size of the smallest possible request, with everything removable removed.
     ///
     /// ```
     /// use threadfold::auto::Pressure;

@@ -9,8 +9,8 @@ const MAX_MISSES: u32 = 2;
 /// The state of the soft trigger.
 ///
 /// `misses` counts the compactions in a row after which the context was still over the threshold. A
-/// reading is *under*, *over*, or *hopeless*: over by what no compaction can take out. Only a reading
-/// that somebody counted says whether a compaction helped.
+/// reading is *under*, *over*, or *hopeless*: the part that no compaction can remove is over the
+/// threshold by itself. Only a reading from a provider's count shows whether a compaction helped.
 ///
 /// | state | input | next state | signal |
 /// |---|---|---|---|
@@ -84,7 +84,7 @@ pub(super) enum Signal {
     Nothing,
     /// Compact now.
     Fire,
-    /// It does not fire any more. The host is notified once.
+    /// It no longer fires. The host is notified once.
     Rest,
 }
 
@@ -123,7 +123,7 @@ impl Trigger {
         }
     }
 
-    /// Judges the last compaction by the first count after it.
+    /// Uses the first count after the last compaction to decide whether that helped.
     fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
         let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
         if misses >= MAX_MISSES {
@@ -156,8 +156,8 @@ impl Trigger {
 }
 
 impl Reading {
-    /// Whether a success at this time still keeps the trigger quiet. A clock that was set back ends
-    /// it: better early than never.
+    /// Whether the trigger is still quiet after a success at this time. A clock that was set back
+    /// ends the quiet time, because an early compaction is better than none.
     fn is_quiet(&self, at: Timestamp, from: u64) -> bool {
         let cools = self.now >= at && self.now.0.saturating_sub(at.0) < self.cooldown_ms;
         cools && self.tokens < from.saturating_add(self.growth)

@@ -1,10 +1,10 @@
-//! Compactions for a client of the Agent Client Protocol: session updates as the schema crate 1.15 has
-//! them, where those of compactions are still unstable.
+//! Compactions for a client of the Agent Client Protocol: session updates in the form of the schema
+//! crate 1.15, where those of compactions are still unstable.
 //!
 //! | event of the session | update of the protocol | with |
 //! |---|---|---|
 //! | [`Started`](CompactionEvent::Started) | `compaction_update` | `status: "in_progress"` |
-//! | [`Progress`](CompactionEvent::Progress) | none; the protocol has no word for it | |
+//! | [`Progress`](CompactionEvent::Progress) | none; the protocol has no update for it | |
 //! | [`SummaryDelta`](CompactionEvent::SummaryDelta) | `compaction_summary_chunk` | `content`, one text block |
 //! | [`Completed`](CompactionEvent::Completed) | `compaction_update`, and a `usage_update` after it | `status: "completed"` |
 //! | [`Failed`](CompactionEvent::Failed) | `compaction_update` | `status: "failed"`, `error` |
@@ -20,12 +20,11 @@ use serde_json::{Value, json};
 use super::event::CompactionEvent;
 use crate::message::ContextWindow;
 
-/// Returns the update for an event of a compaction; `None` where the protocol has none.
+/// Returns the update for an event of a compaction; `None` if the protocol has none.
 ///
 /// The `compactionId` is the number of the compaction, unique within its thread. A summary chunk is
-/// what a model writes, as it writes it: a strategy that asks several times, or for edits, does not
-/// put it into the thread like that. A host that must not show what the model wrote leaves the chunks
-/// out.
+/// raw output of a model. It may differ from the summary that enters the thread, because a strategy
+/// may ask several times, or ask for edits. A host that must not show raw output omits the chunks.
 ///
 /// ```
 /// use threadfold::{message::CompactionId, session::{CompactionEvent, acp}};
@@ -61,8 +60,8 @@ pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
     }
 }
 
-/// Returns the update that says how full the context is, in tokens. It should follow every
-/// compaction; a session gives both numbers.
+/// Returns the update that states how full the context is, in tokens. It should follow every
+/// compaction; a session knows both numbers.
 ///
 /// ```
 /// use threadfold::{ContextWindow, session::acp};

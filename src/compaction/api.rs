@@ -1,8 +1,9 @@
 //! Compactions and token usage for a web page, in the names and units of browsers.
 //!
 //! Every `COMPACTION_START` is followed by its `COMPACTION_COMPLETE`, also if the compaction failed
-//! or was cancelled, so a page that waits never waits for ever. The JSON is in camel case, times are as
-//! `Date.toJSON` writes them, and shares are percent. `testdata/events/api.jsonl` has a line of each.
+//! or was cancelled, so no page waits for ever. The JSON has camel-case keys, times as
+//! `Date.toJSON` writes them, and shares in percent. `testdata/events/api.jsonl` has a line of each
+//! kind.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,17 +56,17 @@ pub enum ApiEvent {
     },
 }
 
-/// How a compaction begins.
+/// The strategy and the reason of a compaction that begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CompactionStart {
     /// The strategy.
     pub strategy: Text,
-    /// Whether it began by itself: neither a person nor the agent requested it.
+    /// Whether the compaction is automatic: neither a person nor the agent requested it.
     pub auto: bool,
     /// The kind of reason: `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or
-    /// `background`. The words of a person are not in it.
+    /// `background`. It never contains a person's words.
     pub reason: Text,
 }
 
@@ -84,8 +85,8 @@ pub struct CompactionComplete {
     /// The number of messages after; `None` without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted_event_count: Option<usize>,
-    /// The strategy that did it, where the one that [`CompactionStart`] names tries others, as a
-    /// ladder does. `None` for all other strategies, and without success.
+    /// The strategy that made the plan, if [`CompactionStart`] names one that tries others, such as
+    /// a ladder. `None` for all other strategies, and without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Text>,
     /// The strategies that failed before it, in order; empty if the first succeeded.
@@ -115,19 +116,19 @@ pub struct TokenUsageSummary {
     pub event_count: usize,
     /// The tokens of the next request.
     pub context_tokens: u64,
-    /// The window of the model, in tokens; `None` where it is unknown.
+    /// The window of the model, in tokens; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u64>,
     /// The share of the window that the next request takes, in percent. It may exceed 100, and is 0
     /// if the window is unknown or 0.
     pub percent_used: f64,
-    /// Whether it takes more than 80 percent.
+    /// Whether the next request takes more than 80 percent of the window.
     pub near_limit: bool,
 }
 
 impl ApiEvent {
-    /// Returns what a server sends for an event of a compaction; `None` for an event between start and
-    /// end.
+    /// Returns what a server sends for an event of a compaction; `None` for an event between start
+    /// and end.
     ///
     /// ```
     /// use threadfold::message::{CompactionId, Timestamp};
@@ -135,7 +136,7 @@ impl ApiEvent {
     ///
     /// let (id, thread, at) = (CompactionId(0), "main".parse()?, Timestamp(0));
     /// let progress = CompactionEvent::Progress { id, done: 1, total: 4 };
-    /// assert_eq!(ApiEvent::of(&progress), None, "pages are told of beginning and end");
+    /// assert_eq!(ApiEvent::of(&progress), None, "pages get the start and the end");
     /// let failed = CompactionEvent::Failed { id, thread, at, error: "no model".into() };
     /// let Some(ApiEvent::CompactionComplete { data, .. }) = ApiEvent::of(&failed) else { panic!() };
     /// assert_eq!((data.success, data.error.as_deref()), (false, Some("no model")));
@@ -208,7 +209,7 @@ impl TokenUsageSummary {
     #[must_use]
     pub fn new(billed: TotalUsage, context_tokens: u64, window: Option<ContextWindow>) -> Self {
         let total = billed.total();
-        // A window of nothing is one that nobody knows.
+        // A window of zero tokens means that it is unknown.
         let known = window.map(ContextWindow::tokens).filter(|window| *window > 0);
         Self {
             total_prompt_tokens: total.input,

@@ -1,7 +1,7 @@
 //! Showing compactions to a person.
 //!
 //! The events of every compaction come through the same stream, whatever requested it. So a display
-//! that is shown each [`CompactionEvent`] misses none.
+//! that gets each [`CompactionEvent`] misses none.
 
 use std::io;
 
@@ -72,7 +72,7 @@ pub trait CompactionDisplay {
         match event {
             CompactionEvent::Started { strategy, reason, .. } => self.on_start(strategy, reason),
             CompactionEvent::Progress { done, total, id: _ } => self.on_progress(*done, *total),
-            // What a model writes is not always what the thread gets.
+            // Raw output of a model may differ from the summary that enters the thread.
             CompactionEvent::SummaryDelta { .. } => {}
             CompactionEvent::Completed { report, .. } => {
                 self.on_complete(report);
@@ -86,12 +86,12 @@ pub trait CompactionDisplay {
     }
 }
 
-/// Writes a line when a compaction begins and one when it is over, such as to the standard error
-/// output. The events that its line counts are the messages of the thread, before and after. Where
-/// a strategy did it that was not the first to be tried, one more line says so, and why:
-/// `Used digest instead of summarize: no model`.
+/// Writes one line when a compaction begins and one when it ends, for example to the standard error
+/// output. The events in its lines are the messages of the thread. If the strategy that was tried
+/// first failed, one more line names the one that succeeded, and why: `Used digest instead of
+/// summarize: no model`.
 ///
-/// A compaction does not depend on who watches it, so what the writer refuses is not shown.
+/// A compaction does not depend on its display, so errors of the writer are ignored.
 ///
 /// ```
 /// use threadfold::compact::{CompactReport, Size};
@@ -156,10 +156,10 @@ impl<W: io::Write> CompactionDisplay for ConsoleDisplay<W> {
     }
 }
 
-/// The most characters of a reason that stand in a line.
+/// The maximum number of characters of a reason in a line.
 const LONGEST_REASON: usize = 100;
 
-/// A strategy that was tried in vain, and why.
+/// Returns a failed strategy and the reason of its failure.
 fn tried(rung: &RungReport) -> String {
     let strategy = one_line(&rung.strategy);
     let Some(failure) = &rung.failure else { return strategy };
@@ -170,13 +170,12 @@ fn tried(rung: &RungReport) -> String {
     }
 }
 
-/// A text without line breaks and without what commands a terminal: a provider's words may hold
-/// both.
+/// Returns a text without line breaks and terminal commands: a provider's words may contain both.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// By how many percent something became less, rounded to the nearest; 0 if it did not.
+/// Returns the reduction in percent, rounded to the nearest; 0 if there is none.
 fn reduction(before: usize, after: usize) -> u128 {
     let (before, less) = (before as u128, before.saturating_sub(after) as u128);
     (less * 200 + before).checked_div(before * 2).unwrap_or(0)

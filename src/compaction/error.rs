@@ -9,13 +9,13 @@ use crate::{
     strategy::StrategyError,
 };
 
-/// Why a compaction failed, or could not be stored, and what its calls of models cost all the same.
+/// Why a compaction failed or could not be stored, and what its model calls cost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionError {
     /// What failed.
     pub kind: CompactionErrorKind,
-    /// What all calls cost together, as far as the models said.
+    /// The tokens of all calls, as far as the models reported them.
     pub usage: Usage,
     /// How many calls there were.
     pub calls: usize,
@@ -51,7 +51,7 @@ pub enum CompactionErrorKind {
 }
 
 impl CompactionError {
-    /// Returns the error of a strategy that asked nobody.
+    /// Returns the error of a strategy that called no model.
     ///
     /// ```
     /// use threadfold::{drive::CompactionError, strategy::StrategyError};
@@ -72,7 +72,7 @@ impl CompactionError {
         kind(Arc::new(source)).into()
     }
 
-    /// The error after these calls.
+    /// Returns the error with the cost of these calls.
     pub(crate) fn after(self, usage: Usage, calls: usize) -> Self {
         Self { usage, calls, ..self }
     }
@@ -128,7 +128,7 @@ impl fmt::Display for CompactionError {
 impl Error for CompactionError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            // Their words are those of this error.
+            // The text of this error includes theirs, so the source is the one after them.
             CompactionErrorKind::Strategy(error) => error.source(),
             CompactionErrorKind::Log(error) => error.source(),
             CompactionErrorKind::Unexpected(error) => error.source(),

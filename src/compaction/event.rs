@@ -11,9 +11,10 @@ use crate::{
 /// An event of a compaction. Each compaction has one start, any number of events after it, and
 /// exactly one end: `Completed`, `Failed` or `Cancelled`.
 ///
-/// In serde it is an object with a `status` and the fields of the event, as [`SessionEvent`](crate::session::SessionEvent) says. The
-/// statuses of the ends are also those of the Agent Client Protocol. [`acp`] converts events to
-/// updates of that protocol, [`api`] to events for web pages.
+/// In serde it is an object with a `status` and the fields of the event, as in
+/// [`SessionEvent`](crate::session::SessionEvent). The statuses of the ends are also those of the
+/// Agent Client Protocol. [`acp`] converts events to updates of that protocol, [`api`] to events
+/// for web pages.
 ///
 /// [`acp`]: crate::session::acp
 /// [`api`]: crate::session::api

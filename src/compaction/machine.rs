@@ -273,7 +273,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes that the write of the store ended. It may have failed, because the next write stores
+    /// Records that the write to the store ended. It may have failed, because the next write stores
     /// what is missing.
     ///
     /// # Errors
@@ -294,7 +294,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes that the failure is in the log.
+    /// Records that the failure is in the log.
     ///
     /// # Errors
     ///
@@ -312,7 +312,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes that the driver was dropped. Before the commit this cancels the compaction. After it
+    /// Records that the driver was dropped. Before the commit this cancels the compaction. After it
     /// the compaction stands, and the driver continues with the same step.
     pub fn interrupted(&mut self) {
         let (usage, rungs) = match &mut self.stage {

@@ -1,12 +1,12 @@
-//! The life of a compaction: one machine, however it began.
+//! The life of a compaction: one state machine, whatever started it.
 //!
-//! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
-//! own plan all become a [`Compaction`]. It returns the next step and takes its result; it awaits
-//! nothing, so the [driver](crate::drive) and a durable engine can both carry it. Whatever happens, it
-//! has one start and one end, and the log says the same as the events. A loop without a session offers
-//! the model's tools with [`compact_tool`] and [`compact_context_tool`], and plans a call with
-//! [`plan_call`]. [`CompactionDisplay`], [`api`] and
-//! [`acp`] show these events to people, web pages and editors.
+//! An automatic compaction, `/compact`, the tools of the model, a background job and a host's own
+//! plan all become a [`Compaction`]. It returns the next step and takes its result. It awaits
+//! nothing, so the [driver](crate::drive) or a durable engine can run it. Every compaction has one
+//! start and one end, and the log agrees with its events. A loop without a session offers the
+//! model's tools with [`compact_tool`] and [`compact_context_tool`], and plans a call with
+//! [`plan_call`]. [`CompactionDisplay`], [`api`] and [`acp`] show the events to people, web pages
+//! and editors.
 //!
 //! ```
 //! use threadfold::{Plan, message::CompactionId};

@@ -1,4 +1,4 @@
-//! Calls of the two tools: what a call of `compact` plans, and the results of both.
+//! Calls of the two tools: the plan for a call of `compact`, and the results of both.
 
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ pub(crate) fn plan_ranges(
 ) -> Result<Plan, Text> {
     let options = CompactOptions { compaction: Some(number), ..CompactOptions::default() };
     let plan = |notice: &Text| Plan::of_call(thread, &call.id, ranges, &options, notice);
-    // The results came with this answer, so the model has not seen their checkpoint.
+    // The results were appended after this answer, so the model has not seen their checkpoint.
     let seen = thread.split_last().map_or(thread, |(_, seen)| seen);
     // The notice quotes the plan's numbers, so plan once with an empty notice.
     let draft = plan(&Text::default()).map_err(|error| refused(&error, seen))?;

@@ -1,4 +1,4 @@
-//! The two tools by which a model has its thread compacted, as it is told of them.
+//! The two tools by which a model compacts its thread, as described to the model.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ use crate::message::ToolSpec;
 /// ```
 pub const COMPACT: &str = "compact";
 
-/// The name of the tool without parameters, by which it has the session compact the thread.
+/// The name of the tool without parameters: the session compacts the thread with its strategy.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -49,8 +49,8 @@ pub const COMPACT: &str = "compact";
 /// ```
 pub const COMPACT_CONTEXT: &str = "compact_context";
 
-/// What the model is told of [`COMPACT`]: when to use it, what a checkpoint is, and what makes a
-/// summary worth reading.
+/// The description of [`COMPACT`] for the model: when to use it, what a checkpoint is, and what
+/// makes a summary worth reading.
 const ABOUT_COMPACT: &str = "\
 Replaces parts of this conversation with summaries that you write, to free up context space.
 

@@ -15,7 +15,7 @@ use crate::{
     strategy::{Brief, Proposal},
 };
 
-/// The result of a call for which the host gave none.
+/// The result of a call for which the host supplied none.
 const NO_RESULT: &str = "The call was not carried out.";
 
 impl Compactor {
@@ -40,16 +40,17 @@ impl Compactor {
     }
 
     /// Appends the results of the calls in the last message, and carries out its calls of
-    /// [`COMPACT`] and [`COMPACT_CONTEXT`]. The host gives the results of its own tools only, in any
-    /// order; a call without a result gets an error. Without calls in the last message nothing
+    /// [`COMPACT`] and [`COMPACT_CONTEXT`]. The host passes only the results of its own tools, in
+    /// any order; a call without a result gets an error. Without calls in the last message nothing
     /// happens.
     ///
-    /// A call of `compact` replaces the ranges that the model named with the texts that it wrote,
-    /// itself with a text, and its result with a reminder of what was done. If that fails, the
-    /// result says why and lists the checkpoints. `compact_context` runs the strategy with `models`;
-    /// its result has the numbers, or the error. Returns the last compaction that was carried out.
+    /// A call of `compact` replaces the ranges that the model named with the model's texts. A text
+    /// replaces the call, and a reminder with the numbers replaces its result. If the call fails,
+    /// its result gives the reason and lists the checkpoints. `compact_context` runs the strategy
+    /// with `models`; its result has the numbers, or the error. Returns the last compaction that
+    /// was carried out.
     ///
-    /// The future may be dropped at any point; the thread is then as it was.
+    /// The future may be dropped at any point; the thread is then unchanged.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -72,8 +73,8 @@ impl Compactor {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`], if the thread could not be changed. It is then as it was. A compaction
-    /// that failed is a result for the model, and no error.
+    /// [`CompactionError`] if the thread could not be changed; it is then unchanged. A compaction
+    /// that failed is not an error, but a result for the model.
     pub async fn push_results<'m>(
         &mut self,
         messages: &mut Vec<Message>,
@@ -172,7 +173,7 @@ impl Compactor {
         Ok(Some(done))
     }
 
-    /// The plan with what it keeps. Nothing is added to the model's own words.
+    /// Audits the plan. Nothing is added to the model's own words.
     fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Driven>, CompactionError> {
         let after = plan.after(thread)?;
         let mut proposal = Proposal::new(plan);

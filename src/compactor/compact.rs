@@ -1,4 +1,4 @@
-//! Compacting the observed thread: one ephemeral conversation, driven as every other.
+//! Compacting the observed thread: one temporary conversation, compacted like any other.
 
 use std::sync::Arc;
 
@@ -12,26 +12,27 @@ use crate::{
     strategy::{Brief, Known, Net},
 };
 
-/// What a compaction does.
+/// The work of a compaction.
 #[derive(Debug)]
 pub(super) enum Work<'m> {
-    /// It runs the strategy with these models.
+    /// Run the strategy with these models.
     Ask(Models<'m>),
-    /// It carries out a call of the tool `compact`.
+    /// Carry out a call of the tool `compact`.
     Apply(Box<Driven>),
 }
 
 impl Compactor {
-    /// Compacts the thread, so that it has at most the target of the brief, and returns what was
-    /// done. A number is a brief with this target, in tokens as the provider counts them. Without a
-    /// target the [window](Self::with_window) decides; without both, the strategy.
+    /// Compacts the thread to at most the target of the brief, and returns the result. A number is
+    /// a brief with this target, in tokens as the provider counts them. Without a target the
+    /// [window](Self::with_window) decides; without both, the strategy does.
     ///
     /// The focus is in the `reason` of the brief. `models` is one model, or [`Models`] with a fast
-    /// one too; [`Models::default`] is for strategies that ask none. A result over the target that
-    /// is smaller than before and fits the window is taken: look at the report. If the thread does
-    /// not fit the window, tool results are trimmed and a digest is made if all else fails.
+    /// one too; [`Models::default`] is for strategies that call none. A result that misses the
+    /// target is accepted if it is smaller than before and fits the window; the report shows its
+    /// size. If the thread does not fit the window and the strategy fails, tool results are
+    /// trimmed, and then a digest is made.
     ///
-    /// The future may be dropped at any point; the thread is then as it was.
+    /// The future may be dropped at any point; the thread is then unchanged.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -101,7 +102,7 @@ impl Compactor {
         Ok(done)
     }
 
-    /// Compacts the observed thread, and returns how many messages went.
+    /// Compacts the observed thread, and returns the number of removed messages.
     pub(super) async fn carry_out(
         &mut self,
         brief: &Brief,
@@ -124,7 +125,7 @@ impl Compactor {
         let done = match work {
             Work::Ask(models) => {
                 let net = self.net();
-                // The net settles what it proposes.
+                // The net has settled its proposal already.
                 let settled = |driven, _: &_, _: &_| Ok(driven);
                 drive::run(&mut conversation, &net, brief, models, &mut |_| {}, settled).await?
             }

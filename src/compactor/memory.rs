@@ -1,4 +1,4 @@
-//! What a thread no longer holds: the rules and facts of the messages that were read so far.
+//! The memory of messages that the thread no longer holds: their rules and facts.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,13 +19,13 @@ use crate::{
 #[serde(default)]
 pub(super) struct Known {
     pub(super) rules: Ledger,
-    /// The facts, unless no retention is asked for.
+    /// The facts; `None` without a retention policy.
     #[serde(with = "shared", skip_serializing_if = "Option::is_none")]
     pub(super) facts: Option<Arc<Facts>>,
     messages: usize,
 }
 
-/// What was known right after a compaction, and how to find its messages again.
+/// The memory right after a compaction, and how to find the compaction's messages again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Past {
     pub(super) known: Known,
@@ -76,8 +76,9 @@ impl Past {
         messages.iter().flat_map(fingerprints).any(|text| self.marks.contains(&text))
     }
 
-    /// Returns the message with summaries of this compaction as such, if a codec left them as texts
-    /// in their tags. Any other text in such tags may be typed by anybody, and stays.
+    /// Returns the message with texts that are summaries of this compaction turned into summary
+    /// blocks, because codecs read them as texts in tags. Other texts in such tags stay, because
+    /// anybody may type them.
     pub(super) fn recognised(&self, mut message: Message) -> Message {
         for index in 0..message.content.len() {
             let Some(ContentBlock::Text(block)) = message.content.get(index) else { continue };
@@ -91,8 +92,8 @@ impl Past {
         message
     }
 
-    /// Returns the messages that `known` does not include. A text that the compaction left once is
-    /// found once: what says the same later is new.
+    /// Returns the messages that `known` does not include. Each text that the compaction left
+    /// matches one text here, so a later repetition counts as new.
     pub(super) fn unread<'m>(&self, messages: &'m [Message]) -> Vec<&'m Message> {
         let mut left: HashMap<u64, usize> = HashMap::new();
         for text in &self.left {
@@ -142,7 +143,7 @@ fn fingerprint(block: &ContentBlock) -> Option<u64> {
     (!is_blank).then_some(hash & ((1 << 53) - 1))
 }
 
-/// The serde form of shared facts: that of the facts.
+/// The serde form of shared facts, which is the form of the facts.
 mod shared {
     use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a host chooses for a compactor. None of it is stored.
+//! The options that a host sets on a compactor. None of them is stored.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-/// The choices of a host.
+/// The options of a compactor.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) strategy: Arc<dyn CompactionStrategy>,

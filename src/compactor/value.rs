@@ -1,4 +1,4 @@
-//! The compactor: what it knows, and how it reads a thread.
+//! The compactor: its memory, and how it reads a thread.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::{
     tokens::Calibrated,
 };
 
-/// The most compactions whose end is remembered: the last one, and the one before it for a host that
-/// takes the last one back.
+/// The maximum number of compactions that are remembered: the last one, and the one before it for a
+/// host that undoes the last one.
 const REMEMBERED: usize = 2;
 
 /// Compacts the thread of a host that has a loop and a message vector of its own.
 ///
-/// [`observe`](Self::observe) reads what is new in the vector, [`compact`](Self::compact) replaces
-/// its old part. Standing rules and facts are kept over any number of compactions. See the
+/// [`observe`](Self::observe) reads the new messages of the vector, [`compact`](Self::compact)
+/// replaces its old part. Standing rules and facts are kept over any number of compactions. See the
 /// [module](super) for what is stored.
 ///
 /// ```
@@ -78,16 +78,18 @@ pub(super) struct Live {
 }
 
 impl Compactor {
-    /// Reads what is new in the thread since the last call: rules, facts, and the usage that answers
-    /// report. Takes time linear in what is new; older messages are only compared, by handle.
+    /// Reads the new messages of the thread since the last call: rules, facts, and the usage that
+    /// answers report. Takes time linear in the new messages; older ones are only compared, by
+    /// handle.
     ///
-    /// If the host changed older messages, the thread is read again from what still matches: from
-    /// the end of the last compaction whose summary is in it, else from its start. What was cut off
-    /// since is forgotten with its rules; what an earlier compaction removed is still known. Rules
-    /// of the host stay in every case.
+    /// If the host changed older messages, the thread is read again from the part that still
+    /// matches: from the end of the last compaction whose summary is in it, else from its start.
+    /// The rules and facts of messages that the host removed since then are forgotten; those of
+    /// messages that an earlier compaction removed stay. Rules of the host stay in every case.
     ///
-    /// [`compact`](Self::compact) observes the thread itself. Call this before changing old messages,
-    /// and to know [`rules`](Self::rules) and [`context_tokens`](Self::context_tokens).
+    /// [`compact`](Self::compact) observes the thread itself. Call this before changing old
+    /// messages, and before reading [`rules`](Self::rules) and
+    /// [`context_tokens`](Self::context_tokens).
     ///
     /// ```
     /// use threadfold::{Compactor, Message};
@@ -166,9 +168,9 @@ impl Compactor {
         was_active
     }
 
-    /// Returns the tokens of the next request, as of the last [`observe`](Self::observe): the larger
-    /// of the provider's last count plus an estimate of what came since, and an estimate of all of
-    /// it, scaled to the provider's counts.
+    /// Returns the tokens of the next request, as of the last [`observe`](Self::observe): the
+    /// larger of the provider's last count plus an estimate of the messages since, and an estimate
+    /// of the whole request, scaled to the provider's counts.
     ///
     /// ```
     /// use threadfold::{Compactor, Message, Usage};
@@ -266,13 +268,13 @@ impl Compactor {
             thread.extend(messages);
         }
         if ratio != Calibrated::default() {
-            // These reports taught it before.
+            // The ratio learned from these reports before, so they must not count twice.
             self.ratio = ratio;
         }
         let rules = &mut self.live.known.rules;
         for change in self.changes.iter().skip(changed) {
             match change {
-                // It was added before, unless there are too many rules.
+                // The rule was added before, so this fails only if there are too many rules.
                 RuleChange::Added { text } => drop(rules.add(text)),
                 RuleChange::Revoked { id } => drop(rules.revoke(*id)),
             }

@@ -190,7 +190,7 @@ pub async fn advance(
 }
 
 impl<'a, M: Model> From<&'a M> for Models<'a> {
-    /// The models of a host that has only one.
+    /// A host with only one model.
     fn from(model: &'a M) -> Self {
         Self::one(model)
     }

@@ -29,7 +29,7 @@ pub struct Conversation<'a> {
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
     pub(crate) arriving: Option<Message>,
-    /// What the caller knows and the log does not hold.
+    /// Rules and facts that the log does not hold.
     pub(crate) known: Option<Known>,
     prices: Option<Prices>,
 }
@@ -91,8 +91,8 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the conversation with the prices of its model, so that the report of a compaction
-    /// says what it [costs](CompactReport::cost). Tokens are those of the thread's counter, system
-    /// prompt and tools included.
+    /// states its [cost](CompactReport::cost). Tokens are counted by the thread's counter,
+    /// including system prompt and tools.
     #[must_use]
     pub fn with_prices(self, prices: Option<Prices>) -> Self {
         Self { prices, ..self }
@@ -192,8 +192,8 @@ pub(crate) async fn run(
     span.run(work).await
 }
 
-/// Returns the error of an attempt that found nothing to compact without a model call. This is no
-/// compaction: it gets no id and no events.
+/// Returns the error of an attempt that found nothing to compact without a model call. This does
+/// not count as a compaction: it gets no id and no events.
 pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<CompactionError> {
     if let Step::Failed(error) = attempt.step()
         && error.is_nothing_to_compact()

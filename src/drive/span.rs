@@ -37,7 +37,7 @@ impl CompactionSpan {
         Self::of(open(thread.size(), id, strategy, brief))
     }
 
-    /// Records what the compaction before has saved.
+    /// Records what the previous compaction has saved.
     pub(crate) fn previous(self, gain: impl FnOnce() -> Option<i64>) -> Self {
         if cfg!(feature = "tracing")
             && let Some(gain) = gain()

@@ -1,7 +1,8 @@
-//! The base of a log: what its first events amount to, so that memory need not hold them.
+//! The base of a log: the state after its first events, so that memory need not hold these events.
 //!
-//! A log that begins at a base answers as the whole log does, for everything that the thread needs
-//! from now on. What needs earlier events says so ([`LogError::NotHeld`](super::LogError::NotHeld)).
+//! A log that begins at a base gives the same answers as the whole log for everything that the
+//! thread needs from now on. A question that needs earlier events gets
+//! [`LogError::NotHeld`](super::LogError::NotHeld).
 
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +19,15 @@ use crate::{
     retention::Facts,
 };
 
-/// The version of the stored form. A base of another version is ignored, and the log read whole.
+/// The version of the stored form. A base of another version is ignored, and the whole log is read.
 const FORMAT: u32 = 3;
 
-/// What the first events of a log amount to: the live thread, totals, standing rules and facts.
+/// The state after the first events of a log: the live thread, totals, standing rules and facts.
 ///
-/// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON and
-/// the text of its [facts](Self::facts) unchanged, apart from each other. Opening a thread reads the
-/// base and the events after it, so its time hardly grows with the log. Texts in rules and facts are
-/// redacted if the journal has a redactor; messages are as in the log.
+/// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON
+/// and the text of its [facts](Self::facts) unchanged, as two separate texts. Opening a thread
+/// reads the base and the events after it, so its time hardly grows with the log. Texts in rules
+/// and facts are redacted if the journal has a redactor; messages are as in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogBase {
     format: u32,
@@ -41,7 +42,7 @@ pub struct LogBase {
 }
 
 impl LogBase {
-    /// Returns the base that stands for all events of a log so far.
+    /// Returns the base for all events of a log so far.
     ///
     /// # Errors
     ///
@@ -81,8 +82,8 @@ impl LogBase {
         })
     }
 
-    /// Returns the log that begins here and goes on with these events, which are those from
-    /// [`seq`](Self::seq) on. `None` if they, or an event that they hold, need the events before.
+    /// Returns the log that begins at this base and continues with these events, the first of which
+    /// has the number [`seq`](Self::seq). `None` if one of them needs an event before the base.
     pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
         let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
         let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
@@ -98,12 +99,12 @@ impl LogBase {
         is_whole.then_some(log)
     }
 
-    /// Whether this build can read it, and it was made for this thread.
+    /// Whether this build can read the base, and it was made for this thread.
     pub(crate) fn fits(&self, thread: &ThreadId) -> bool {
         self.format == FORMAT && self.thread == *thread
     }
 
-    /// Returns the number of events that it stands for.
+    /// Returns the number of events before the base.
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.dropped.seq
@@ -123,7 +124,7 @@ impl LogBase {
     }
 }
 
-/// Returns an entry whose source names no compaction of the log by its place there.
+/// Returns an entry whose source does not refer to a splice, because a base has no splices.
 fn without_splice(entry: &Entry, state: &State) -> Entry {
     let source = match entry.source {
         EntrySource::Compaction { standing, .. } => {
@@ -135,7 +136,7 @@ fn without_splice(entry: &Entry, state: &State) -> Entry {
     Entry { source, ..entry.clone() }
 }
 
-/// Rules and facts have a JSON form always.
+/// Returns the JSON of rules or facts. Serializing them cannot fail.
 fn stored(value: &impl Serialize) -> Json {
     serde_json::to_string(value).map(Json::from_compact).unwrap_or_default()
 }

@@ -108,7 +108,7 @@ impl Walk<'_> {
         match entry.source {
             EntrySource::Arrival(number) => self.numbers.push(number),
             EntrySource::Compaction { standing, splice } => self.open_group(standing, splice),
-            // A log whose walk begins is whole.
+            // The walk runs only on whole logs.
             EntrySource::Dropped(_) => {}
         }
     }

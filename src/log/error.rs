@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The event that is appended has another number than the next of the log.
+    /// The number of the event to append is not the next one of the log.
     #[error("event {expected} is next in the log, not event {found}")]
     Seq {
         /// The number of the next event.
@@ -19,7 +19,7 @@ pub enum LogError {
         /// The number of the event.
         found: u64,
     },
-    /// Events that were not understood come from reading only; they cannot be appended.
+    /// An event that this build could not read cannot be appended.
     #[error("an event of kind {kind:?} that was not understood cannot be appended")]
     Unread {
         /// Its kind.
@@ -103,8 +103,8 @@ pub enum LogError {
         /// The latest compaction that was not undone.
         by: CompactionId,
     },
-    /// Messages that the compaction kept were truncated since, and the log does not say which of
-    /// the messages before it they stand for.
+    /// Messages that the compaction kept were truncated since, so the log does not determine which
+    /// of the earlier messages to restore.
     #[error("messages that compaction {id} left were dropped since, so it cannot be undone")]
     TruncatedCompaction {
         /// Its number.
@@ -160,7 +160,7 @@ pub enum LogError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// An event is missing, comes twice or stands at the wrong line.
+    /// An event is missing, repeated or on the wrong line.
     #[error("line {line} of the log holds event {found}, event {expected} belongs there")]
     Misplaced {
         /// The line; the header is line 1.

@@ -63,7 +63,8 @@ pub enum Event {
         /// The host's data.
         data: Json,
     },
-    /// The whole of a tool result that was longer than the host allows: the thread holds it cut.
+    /// A whole tool result that was longer than the host allows. The thread holds it with its
+    /// middle cut.
     ResultCut(Box<ToolResult>),
     /// An event of a kind that this build does not know, kept unchanged.
     #[serde(untagged, serialize_with = "as_read")]
@@ -229,7 +230,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Writes an event that was not read as it was stored.
+/// Writes an event that this build could not read, exactly as it was stored.
 fn as_read<S: Serializer>(_: &Text, data: &Json, serializer: S) -> Result<S::Ok, S::Error> {
     data.serialize(serializer)
 }

@@ -35,7 +35,7 @@ pub struct EventLog {
     /// The events from the base on.
     events: Vec<LoggedEvent>,
     state: State,
-    /// What the events take in memory, in bytes.
+    /// The size of the events in memory, in bytes.
     bytes: u64,
 }
 
@@ -113,8 +113,8 @@ impl EventLog {
         self.events.iter()
     }
 
-    /// Returns the events from this `seq` on, which are none if the log is shorter, and all that are
-    /// held if it is before the [`base`](Self::base).
+    /// Returns the events from this `seq` on: none if the log is shorter, and all that are held if
+    /// the number is before the [`base`](Self::base).
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -220,8 +220,8 @@ impl EventLog {
         self.state.next_compaction()
     }
 
-    /// Returns the standing compactions, which were applied and not undone, in order. If the log has
-    /// a [`base`](Self::base), those before the latest one before it are left out.
+    /// Returns the standing compactions, which were applied and not undone, in order. If the log
+    /// has a [`base`](Self::base), only the latest of those before it is included.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -261,8 +261,8 @@ impl EventLog {
         self.state.standing.iter().any(|standing| standing.id == id)
     }
 
-    /// Returns a compaction by its id, also if it was undone. `None` if it is unknown or failed, or
-    /// was before the [`base`](Self::base) and is not the latest standing one of these.
+    /// Returns a compaction by its id, also if it was undone. `None` if it is unknown or failed. Of
+    /// those before the [`base`](Self::base) only the latest standing one is known.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -287,7 +287,7 @@ impl EventLog {
         }
     }
 
-    /// Whether the log holds the result of this compaction, be it a success or a failure.
+    /// Whether the log holds the result of this compaction, a success or a failure.
     ///
     /// ```
     /// use threadfold::{log::EventLog, message::CompactionId};
@@ -338,7 +338,8 @@ impl EventLog {
         &self.state.totals.added
     }
 
-    /// Takes over the handles of messages from the log of which this is the whole.
+    /// Takes over the message handles of `part`, of which this is the whole log, so that memory
+    /// holds each message once.
     pub(crate) fn share(&mut self, part: &Self) {
         self.state.share(&part.state);
     }

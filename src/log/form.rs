@@ -112,7 +112,7 @@ enum KnownEvent {
     ResultCut(Box<ToolResult>),
 }
 
-/// Returns the event of JSON that is no [`KnownEvent`].
+/// Returns the event for JSON that is not a [`KnownEvent`].
 fn unread(data: Json) -> Event {
     // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();

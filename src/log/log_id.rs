@@ -27,8 +27,8 @@ use crate::message::InvalidValue;
 pub struct LogId(pub u64);
 
 impl LogId {
-    /// Returns a random id, from the random keys of the standard library's hash maps. It only
-    /// serves to tell logs apart.
+    /// Returns a random id, from the random keys of the standard library's hash maps. It
+    /// distinguishes logs; it is not a secret.
     ///
     /// ```
     /// use threadfold::log::LogId;

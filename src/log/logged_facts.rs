@@ -8,11 +8,11 @@ use crate::{
     retention::{AuditOptions, Facts},
 };
 
-/// The facts of all messages of one log that were not truncated. Each message is read once; after a
-/// truncation all are read again, and with other options those that the log holds.
+/// The facts of all messages of one log that were not truncated. Each message is read once. After a
+/// truncation all are read again; after a change of the options, those that the log holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
-    /// `None` until somebody asks: they take several times the memory of the thread.
+    /// `None` until they are needed: they take several times the memory of the thread.
     facts: Option<Arc<Facts>>,
     /// The options of the last call.
     options: AuditOptions,
@@ -61,7 +61,8 @@ impl LoggedFacts {
         let known = read_prefix(&self.read, &originals).zip(self.facts.take());
         let (from, mut facts) = match known {
             Some(known) if self.options == *options => known,
-            // Earlier messages are not held, so what was found in them by other options stays.
+            // Earlier messages are not held, so facts that were found in them with other options
+            // stay.
             Some((from, mut facts)) if log.base() > 0 => {
                 Arc::make_mut(&mut facts).set_options(options.clone());
                 (from, facts)

@@ -69,7 +69,7 @@ impl LoggedRules {
         let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated { .. }));
         let mut originals = None;
         if self.next > log.len() || truncated {
-            // Rules that truncated messages took back are active again, so read the log from the
+            // Rules that truncated messages revoked are active again, so read the log from the
             // start.
             *self = Self::default();
             originals = Some(log.original_numbers());

@@ -16,7 +16,7 @@
 //! | get the messages that compactions removed | [`EventLog::taken`] |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | append events that another writer stored | [`EventLog::append_logged`] |
-//! | store what the events so far amount to | [`LogBase`] |
+//! | store the state after the events so far | [`LogBase`] |
 //! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
 //! | know what was billed, and how full the context is | [`total_usage`], [`context_usage`] |
 //! | ration tokens | [`TokenBudget`] |

@@ -18,7 +18,7 @@ use crate::{
 pub struct NetGain {
     /// The number of answers since, with usage.
     pub answers: u64,
-    /// What the provider reported for them together.
+    /// The usage that the provider reported for them together.
     pub reported: Usage,
     /// The usage that the same answers would have had without the compaction.
     pub otherwise: Usage,
@@ -33,9 +33,9 @@ impl EventLog {
     /// compaction before its [`base`](Self::base).
     ///
     /// `otherwise` assumes that without the compaction each prompt would have been longer by the
-    /// tokens that the report says were saved, that each would have begun with the whole prompt
-    /// before, and that the cache lives as long as the prices say. The last assumption concerns
-    /// `otherwise` alone: `reported` is what the provider said.
+    /// saved tokens of the report, that each would have begun with the whole previous prompt, and
+    /// that the cache lives as long as the prices state. The last assumption concerns only
+    /// `otherwise`, because `reported` is the provider's own count.
     ///
     /// The time is linear in the events.
     ///
@@ -84,8 +84,8 @@ impl EventLog {
         self.net_gain(latest, prices).map(|gain| gain.gain)
     }
 
-    /// Whether the model answered so short a while ago that its cache still lives. Without prices
-    /// nobody knows its life.
+    /// Whether the provider's cache of the last answer still lives. Without prices its life is
+    /// unknown, so it counts as cold.
     pub(crate) fn is_warm(&self, now: Timestamp, prices: Option<&Prices>) -> bool {
         let Some(prices) = prices else { return false };
         let answered = self.state().totals.answered;

@@ -33,9 +33,9 @@ impl EventLog {
         numbers.filter_map(|number| Some((number, self.arrival(number)?)))
     }
 
-    /// Returns the answers in which the provider compacted the thread itself, each with its number, as
-    /// [`originals`](Self::originals) counts. The messages before such an answer are all still there:
-    /// the provider ignores them, and another one reads them.
+    /// Returns the answers in which the provider compacted the thread itself, each with its number
+    /// as in [`originals`](Self::originals). The messages before such an answer stay: the provider
+    /// ignores them, and another provider reads them.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, Role, log::Event};
@@ -63,7 +63,7 @@ impl EventLog {
         let dropped = &self.state().dropped;
         let live = self.state().thread.iter().filter_map(Entry::arrival);
         let numbers = live.chain(self.removed_numbers());
-        // Nothing before a base is truncated any more.
+        // Messages before a base can no longer be truncated.
         let held = to_ranges(numbers.filter(|number| *number >= dropped.messages).collect());
         let mut all = dropped.originals.clone();
         for range in held {

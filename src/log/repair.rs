@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl Thread {
-    /// Returns the message as it may be appended to this thread, without blocks if nothing of it may
-    /// be. A message that is in order is the same handle. A session does this before each append; a
-    /// host with a loop of its own does it with answers and results.
+    /// Returns the message repaired for this thread, without blocks if nothing of it may be
+    /// appended. A message that needs no repair is the same handle. A session does this before each
+    /// append; a host with a loop of its own does it with answers and results.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, Role, Thread};
@@ -26,7 +26,8 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn repaired(&self, message: Message) -> Message {
-        // Almost every message begins a turn and answers nothing, so nothing before it matters.
+        // Almost every message begins a run of its role and answers no call, so earlier messages do
+        // not matter.
         let begins_turn = self.messages().last().is_none_or(|before| before.role != message.role);
         let answers = message.role != Role::Assistant && !self.open_calls().is_empty();
         let alone = slice::from_ref(&message);
@@ -38,12 +39,12 @@ impl Thread {
 }
 
 fn repaired_round(thread: &[Message], message: Message) -> Message {
-    // An id may come again in a later turn, so only the round at the end matters.
+    // An id may occur again later, so only the round at the end matters.
     let answer = thread.iter().rposition(|message| message.role == Role::Assistant);
     let before = thread.get(..answer.unwrap_or(0)).unwrap_or_default();
     let start = before.iter().rposition(|message| message.role != Role::Assistant);
     let start = start.map_or(0, |last| last + 1);
-    // A provider may answer a call of its own turns later.
+    // A provider may answer a call of its own several messages later.
     let start = earliest_answered(thread, &message).map_or(start, |call| call.min(start));
     let round = thread.get(start..).unwrap_or_default();
     let joined = [round, slice::from_ref(&message)].concat();

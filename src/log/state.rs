@@ -64,7 +64,7 @@ pub(super) struct Dropped {
     pub(super) rules: Json,
 }
 
-/// What every event of a log adds to, whether the log still holds the event or not.
+/// Totals over all events of a log, including those that the log no longer holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Totals {
     pub(super) billed: TotalUsage,

@@ -81,9 +81,9 @@ impl Thread {
         }
     }
 
-    /// Returns the live thread of a log, where `messages` are its replay. Do not
-    /// collect the messages instead: the usage that kept answers reported before a compaction would
-    /// count as the current context.
+    /// Returns the live thread of a log, where `messages` are its replay. Do not collect the
+    /// messages instead: the usage that kept answers reported before a compaction would count as
+    /// the current context.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -154,8 +154,8 @@ impl Thread {
         &self.open_calls
     }
 
-    /// Returns the position just after a checkpoint; `None` if its id is not in the thread or there
-    /// twice.
+    /// Returns the position just after a checkpoint; `None` if its id is not in the thread, or in
+    /// it twice.
     ///
     /// ```
     /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
@@ -338,7 +338,7 @@ impl Thread {
         next.removed
     }
 
-    /// Updates the index after a change of the messages from index `from` on that is no append.
+    /// Updates the index after a change from message `from` on, other than an append.
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
         self.index(from, tokens);

@@ -100,7 +100,7 @@ impl EventLog {
     pub fn to_undo(&self, id: CompactionId) -> Result<Vec<CompactionId>, LogError> {
         let standing = &self.state().standing;
         let Some(first) = standing.iter().position(|standing| standing.id == id) else {
-            // Not standing, so the check says why.
+            // It is not standing; the check returns the reason.
             return self.state().check_undo(id).map(|_| Vec::new());
         };
         let later = standing.iter().skip(first);

@@ -251,11 +251,11 @@ pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
     usage.map(|usage| usage.context_tokens())
 }
 
-/// The last time that the context was counted or rewritten.
+/// What last happened to the count of the context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastCount {
-    /// It was neither.
+    /// The context was neither counted nor rewritten.
     #[default]
     Never,
     /// The provider reported these tokens.

@@ -137,7 +137,7 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
     removed
 }
 
-/// A conversation that a provider can continue.
+/// A conversation whose requests a provider answers.
 ///
 /// Implement it for a provider that keeps state on its side. For any other, implement [`Model`],
 /// and [`ModelAgent`] turns it into an agent.
@@ -204,8 +204,8 @@ pub trait Agent: ProviderThread {
     /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
-    /// Has the provider compact the messages of a request itself, as
-    /// [`Model::compact_natively`] does, without a change to its state. The default returns `None`.
+    /// Lets the provider compact the messages of a request itself, as [`Model::compact_natively`]
+    /// does, without changing its state. The default returns `None`.
     fn compact_natively(
         &self,
         _request: Request,
@@ -261,7 +261,7 @@ impl ModelAgent {
         Self { thread, ..self }
     }
 
-    /// Returns the agent with this window, whatever the model states.
+    /// Returns the agent with this window, which overrides the one that the model states.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -284,7 +284,7 @@ impl ModelAgent {
     }
 }
 
-/// The thread of a host without an agent, on which nothing depends.
+/// The thread of a host without an agent: no state depends on it.
 ///
 /// ```
 /// use threadfold::{Message, Thread, drive::Conversation, log::{Event, EventLog}};
@@ -343,8 +343,7 @@ impl Agent for ModelAgent {
     }
 }
 
-/// The model of an agent, for requests outside the conversation. With it the conversation's own
-/// model writes a summary.
+/// The model of an agent, for requests outside the conversation, such as one for a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentModel<'a>(pub &'a dyn Agent);
 

@@ -18,7 +18,7 @@ use crate::message::Timestamp;
 /// }
 /// ```
 ///
-/// With smol, `started` is a `std::time::Instant` and the body is the same. The clock never goes
+/// With smol, `started` is a `std::time::Instant` and the body is the same. Such a clock never goes
 /// back.
 ///
 /// ```

@@ -31,7 +31,7 @@ use futures::{FutureExt, channel::oneshot, future::BoxFuture};
 ///         Box::pin(async move { _ = smol::Timer::after(time).await })
 /// ```
 pub trait Sleeper: fmt::Debug + Send + Sync {
-    /// Returns a future that is ready after this time. Dropping it earlier is fine.
+    /// Returns a future that is ready after this time. It may be dropped earlier.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 }
 

@@ -37,10 +37,10 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// Returns name, description and schema, which are sent to the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Returns what a call is about, such as the path of the file that it reads or writes. The
-    /// result of a later call about the same, of any tool, makes the result of this one obsolete
-    /// for [`ClearResults`](crate::strategy::ClearResults). A call that reads a part of a file
-    /// names the part.
+    /// Returns the subject of a call, such as the path of the file that it reads or writes. A later
+    /// call of any tool with the same subject makes the result of this call obsolete for
+    /// [`ClearResults`](crate::strategy::ClearResults). The subject of a call that reads a part of
+    /// a file should name the part.
     ///
     /// The default returns `None`.
     fn subject(&self, call: &ToolUse) -> Option<Text> {

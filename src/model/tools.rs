@@ -64,14 +64,14 @@ impl Tools {
         self.host.get(index)
     }
 
-    /// What a call is about, if its tool knows. A tool that panics knows nothing.
+    /// The subject of a call, if its tool returns one. A tool that panics returns none.
     pub(crate) fn subject(&self, call: &ToolUse) -> Option<Text> {
         let tool = self.host_tool(&call.name)?;
         catch_unwind(AssertUnwindSafe(|| tool.subject(call))).ok().flatten()
     }
 
     /// Calls a tool of the host. A tool that fails, panics or does not exist, and input that is not
-    /// JSON, give an error result. If `unwinds`, a panic goes on to the caller instead.
+    /// JSON, give an error result. If `unwinds`, a panic is passed on to the caller instead.
     pub(crate) async fn call(
         &self,
         call: &ToolUse,

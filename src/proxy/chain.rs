@@ -1,12 +1,12 @@
-//! How a thread is recognised: a hash of each message and of all before it.
+//! Recognising a thread: a hash of each message and of all messages before it.
 
 use std::{fmt, str::FromStr};
 
 use crate::message::{ContentBlock, Extra, InvalidValue, Message, Text};
 
-/// Fields that are no part of what a message is: where a client wants the provider to cache, and
-/// whether a text came as a string or as a list with one text. Clients move the first from request
-/// to request, and have to change the second to do so.
+/// Fields that do not count for the identity of a message: where a client wants the provider to
+/// cache, and whether a text came as a string or as a list with one text. Clients move the first
+/// from request to request, and have to change the second to do so.
 const FORM: [&str; 2] = ["cache_control", "~content"];
 
 /// The hash of a message and of all before it.
@@ -36,8 +36,8 @@ pub struct Link([u8; 32]);
 pub struct Chain(Vec<Link>);
 
 impl Chain {
-    /// Returns the chain of these messages, as the codec of a dialect read them. Where a client asks
-    /// for caching does not count.
+    /// Returns the chain of these messages, as the codec of a dialect read them. The positions at
+    /// which a client asks for caching do not count.
     ///
     /// `hash` must be cryptographic: an attacker who finds two messages with one hash could have the
     /// summary of one sent in place of the other.
@@ -65,7 +65,8 @@ impl Chain {
         self.0.is_empty()
     }
 
-    /// Returns the link after so many messages; `None` for zero and for more than there are.
+    /// Returns the link after this many messages; `None` for zero, and beyond the end of the
+    /// thread.
     ///
     /// ```
     /// use threadfold::{Message, proxy::Chain};
@@ -78,8 +79,8 @@ impl Chain {
         self.0.get(messages.checked_sub(1)?).copied()
     }
 
-    /// The links with the number of messages that each stands for, the longest first: the order in
-    /// which a [`View`](super::View) is looked for.
+    /// The links, each with its number of messages, the longest first. This is the order in which
+    /// to look for a [`View`](super::View).
     ///
     /// ```
     /// use threadfold::{Message, proxy::Chain};
@@ -124,14 +125,14 @@ impl FromStr for Link {
     }
 }
 
-/// The message as JSON, without the fields of its form.
+/// Returns the message as JSON, without fields that do not count for its identity.
 fn canonical(message: &Message) -> Vec<u8> {
     let mut message = message.clone();
     let parts = message.make_mut();
     strip_fields(&mut parts.extra);
     parts.content.iter_mut().for_each(strip);
-    // Values of this crate are written without an error; if one were not, its error is hashed, so
-    // that it is equal to no message.
+    // Values of this crate always serialize. If one did not, the text of the error would be hashed,
+    // which equals no message.
     serde_json::to_vec(&message).unwrap_or_else(|error| error.to_string().into_bytes())
 }
 
@@ -152,7 +153,7 @@ fn strip_fields(extra: &mut Extra) {
     }
 }
 
-/// The fields of a block that its codec does not know. An opaque block is what its codec read.
+/// Returns the unknown fields of a block; `None` for an opaque block, which is kept as it was read.
 fn extra_mut(block: &mut ContentBlock) -> Option<&mut Extra> {
     Some(match block {
         ContentBlock::Text(block) => &mut block.extra,

@@ -7,12 +7,12 @@ use crate::{
     tokens::{Calibrated, TokenCounter},
 };
 
-/// What a relay needs beside the request.
+/// The settings of a relay besides the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RelayOptions {
-    /// The window of the model, where it is known.
+    /// The window of the model; `None` if it is unknown.
     pub window: Option<ContextWindow>,
-    /// Counts the tokens, as the provider's counts of earlier requests of the thread taught.
+    /// Scales the estimates by the provider's counts of earlier requests of the thread.
     pub ratio: Calibrated,
 }
 
@@ -53,14 +53,14 @@ pub struct RelayOptions {
 pub struct Relay {
     /// The request as it came.
     original: Request,
-    /// The messages that are sent, if they are others.
+    /// The messages to send, if they differ from those of the request.
     viewed: Option<Vec<Message>>,
     options: RelayOptions,
     step: RelayStep,
     was_refused: bool,
 }
 
-/// What the host does next.
+/// The next step of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RelayStep {
@@ -68,11 +68,11 @@ pub enum RelayStep {
     Compact {
         /// Why.
         reason: CompactionReason,
-        /// The most tokens that the messages should have afterwards, by the base of the ratio;
+        /// The maximum tokens that the messages should have afterwards, by the base of the ratio;
         /// `None` if no window is known.
         target: Option<u64>,
-        /// The most tokens with which the compaction helps at all, by the base of the ratio; `None`
-        /// if any gain helps.
+        /// The maximum tokens with which the compaction helps at all, by the base of the ratio;
+        /// `None` if any reduction helps.
         limit: Option<u64>,
     },
     /// Send the request, and report a refusal for its length.
@@ -82,8 +82,8 @@ pub enum RelayStep {
 }
 
 impl Relay {
-    /// Returns the relay of a request, with the view that was found for it. `auto` is that of the
-    /// thread; the time is only compared with other times of the same machine.
+    /// Returns the relay of a request, with the view that the host found for it. `auto` belongs to
+    /// the thread of the request; `now` is only compared with other times that `auto` got.
     pub fn new(
         request: Request,
         view: Option<&View>,
@@ -99,7 +99,7 @@ impl Relay {
         relay
     }
 
-    /// What to do next.
+    /// The next step of the host.
     #[must_use]
     pub fn step(&self) -> &RelayStep {
         &self.step
@@ -117,7 +117,7 @@ impl Relay {
         &self.original
     }
 
-    /// The request to send; `None` if it is the one that came.
+    /// The request to send; `None` if it is the original one.
     #[must_use]
     pub fn request(&self) -> Option<Request> {
         let messages = self.viewed.clone()?;
@@ -130,21 +130,21 @@ impl Relay {
         self.pressure().estimate()
     }
 
-    /// The tokens of the request as it would be sent now, by the base of the ratio: what
-    /// [`Calibrated::learn`] takes beside the provider's count.
+    /// The tokens of the request as it would be sent now, by the base of the ratio. Pass them to
+    /// [`Calibrated::learn`] with the provider's count.
     #[must_use]
     pub fn estimate(&self) -> u64 {
         self.estimated().estimate()
     }
 
-    /// The ratio, with what a refusal taught.
+    /// The ratio, updated by a refusal.
     #[must_use]
     pub fn ratio(&self) -> Calibrated {
         self.options.ratio
     }
 
-    /// The thread was compacted: `view` stands for its first messages. A view that does not fit the
-    /// request is a failure.
+    /// Takes the view of a compaction, which replaces the first messages. A view that does not fit
+    /// the request counts as a failure.
     pub fn compacted(&mut self, view: &View, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let Some(viewed) = view.of(&self.original.messages) else {
@@ -163,7 +163,7 @@ impl Relay {
         self.step = if self.was_refused { RelayStep::Refused } else { RelayStep::Send };
     }
 
-    /// The provider refused the request. Only a refusal for its length leads to a compaction.
+    /// Takes a refusal of the provider. Only a refusal for the length leads to a compaction.
     pub fn refused(&mut self, error: &ModelErrorKind, auto: &mut AutoCompactor, now: Timestamp) {
         if self.step != RelayStep::Send {
             return;

@@ -1,15 +1,15 @@
-//! What a compaction made of the first messages of a thread.
+//! The compacted form of the first messages of a thread.
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::Message;
 
-/// What is sent in place of the first messages of a thread.
+/// The messages to send in place of the first messages of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// How many messages of the thread it stands for.
+    /// How many messages of the thread it replaces.
     pub covers: usize,
-    /// What is sent for them.
+    /// The messages that are sent instead.
     pub messages: Vec<Message>,
 }
 
@@ -35,7 +35,7 @@ impl View {
         }
     }
 
-    /// Returns the thread as it is sent; `None` for a thread that is shorter than the view.
+    /// Returns the thread as it is sent; `None` if the thread is shorter than the view covers.
     ///
     /// ```
     /// use threadfold::{Message, proxy::View};

@@ -17,10 +17,10 @@ use crate::{
     message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text},
 };
 
-/// The default for the most bytes of an answer, which are about 4,000 tokens.
+/// The default maximum of the bytes of an answer, about 4,000 tokens.
 pub const MAX_BYTES: usize = 16_000;
 
-/// The least value for the most bytes of an answer. A smaller one would leave no room for texts.
+/// The lower bound of that maximum. A smaller one would leave no room for texts.
 pub const MIN_BYTES: usize = 1_500;
 
 /// Answers requests for the messages that compactions removed, from a log.
@@ -85,7 +85,7 @@ impl<'a> Recall<'a> {
         Self { redactor: Some(redactor), ..self }
     }
 
-    /// Sets the most bytes of an answer, which are at least [`MIN_BYTES`].
+    /// Sets the maximum bytes of an answer, at least [`MIN_BYTES`].
     ///
     /// ```
     /// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
@@ -139,8 +139,8 @@ impl<'a> Recall<'a> {
         Ok(self.begin(request)?.finish())
     }
 
-    /// Begins an answer that is worked out step by step. Use it where a search of a long
-    /// conversation must not hold up other work.
+    /// Begins an answer that is computed in steps. Use it if a search of a long conversation must
+    /// not block other work.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl<'a> Recall<'a> {
         self.begin_from(self.log.taken()?, request)
     }
 
-    /// Begins an answer from these of the removed messages, which are in order.
+    /// Begins an answer from these removed messages, which are in order.
     pub(crate) fn begin_from(
         &self,
         taken: Vec<Taken>,
@@ -167,7 +167,7 @@ impl<'a> Recall<'a> {
         Ok(Answering { recall: *self, state: State::Found(recalled) })
     }
 
-    /// Returns the most bytes of all passages, headings included.
+    /// Returns the maximum bytes of all passages, headings included.
     fn room(&self) -> usize {
         self.max_bytes.saturating_sub(HEAD)
     }
@@ -209,7 +209,7 @@ impl<'a> Recall<'a> {
         self.piece(taken.ok_or(RecallError::NotTaken { number })?, offset)
     }
 
-    /// A piece of the whole result of a call, from the latest event that holds one.
+    /// Returns a piece of the whole result of a call, from the latest event that holds one.
     fn whole_result(&self, id: &str, offset: u64) -> Result<Recalled, RecallError> {
         let cut = self.log.events().iter().rev().find_map(|logged| {
             let Event::ResultCut(result) = &logged.event else { return None };
@@ -262,8 +262,8 @@ impl<'a> Recall<'a> {
         shown(redacted.as_ref().unwrap_or(&taken.message))
     }
 
-    /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If
-    /// it is there more than once, they are the widest.
+    /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. For
+    /// a checkpoint that occurs more than once, they are the widest.
     fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds, RecallError> {
         let removed =
             taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
@@ -278,7 +278,7 @@ impl<'a> Recall<'a> {
     }
 }
 
-/// An answer that is being worked out: [`step`](Self::step) until it is there.
+/// An answer that is computed in steps: call [`step`](Self::step) until it returns the answer.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -336,8 +336,8 @@ impl Answering<'_> {
         }
     }
 
-    /// Returns the answer, or what is left to do after one more step. A step reads about a quarter
-    /// of a megabyte; the last one of a search also ranks what was found.
+    /// Returns the answer, or the remaining work after one more step. A step reads about a quarter
+    /// of a megabyte; the last one of a search also ranks the matches.
     pub fn step(self) -> ControlFlow<Recalled, Self> {
         match self.state {
             State::Found(recalled) => ControlFlow::Break(recalled),

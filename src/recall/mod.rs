@@ -34,17 +34,18 @@
 //!   documents become placeholders; reasoning and reminders are left out.
 //! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
 //! - Nothing is cached between two calls. The time of a search is linear in the removed messages.
-//!   [`Recall::begin`] does it in steps; a session lets other tasks run between them.
-//!   A session whose store has a [`WordIndex`](crate::store::WordIndex) reads and rates only the
-//!   messages with words of the query and those beside them. It finds the same ones; their order may
-//!   differ, because the rarity of a word is that among the messages read.
+//!   [`Recall::begin`] searches in steps, and a session lets other tasks run between them. A
+//!   session whose store has a [`WordIndex`](crate::store::WordIndex) reads only messages with
+//!   words of the query and their neighbours. It finds the same messages; their order may differ,
+//!   because the rarity of a word is computed from the messages that were read.
 //!
 //! # How words match
 //!
-//! Words are runs of letters, digits and `_`, in any case, with or without accents. The words of a path, a version or a name
-//! in code (`src/parse.rs`, `std::fs`) also count together as one word, and the parts of
-//! `parse_error` and `ParseError` also count alone. There is no stemming and no list of stop words.
-//! A message is rated by its own words and by those of the stretch of about 4,000 bytes that it is in.
+//! Words are runs of letters, digits and `_`, in any case, with or without accents. The words of a
+//! path, a version or a name in code (`src/parse.rs`, `std::fs`) also count together as one word,
+//! and the parts of `parse_error` and `ParseError` also count alone. There is no stemming and no
+//! list of stop words. A message is rated by its own words and by those of the stretch of about
+//! 4,000 bytes that it is in.
 //!
 //! [`EventLog::taken`]: crate::log::EventLog::taken
 

@@ -8,10 +8,10 @@ use crate::{
     render::{self, RenderOptions},
 };
 
-/// The most bytes before the first passage.
+/// The maximum bytes before the first passage.
 pub(super) const HEAD: usize = 400;
 
-/// The most bytes of a passage's heading and the blank line after the passage.
+/// The maximum bytes of a passage's heading and the blank line after the passage.
 pub(super) const HEADING: usize = 200;
 
 /// The answer to a recall request. Its [`Display`](fmt::Display) is the text for the model.

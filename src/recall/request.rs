@@ -7,7 +7,7 @@ use crate::{
     message::{CheckpointId, InvalidValue, Text},
 };
 
-/// The most bytes of a query.
+/// The maximum bytes of a query.
 pub const MAX_QUERY_BYTES: usize = 1_000;
 
 /// The fields of the tool's input.
@@ -37,7 +37,7 @@ pub enum RecallRequest {
         /// The offset in its text to begin at, in bytes.
         offset: u64,
     },
-    /// The whole result of a tool call that the thread holds cut.
+    /// The whole result of a tool call, of which the thread holds only a part.
     Call {
         /// The id of the call.
         id: Text,
@@ -73,7 +73,7 @@ pub enum RecallError {
         /// The field, abridged.
         field: String,
     },
-    /// A text is no checkpoint id.
+    /// A text is not a checkpoint id.
     #[error("{field}: {error}")]
     Checkpoint {
         /// The field.
@@ -150,8 +150,8 @@ impl Default for RecallRequest {
 
 impl RecallRequest {
     /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`,
-    /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written
-    /// as its marker, `<checkpoint:a1b2c3>`.
+    /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint
+    /// may also be written as its marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use serde_json::json;

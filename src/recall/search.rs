@@ -1,10 +1,10 @@
-//! Ranking messages by the words of a query, with BM25, in two stages: which stretch, then which
-//! messages.
+//! Ranking messages by the words of a query with BM25, in two stages: first stretches of the
+//! thread, then the messages in them.
 //!
 //! A long message is searched in pieces, so that a match in long output does not rank below a short
 //! message. Each text is read once, and only the words of the query are counted: an index of all
-//! words would cost many times the time and memory of a search. [`Reading`] reads slice by slice, so
-//! that a search of a long conversation need not hold up everything else.
+//! words would cost many times the time and memory of a search. [`Reading`] reads slice by slice,
+//! so that a search of a long conversation does not block other work.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,22 +22,23 @@ use crate::{
     message::{ContentBlock, Message, Text},
 };
 
-/// The most matches in one answer.
+/// The maximum number of matches in one answer.
 pub(super) const SHOWN: usize = 10;
 
-/// The most different words of a query that count, so that a search ends soon.
+/// The maximum number of different words of a query that count, which bounds the time of a search.
 const TERMS: usize = 64;
 
-/// The most bytes of a piece.
+/// The maximum bytes of a piece.
 const PIECE: usize = 4_000;
 
-/// The bytes after which a slice of a search ends: a few milliseconds.
+/// The bytes of a slice of a search: a few milliseconds of work.
 const SLICE: usize = 256 * 1024;
 
-/// The least number of bytes that a message counts in a slice, because each is rendered.
+/// The minimum number of bytes that a message counts in a slice, because rendering it costs time
+/// too.
 const LEAST: usize = 200;
 
-/// The most bytes of an excerpt around the words.
+/// The maximum bytes of an excerpt around the words.
 const EXCERPT: usize = 600;
 
 /// The words of a query, each with its number.
@@ -68,7 +69,8 @@ impl Terms {
         if terms.is_empty() { Err(RecallError::NoWords) } else { Ok(Self(terms)) }
     }
 
-    /// Returns the bytes around the most words that are close together in a piece of a text.
+    /// Returns the byte range around the most words of the query that are close together in a
+    /// piece.
     pub(super) fn excerpt(&self, text: &str, piece: Range<usize>) -> Range<usize> {
         let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
         words::each(text.get(piece.clone()).unwrap_or_default(), |word, range| {
@@ -145,14 +147,14 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
 
 /// What a search has read so far.
 ///
-/// A message is rated by its own words and by those of the stretch that it is in, because a question
-/// often has words of what was said around its answer. Of each further message of a stretch less is
-/// expected, so that several stretches come first.
+/// A message is rated by its own words and by those of its stretch, because the words of a question
+/// often occur near the answer and not in it. Each further message of a stretch counts less, so
+/// that the first results come from several stretches.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// The next message, or the one that is open.
     index: usize,
-    /// The text of a message that is partly read, and where to go on in it.
+    /// The rest of a partly read message: its text, and the offset at which to continue.
     open: Option<(String, usize)>,
     pieces: Docs,
     stretches: Docs,
@@ -202,8 +204,8 @@ impl Reading {
         self.pieces.add(doc);
     }
 
-    /// Returns the messages that contain any of the words, best first and of equal ones the latest
-    /// first.
+    /// Returns the messages that contain any of the words, best first, the latest first among
+    /// equals.
     pub(super) fn ranked(mut self, terms: &Terms) -> Vec<Matched> {
         self.stretches.add(self.stretch.0);
         best(&self.hits, &self.pieces.scores(terms), &self.stretches.scores(terms))
@@ -217,7 +219,7 @@ struct Hit {
     bytes: Range<usize>,
     /// Its number among all pieces.
     piece: usize,
-    /// The number of the stretch that it is in.
+    /// The number of its stretch.
     stretch: usize,
 }
 
@@ -238,8 +240,8 @@ impl Doc {
         }
     }
 
-    /// Returns the BM25 score, given the rarity of each word of the query. Repeated words count ever
-    /// less, and words in a longer text count less.
+    /// Returns the BM25 score, given the rarity of each word of the query. Each repetition of a
+    /// word adds less than the one before, and words in a longer text count less.
     fn score(&self, rarity: &[f32], average: f32) -> f32 {
         // The usual values for BM25.
         let (k1, b) = (1.2, 0.75);
@@ -254,7 +256,7 @@ impl Doc {
     }
 }
 
-/// Texts that are rated beside each other.
+/// Texts that are rated against each other.
 #[derive(Debug, Default)]
 struct Docs {
     matching: Vec<Doc>,

@@ -6,10 +6,10 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::message::steps;
 
-/// The most bytes of a word that count. Nobody types a longer word.
+/// The maximum bytes of a word that count. Nobody types a longer word.
 const WORD: usize = 64;
 
-/// The most bytes of a compound, such as a path, that count.
+/// The maximum bytes of a compound, such as a path, that count.
 const COMPOUND: usize = 256;
 
 /// Calls a function with each word of a text, in lower case and without accents, and its byte range:
@@ -71,7 +71,7 @@ fn word_end(text: &str, start: usize) -> usize {
     match rest.chars().next() {
         Some(first) if is_ideograph(first) => start + first.len_utf8(),
         _ => {
-            // An accent may be a letter of its own, after the one that it is above.
+            // A combining accent may be a character of its own after its letter.
             let is_in = |letter| is_letter(letter) || is_combining_mark(letter);
             let end = rest.find(|letter: char| !is_in(letter) || is_ideograph(letter));
             start + end.unwrap_or(rest.len())

@@ -414,10 +414,10 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the maximum tokens of a tool result. A longer one is cut where it
-    /// arrives: the thread holds the head and the tail of its texts, and a line that says how to read
-    /// the rest. The log holds the whole, and [`recall`](Self::recall_tool) reads it by the id of the
-    /// call. Results of `recall` itself are not cut.
+    /// Returns the builder with the maximum tokens of a tool result. A longer one is cut before it
+    /// enters the thread, which then holds the head and the tail of its texts and a line that says
+    /// how to read the rest. The log holds the whole result, and [`recall`](Self::recall_tool)
+    /// reads it by the id of the call. Results of `recall` itself are not cut.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, async_trait}};
@@ -447,9 +447,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with panics of tools passed on to whoever polls the turn. By default a
-    /// tool that panics gets an error result, and the other calls and the turn go on; a tool whose
-    /// state a panic may leave broken should not be caught.
+    /// Returns the builder with panics of tools passed on to the caller that polls the turn. By
+    /// default the call of a tool that panics gets an error result, and the other calls and the
+    /// turn go on. Pass panics on for tools whose state a panic may leave broken.
     pub fn tool_panics_unwind(mut self) -> Self {
         self.settings.tool_panics_unwind = true;
         self

@@ -156,14 +156,14 @@ impl Session {
         Ok(finished(recall.begin(&request)?).await)
     }
 
-    /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.
+    /// The maximum bytes of a recall: an eighth of the window at four bytes per token.
     fn recall_bytes(&self) -> usize {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
         usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
     }
 }
 
-/// Works out an answer. A search of a long conversation takes many steps, and other tasks share the
+/// Computes an answer. A search of a long conversation takes many steps, and other tasks share the
 /// thread, so it yields between them.
 async fn finished(mut answering: Answering<'_>) -> String {
     loop {

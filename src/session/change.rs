@@ -1,5 +1,5 @@
-//! Changing one's mind: agent, strategy, policy, tools, system prompt and window of a session that
-//! is under way, and compactions that were made.
+//! Changing a running session: its agent, strategy, policy, tools, system prompt and window, and
+//! the compactions that it made.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::{
 const BY_HOST: &str = "by-host";
 
 impl Session {
-    /// Has another agent answer from now on, such as one over another model. It gets the thread. If
-    /// its window is smaller and the next request does not fit, the thread is compacted first, with
-    /// the reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch). Token counts are
-    /// estimates until the new model reports one.
+    /// Uses another agent from now on, such as one over another model. The new agent gets the
+    /// thread. If its window is smaller and the next request does not fit, the thread is compacted
+    /// first, with the reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch). Token
+    /// counts are estimates until the new model reports one.
     ///
     /// Reasoning that another provider signed stays in the thread; the codecs leave it out of
     /// requests to this one.
@@ -71,9 +71,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Invalid`] if no strategy of the
-    /// [registry](super::SessionBuilder::registry) has the name, or the options do not fit it. The
-    /// strategy is then as before.
+    /// [`SessionError::Invalid`] if no strategy of the [registry](super::SessionBuilder::registry)
+    /// has the name, or the options do not fit it. The strategy is then unchanged.
     pub fn set_strategy_named(
         &mut self,
         strategy: impl Into<StrategyConfig>,
@@ -86,8 +85,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then as
-    /// before.
+    /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then
+    /// unchanged.
     pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), SessionError> {
         Ok(self.auto.set_policy(policy)?)
     }
@@ -96,7 +95,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::DoubleTool`] if two tools have the same name. The tools are then as before.
+    /// [`SessionError::DoubleTool`] if two tools have the same name. The tools are then unchanged.
     pub fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
         let tools = Tools::new(tools, &self.tools.own());
         self.tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
@@ -150,8 +149,8 @@ impl Session {
     ///
     /// - [`SessionError::Stale`] if a checkpoint is not in the thread, or a range separates a call
     ///   from its result.
-    /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range takes what the
-    ///   user typed last.
+    /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range holds the
+    ///   message that the user typed last.
     pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<Done, SessionError> {
         let plan = self.agent.thread().plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
@@ -249,7 +248,7 @@ impl Session {
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
     }
 
-    /// Counts the system prompt and the tools, and shows the handles what that changes.
+    /// Counts the tokens of system prompt and tools again, and updates the handles.
     pub(super) fn count_overhead(&mut self) {
         let counter = self.agent.thread().counter();
         let system = counter.messages(&self.settings.system);

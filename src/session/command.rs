@@ -6,7 +6,7 @@
 pub enum Command {
     /// `/compact FOCUS`: compacts, and does not ask the agent.
     Compact {
-        /// The text after the word: what the summary should attend to.
+        /// The text after the word: what the summary should concentrate on.
         focus: Option<String>,
     },
     /// `@compact PROMPT`: compacts, then sends the prompt.

@@ -204,7 +204,7 @@ impl Session {
         self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id().next()))
     }
 
-    /// The conversation with what strategies see beside the thread.
+    /// The conversation, with the system prompt, tools and limits that strategies see.
     pub(super) fn conversation(&mut self) -> Conversation<'_> {
         self.parts().0
     }

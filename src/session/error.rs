@@ -53,7 +53,7 @@ pub enum SessionError {
     /// A rule or a share of the policy is not valid. Nothing has changed.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
-    /// The builder names a thread and a store, but did not load the one from the other.
+    /// The builder names a thread and a store, but `build` does not load the thread from the store.
     #[error("thread {thread} is not loaded from its store: call open() instead of build()")]
     NotLoaded {
         /// The thread.

@@ -16,8 +16,8 @@ use crate::{
     message::{CompactionId, Messages, Text},
 };
 
-/// Watches and controls a session while one of its turns borrows it, from any thread. Clones stand
-/// for the same session.
+/// Watches and controls a session while one of its turns borrows it, from any thread. Clones
+/// control the same session.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -96,7 +96,7 @@ impl SessionHandle {
     }
 
     /// The tokens billed so far and the context usage, as of the last change of the thread. Same as
-    /// [`Session::token_usage`](super::Session::token_usage), and it costs nothing.
+    /// [`Session::token_usage`](super::Session::token_usage), in constant time.
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {
         self.shared.lock().usage
@@ -222,16 +222,16 @@ pub(super) struct State {
     pub(super) last_compaction: Option<(CompactionId, bool)>,
 }
 
-/// What becomes of a text that was [queued](super::SessionHandle::queue).
+/// What happens to a text that was [queued](super::SessionHandle::queue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Queued {
-    /// The running turn sends it when it is done, unless it fails or is cancelled before.
+    /// It is sent after the running turn, unless that fails or is cancelled first.
     Running,
-    /// No turn is running: it waits for [`run_queued`](super::Session::run_queued) or the next
-    /// message that is sent.
+    /// No turn is running. The text waits for [`run_queued`](super::Session::run_queued) or the
+    /// next message that is sent.
     Waiting,
-    /// It is blank, so it was not queued.
+    /// The text is blank, so it was not queued.
     Blank,
 }
 
@@ -252,7 +252,8 @@ impl Shared {
         Self { observers, ..Self::default() }
     }
 
-    /// Locks the state. No observer may be called meanwhile: it may ask a handle.
+    /// Locks the state. Do not call an observer while holding the lock: it may use a handle, which
+    /// locks too.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

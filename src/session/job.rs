@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 #[must_use]
 pub struct CompactionJob {
-    /// Asked if the strategy calls the conversation's own model.
+    /// The agent that is asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
     settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
@@ -301,7 +301,13 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`CompactError::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
+    /// [`CompactionError`] in these cases. Its cost is then in the log.
+    ///
+    /// - The preparation failed.
+    /// - The thread was rewritten since: [`CompactError::Rewritten`] names the first message that
+    ///   differs.
+    /// - Another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed
+    ///   session.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome, .. } = prepared;
         if let Err(error) = &outcome
@@ -371,7 +377,7 @@ impl Session {
         self.carry_out(strategy, brief, outcome, None, (span, &mut emit)).await
     }
 
-    /// The target, in tokens, of a compaction that is requested and not needed.
+    /// The target, in tokens, of a compaction that a person or the agent asks for.
     pub(super) fn requested_target(&self) -> Option<u64> {
         self.auto.requested_target(self.pressure(0))
     }

@@ -39,7 +39,7 @@
 //! # Commands and tools
 //!
 //! `/compact FOCUS` compacts and does not ask the agent; the focus is optional and names what the
-//! summary should attend to. `@compact PROMPT` compacts and then sends the prompt.
+//! summary should concentrate on. `@compact PROMPT` compacts and then sends the prompt.
 //!
 //! The model can compact through tools. With [`COMPACT_CONTEXT`] the strategy chooses what to
 //! replace. With [`COMPACT`] the model names ranges between the checkpoints at the end of user
@@ -54,9 +54,9 @@
 //! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a
 //! compaction back, and [`Session::redo_compaction`] makes it again without a model.
 //!
-//! # Changing one's mind
+//! # Changing a running session
 //!
-//! | another | from now on | once |
+//! | change of | from now on | once |
 //! |---|---|---|
 //! | agent or model | [`set_agent`](Session::set_agent) | |
 //! | window | [`set_window`](Session::set_window) | |

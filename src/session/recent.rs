@@ -1,4 +1,4 @@
-//! The last events of a session, for those who connect late.
+//! The last events of a session, for user interfaces that connect late.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::message::ContentBlock;
 /// How many events are kept.
 const KEPT: usize = 256;
 
-/// The most bytes of tool results that the older ones of these events may hold together.
+/// The maximum bytes of tool results that the older events hold together.
 const KEPT_BYTES: u64 = 16 * 1024;
 
 /// The last events. Pieces of one text count as one event.

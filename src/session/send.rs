@@ -1,4 +1,4 @@
-//! What a turn begins with: a message, a command, or the turn that broke off.
+//! The beginnings of a turn: a message, a command, or a turn that broke off.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) enum UserInput {
     CompactAndSend(Option<Message>),
     /// Continue the turn that broke off.
     Continue,
-    /// Run what is queued, and nothing else.
+    /// Run only the queued texts.
     Queued,
 }
 
@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// Compacts the thread now and asks the agent nothing. `focus` names what the summary should
-    /// attend to. Same as the command `/compact`.
+    /// concentrate on. Same as the command `/compact`.
     ///
     /// ```
     /// use futures::executor::block_on;

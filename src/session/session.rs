@@ -92,7 +92,7 @@ pub(super) struct Settings {
     pub(super) max_rounds: u32,
     /// The most tokens of a tool result in the thread.
     pub(super) max_tool_result: Option<u64>,
-    /// Whether a panic of a tool goes on to the host.
+    /// Whether a panic of a tool is passed on to the host.
     pub(super) tool_panics_unwind: bool,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,
@@ -138,13 +138,13 @@ impl Session {
         SessionHandle { shared: Arc::clone(&self.shared) }
     }
 
-    /// Shows the handles what the thread is now.
+    /// Updates the messages that handles show.
     pub(super) fn show(&mut self) {
         self.shared.lock().messages = self.messages().iter().cloned().collect();
         self.shared.lock().usage = self.token_usage();
     }
 
-    /// Shows the handles a message that was appended.
+    /// Appends a message to those that handles show.
     pub(super) fn show_next(&mut self, message: Message) {
         self.shared.lock().messages.make_mut().push(message);
         self.shared.lock().usage = self.token_usage();

@@ -31,7 +31,7 @@ const END_BYTES: usize = 40;
 /// The bytes near the start of a file that are compared to recognise a log. They contain its id.
 const ID: Range<usize> = 20..44;
 
-/// The most bytes of a first line that [`LogFile::owner`] reads.
+/// The maximum bytes of a first line that [`LogFile::owner`] reads.
 const MAX_HEADER_BYTES: u64 = 4_096;
 
 /// The part of a file that was read or written before, and need not be read again.
@@ -204,8 +204,8 @@ impl<'a> LogFile<'a> {
         }
         let lines = self.lines(prefix, id, events)?;
         if let Err(error) = self.write(prefix, &lines, sync) {
-            // Ignore a failure of this too. The next write cuts off the rest, and the first error
-            // counts.
+            // Ignore a failure of this too: the next write cuts off the rest, and the first error
+            // is the one to report.
             let _ = self.file.set_len(prefix.bytes);
             return Err(failed(self.path, error));
         }

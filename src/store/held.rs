@@ -29,13 +29,13 @@ impl Journal {
         self.rules.read(&self.log, self.redactor.as_deref());
     }
 
-    /// Adds the rules of a host that the log does not hold yet, revoked or not.
+    /// Adds those of the host's rules that the log has never held.
     pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
         let mut known = self.log.added_rules().clone();
         for text in rules {
             if known.find(text).is_none() {
                 known.add(text)?;
-                // The change of a rule always fits.
+                // A change of a rule always fits the log.
                 let _ =
                     self.append(at, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
             }
@@ -65,7 +65,7 @@ impl Journal {
             Some(id) => store.load_facts(thread, id, base).await?,
             None => None,
         };
-        // One that another build wrote may be unreadable.
+        // Facts that another build wrote may be unreadable.
         if let Some(facts) = stored.and_then(|text| serde_json::from_str::<Facts>(&text).ok()) {
             let redacted = self.redactor.as_ref().map(|one| facts.redacted(one.as_ref()));
             self.facts.begin(&self.log, redacted.unwrap_or(facts));
@@ -86,8 +86,8 @@ impl Journal {
         self.log.past_bytes() > SPARE_BYTES.saturating_add(thread)
     }
 
-    /// Drops the events from memory, and gives the store the base that stands for them. If the store
-    /// fails, the events stay until the next flush, or the next opening reads the whole log.
+    /// Drops stored events from memory and gives the store a base for them. If the store fails, the
+    /// events stay until the next flush, or the next opening reads the whole log.
     pub(super) async fn drop_events(&mut self, store: &dyn ThreadStore) {
         if self.read_base_facts().await.is_err() {
             return;

@@ -51,7 +51,7 @@ pub struct Journal {
     pub(super) redactor: Option<Arc<dyn Redactor>>,
     /// The standing rules, redacted.
     pub(super) rules: RulesCache,
-    /// The facts of the thread, redacted, read when they are needed.
+    /// The facts of the thread, redacted. They are read when they are needed.
     pub(super) facts: LoggedFacts,
     /// Whether the store is known to keep no facts beside a base.
     pub(super) holds_facts: bool,
@@ -174,8 +174,9 @@ impl Journal {
         Ok(Cow::Owned(log))
     }
 
-    /// Reads all events of the log into memory, for what needs them: the undo of a compaction before
-    /// the [base](EventLog::base), a truncation. A later flush drops them again.
+    /// Reads all events of the log into memory, for an operation that needs them: the undo of a
+    /// compaction before the [base](EventLog::base), or a truncation. A later flush drops them
+    /// again.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ use crate::{
     message::ThreadId,
 };
 
-/// The most threads whose prefix a store remembers.
+/// The maximum number of threads whose prefix a store remembers.
 const MAX_PREFIXES: usize = 4_096;
 
 /// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line for each
@@ -41,8 +41,8 @@ const MAX_PREFIXES: usize = 4_096;
 /// - Symbolic links in the folder are never followed: the thread of that name gives
 ///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is no
 ///   plain file. The path of the folder itself may contain links.
-/// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be removed
-///   at any time: the log is then read whole.
+/// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be
+///   removed at any time: the whole log is then read.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
 /// The folder must be on a file system with locks. If the file system ignores case, a thread whose
@@ -166,9 +166,8 @@ impl JsonlStore {
         self.folder.join(format!("{thread}.base"))
     }
 
-    /// Reads a base, and the part of the file of its log that it stands for. A base that cannot be
-    /// read is none.
-    /// Reads a base, its prefix, and what follows in the file: its facts, which are not read here.
+    /// Reads a base, the prefix of its log file, and a reader at its facts, which follow in the
+    /// same file and are not read here. `None` if there is no readable base.
     fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, LogBase, BufReader<File>)> {
         let file = plain_file::open(&self.base_path(thread), false).ok()??;
         let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
@@ -289,7 +288,8 @@ impl ThreadStore for JsonlStore {
             return Ok(());
         };
         let prefix = file.prefix(self.prefixes().remove(thread))?;
-        // It begins with the length of the file, so only a base of the whole log can be kept.
+        // The stored base begins with the length of the log file, so only a base of the whole file
+        // can be kept.
         if prefix.events == base.seq() && prefix.id.is_some() && prefix.id == base.log_id() {
             let lines = serde_json::to_string(&prefix)
                 .and_then(|prefix| Ok([prefix, serde_json::to_string(base)?, base.facts().into()]));
@@ -303,7 +303,7 @@ impl ThreadStore for JsonlStore {
 
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
         let path = self.path(thread);
-        // The lock keeps out a writer of the base too.
+        // The lock also excludes a writer of the base.
         let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
             return Ok(None);
         };
@@ -314,7 +314,7 @@ impl ThreadStore for JsonlStore {
         if !file.begins_with(&prefix).map_err(|error| failed(&path, error))? {
             return Ok(None);
         }
-        // The events after it are read from here.
+        // The events after the base are read from here.
         self.remember(thread, prefix);
         Ok(Some(base))
     }
@@ -325,7 +325,7 @@ impl ThreadStore for JsonlStore {
         log: LogId,
         seq: u64,
     ) -> Result<Option<String>, StoreError> {
-        // The lock keeps out a writer of the base.
+        // The lock excludes a writer of the base.
         let Some(_file) = LogFile::to_read(thread, &self.path(thread), &self.bytes_read)? else {
             return Ok(None);
         };
@@ -349,7 +349,7 @@ impl ThreadStore for JsonlStore {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_file() && metadata.len() > 0 => threads.push(id),
                 Ok(_) => {}
-                // It was removed after the folder was read.
+                // The file was removed after the folder was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }

@@ -53,7 +53,8 @@ pub trait LeaseStore: ThreadStore {
     /// Acquires the lease of a thread, if no worker has it or it has expired: until `lifetime` after
     /// `now`, in whole milliseconds. The thread need not have events.
     ///
-    /// The future may be dropped. If the lease was acquired then, nobody knows it, and it expires.
+    /// The future may be dropped. If the lease was acquired by then, no worker uses it, and it
+    /// expires.
     ///
     /// # Errors
     ///
@@ -82,8 +83,8 @@ pub trait LeaseStore: ThreadStore {
         lifetime: Duration,
     ) -> Result<Lease, StoreError>;
 
-    /// Ends a lease, so that another worker can acquire the thread at once. A lease that was lost
-    /// or released before is no error, and nothing changes then.
+    /// Ends a lease, so that another worker can acquire the thread at once. For a lease that was
+    /// lost or released before, nothing happens.
     ///
     /// The future may be dropped; the lease is then released or expires.
     ///
@@ -109,7 +110,7 @@ pub trait LeaseStore: ThreadStore {
     ) -> Result<(), StoreError>;
 }
 
-/// A store whose appends carry a lease. It stores the thread of the lease only, and reads every
+/// A store whose appends carry a lease. It writes only the thread of the lease, and reads every
 /// thread.
 ///
 /// ```
@@ -193,7 +194,7 @@ impl ThreadStore for Leased {
     }
 
     async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        // A base says what the stored events say, so it needs no fence.
+        // A base repeats the stored events, so it needs no fence.
         self.store.save_base(thread, base).await
     }
 
@@ -211,7 +212,7 @@ impl ThreadStore for Leased {
     }
 
     fn word_index(&self) -> Option<&dyn WordIndex> {
-        // An index says what the stored events say, so it needs no fence.
+        // An index repeats the stored events, so it needs no fence.
         self.store.word_index()
     }
 

@@ -48,8 +48,8 @@ struct Stored {
     logs: BTreeMap<ThreadId, StoredLog>,
     leases: BTreeMap<ThreadId, Lease>,
     runs: BTreeMap<ThreadId, CompactionRun>,
-    /// The fence of the latest lease. All threads share the count, so a thread that was deleted
-    /// does not begin again.
+    /// The fence of the latest lease. All threads share the counter, so that the fences of a
+    /// deleted thread do not start again.
     last_fence: u64,
 }
 
@@ -86,7 +86,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Checks that no worker has the thread.
+    /// Checks that no worker has the lease of the thread.
     fn check_free(&self, thread: &ThreadId) -> Result<(), StoreError> {
         match self.leases.get(thread) {
             Some(lease) => Err(StoreError::Held { lease: lease.clone() }),

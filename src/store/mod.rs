@@ -6,7 +6,7 @@
 //! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
 //! | a chunked run between two model calls | [`RunStore`] | [`MemoryStore`] |
-//! | the words of stored messages, for searches | [`WordIndex`] | none: the log is read whole |
+//! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
 //!
 //! The packages `threadfold-sqlite` and `threadfold-postgres` implement all five on a database.
 //!
@@ -22,8 +22,8 @@
 //! ([`Deleted`](StoreError::Deleted), [`OtherLog`](StoreError::OtherLog)) and keeps the events that
 //! it holds.
 //!
-//! A [`Journal`] holds the latest events in memory, and the store may keep a
-//! [`LogBase`](crate::log::LogBase) for those before, from which the thread opens again.
+//! A [`Journal`] holds the latest events in memory. For the events before them the store may keep a
+//! [`LogBase`](crate::log::LogBase), from which the thread opens again.
 //!
 //! The files of a store are accessible to their owner only, and not encrypted.
 //!

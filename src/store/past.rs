@@ -13,13 +13,13 @@ use crate::{
     recall,
 };
 
-/// So many messages are indexed at a time. Other writers of the database wait meanwhile.
+/// How many messages are indexed at a time. Other writers of the database wait meanwhile.
 const BATCH: usize = 256;
 
 impl Journal {
-    /// Returns the removed messages that may contain words of a query, and those beside them, which
-    /// say what they are about. `None` if the log must be read whole instead: memory holds all of
-    /// it, the store has no index, or a redactor changes what can be found.
+    /// Returns the removed messages that may contain words of a query, and their neighbours, which
+    /// give them context. `None` if the whole log must be read instead: memory holds all of it, the
+    /// store has no index, or a redactor changes what can be found.
     pub(crate) async fn candidates(&self, query: &str) -> Result<Option<Vec<Taken>>, StoreError> {
         let Some(store) = self.store.as_deref().filter(|_| self.log.base() > 0) else {
             return Ok(None);

@@ -16,7 +16,7 @@ use std::{
 pub(super) enum OpenError {
     /// It is a symbolic link, or was replaced while it was opened.
     Link,
-    /// Opening failed, or it is no plain file.
+    /// Opening failed, or the path is not a plain file.
     Io(io::Error),
 }
 
@@ -82,7 +82,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// On other systems the standard library gives no number of a file.
+/// On other systems the standard library has no number that identifies a file.
 #[cfg(not(unix))]
 fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true

@@ -46,7 +46,7 @@ pub enum StoreError {
         /// The path.
         place: Text,
     },
-    /// A worker has the lease of the thread.
+    /// Another worker has the lease of the thread.
     #[error("worker {} has thread {} until {}", .lease.worker, .lease.thread, .lease.expires)]
     Held {
         /// Its lease.
@@ -76,7 +76,7 @@ pub enum StoreError {
         seq: u64,
         /// Its length as stored, in bytes.
         bytes: u64,
-        /// The most bytes that it may have.
+        /// The maximum bytes of an event.
         limit: u64,
     },
     /// The file holds the log of another thread, for example on a file system that ignores case.
@@ -89,7 +89,7 @@ pub enum StoreError {
         /// The thread in the header.
         found: ThreadId,
     },
-    /// The stored data are no log that this build can read.
+    /// The stored data are not a log that this build can read.
     #[error("{place}: {source}")]
     Unreadable {
         /// The path.
@@ -97,7 +97,7 @@ pub enum StoreError {
         /// The error of reading.
         source: LogError,
     },
-    /// The id of an archive entry names another compaction than the one it is written for.
+    /// The id of an archive entry names a compaction other than the one for which it is written.
     #[error("batch {batch} is written under compaction {compaction}")]
     OtherCompaction {
         /// The id of the entry.

@@ -100,10 +100,10 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Keeps the base of the stored log in place of an earlier one, so that the thread opens fast
-    /// however long its log is. It keeps the JSON of the base as text, and beside it the text of its
-    /// [facts](LogBase::facts), so that [`load_base`](Self::load_base) need not read them. A base of
-    /// a log with another id, or of more events than are stored, is ignored; so is one that is not
-    /// later than that which is kept.
+    /// whatever the length of its log. The store keeps the JSON of the base as text, and the text
+    /// of its [facts](LogBase::facts) apart, so that [`load_base`](Self::load_base) need not read
+    /// them. It ignores a base of a log with another id, of more events than are stored, or that is
+    /// not later than the one it keeps.
     ///
     /// The default keeps none. A store that wraps another one must forward this method, `load_base`
     /// and [`load_facts`](Self::load_facts). The future may be dropped at any point.
@@ -117,7 +117,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Returns the base that is kept of the stored log; `None` if there is none, or it cannot be
-    /// read. The base of a deleted log is gone with it.
+    /// read. The base of a deleted log is deleted with it.
     ///
     /// The future may be dropped at any point.
     ///
@@ -129,8 +129,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Returns the text of the facts that was kept with the base of the log with this id that
-    /// stands for `seq` events; `None` if another base is kept by now, or none.
+    /// Returns the text of the facts that was kept with the base of `seq` events of the log with
+    /// this id; `None` if no base or another one is kept by now.
     ///
     /// The default keeps none; a compaction then reads the whole log. The future may be dropped at
     /// any point.
@@ -163,8 +163,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`].
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Removes the log of a thread, and its lease and its stored run if the store keeps them. [`Archive::delete_thread`](super::Archive::delete_thread)
-    /// removes its archive.
+    /// Removes the log of a thread, and its lease and its stored run if the store keeps them.
+    /// [`Archive::delete_thread`](super::Archive::delete_thread) removes its archive.
     ///
     /// The future may be dropped. It is then unknown whether the log was removed.
     ///
@@ -221,8 +221,8 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
     Ok(())
 }
 
-/// Returns the lines by which a store of text keeps events: the JSON of each, in order. Their `seq`s
-/// ([`check_places`]) and their lengths are checked first.
+/// Returns the lines in which a text store keeps events: the JSON of each, in order. It checks
+/// their `seq`s ([`check_places`]) and their lengths first.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::event_lines};
@@ -235,8 +235,8 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
 ///
 /// # Errors
 ///
-/// [`StoreError::Place`], [`StoreError::TooLong`], and [`StoreError::Medium`] if an event of the host
-/// has no JSON.
+/// [`StoreError::Place`], [`StoreError::TooLong`], and [`StoreError::Medium`] if an event of the
+/// host cannot be serialized.
 pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
     check_places(expected_len, events)?;
     let limit = EventLog::MAX_LINE_BYTES;
@@ -264,10 +264,10 @@ fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
 ///
 /// # Errors
 ///
-/// [`StoreError::Unreadable`] if the line is no event.
+/// [`StoreError::Unreadable`] if the line is not an event.
 pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, StoreError> {
     read_event(line).map_err(|error| {
-        // As the line of a file of this log, whose first line is a header.
+        // As for a line in a file of this log, whose first line is a header.
         let (line, reason) = (seq.saturating_add(2), error.to_string().into());
         let source = LogError::NotAnEvent { line, reason };
         StoreError::Unreadable { place: place.into(), source }

@@ -11,7 +11,7 @@ use crate::{
     strategy::ArchiveEntry,
 };
 
-/// The most words of a query that count.
+/// The maximum number of words of a query that count.
 const MAX_WORDS: usize = 64;
 
 /// The compactions whose entries are visible: those that are in a log and not undone.
@@ -92,8 +92,8 @@ impl Visible {
         self.0.iter().copied()
     }
 
-    /// Returns the visible ones of all entries of a thread, without those that a visible one
-    /// replaces, ordered by start time and then by id.
+    /// Returns those of all entries of a thread that are visible, without those that a visible
+    /// entry replaces, ordered by start time and then by id.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -123,8 +123,8 @@ impl Visible {
         listed.into_iter().cloned().collect()
     }
 
-    /// Returns the visible ones of all entries of a thread that contain words of the query, at most
-    /// `limit`: those with the most different words first, and of equal ones the latest.
+    /// Returns at most `limit` visible entries of a thread that contain words of the query: those
+    /// with the most different words first, and the latest first among equals.
     ///
     /// Words are separated by white space; punctuation at their ends and case do not count. A word
     /// also matches within a longer one. Only the first 64 different words count.
@@ -184,9 +184,9 @@ fn replaced(entries: &[&ArchiveEntry]) -> HashSet<BatchId> {
     entries.iter().flat_map(of_entry).collect()
 }
 
-/// Returns the text in which a database looks for the [words](search_words) of a query. `None` if
-/// every search must read the entry: it replaces others, which [`Visible::search`] has to know, or a
-/// database of text cannot hold it.
+/// Returns the text in which a database searches for the [words](search_words) of a query. `None`
+/// if every search must read the entry, because it replaces other entries, which
+/// [`Visible::search`] must know, or because a text column cannot hold it.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId};

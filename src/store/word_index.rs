@@ -12,12 +12,13 @@ use crate::{
 
 /// Finds the messages of a stored log by their words.
 ///
-/// A store that has one returns it from [`ThreadStore::word_index`](super::ThreadStore::word_index).
-/// A recall asks it which messages may match, and rates these alone. It also fills it: the first
-/// search of a thread indexes what is stored, and a later one what came since. So an append costs
-/// nothing more, and a database that an earlier version wrote needs no other treatment.
+/// A store with an index returns it from
+/// [`ThreadStore::word_index`](super::ThreadStore::word_index). A recall asks it which messages may
+/// match, and rates only these. The recall also fills it: the first search of a thread indexes the
+/// stored messages, a later one the messages appended since. So an append costs nothing extra, and
+/// a database of an earlier version needs no migration of its messages.
 ///
-/// The index repeats what the log says. Whoever deletes a log deletes its part of the index too.
+/// The index repeats the log. Code that deletes a log must delete its part of the index too.
 #[async_trait]
 pub trait WordIndex: fmt::Debug + Send + Sync {
     /// Returns how much of the log with this id is indexed; `None` if another log is stored.
@@ -31,8 +32,9 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         log: Option<LogId>,
     ) -> Result<Option<Indexed>, StoreError>;
 
-    /// Adds the messages of the events between `from` and `to`, in one step. Returns whether it did:
-    /// nothing is added if another log is stored, or the index does not end at `from`.
+    /// Adds the messages of the events between `from` and `to`, in one step, and returns `true`.
+    /// Adds nothing and returns `false` if another log is stored, or the index does not end at
+    /// `from`.
     ///
     /// The future may be dropped. The messages are then added or not.
     ///
@@ -85,7 +87,7 @@ pub struct IndexedMessage {
     /// The `seq` of its event.
     pub seq: u64,
     /// Its different words: letters, digits and `_` in lower case, and within a word also `/`, `\`,
-    /// `:`, `.`, `-` and `>`. None is longer than 256 bytes and four more.
+    /// `:`, `.`, `-` and `>`. None is longer than 260 bytes.
     pub words: Vec<String>,
 }
 

@@ -24,8 +24,8 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Which model is asked, and how often a call is repeated. A [`ModelRole`] converts into the options
-/// with this model and all else as by default.
+/// Which model is asked, and how often a call is repeated. A [`ModelRole`] converts into options
+/// with this model and defaults otherwise.
 ///
 /// ```
 /// use std::time::Duration;
@@ -183,7 +183,7 @@ type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal, StrategyError> + Send>;
 struct Asking {
     options: AskOptions,
     request: Request,
-    /// `None` once it was called.
+    /// Builds the plan from the answer. `None` after it was called.
     plan: Option<Propose>,
     retries: usize,
     /// All waits so far together.

@@ -1,5 +1,6 @@
-//! What a snapshot knows besides the blocks of its thread: what tool calls are about, the numbers
-//! for recall, and what a caller knows of a thread whose log does not hold all of it.
+//! Facts of a snapshot besides the blocks of its thread: the subjects of tool calls, the numbers
+//! under which messages can be recalled, and the rules and facts of a conversation of which the log
+//! holds only a part.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,8 +21,8 @@ impl Snapshot {
         snapshot.with_times(projection.times).with_numbers(log.numbers().collect())
     }
 
-    /// Returns the snapshot with what each tool call is about, as [`Tool::subject`] says. Of two
-    /// calls about the same, the newer makes the result of the older obsolete.
+    /// Returns the snapshot with the subject of each tool call, as [`Tool::subject`] returns it. A
+    /// newer call with the same subject makes the result of an older one obsolete.
     ///
     /// ```
     /// use threadfold::{Message, Role, strategy::Snapshot};
@@ -54,7 +55,7 @@ impl Snapshot {
         self
     }
 
-    /// What the tool call in this block of this message is about, if that is known.
+    /// The subject of the tool call in this block of this message, if it is known.
     #[must_use]
     pub fn subject(&self, message: usize, block: usize) -> Option<&Text> {
         self.calls.subjects.get(&(message, block))
@@ -73,7 +74,8 @@ impl Snapshot {
     }
 }
 
-/// What a caller knows besides the messages, redacted if there is a redactor.
+/// The rules and facts of the whole conversation, for a log that holds only a part of it; redacted
+/// if there is a redactor.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) next_compaction: CompactionId,
@@ -94,8 +96,8 @@ impl Known {
 }
 
 impl CallFacts {
-    /// Returns these without the subjects that the redactor changes: redacted, two could be equal
-    /// that are not, and the result of one would pass for obsolete.
+    /// Returns the same without the subjects that the redactor changes. Two different subjects
+    /// could become equal, and the result of one call would then wrongly count as obsolete.
     pub(super) fn redacted(&self, redactor: &dyn Redactor) -> Self {
         let subjects = self.subjects.iter().filter(|(_, it)| redacted_text(it, redactor) == **it);
         let subjects = subjects.map(|(at, it)| (*at, it.clone())).collect();

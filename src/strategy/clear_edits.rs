@@ -62,8 +62,8 @@ enum Turns {
 impl ClearResults {
     /// Reads the field `context_management` of a request to Anthropic's Messages API, with the
     /// edits `clear_tool_uses_20250919` and `clear_thinking_20251015`, so that the same settings
-    /// hold for every provider. As there, results of failed calls are cleared like others, and a
-    /// result stays until its age takes it.
+    /// hold for every provider. As there, results of failed calls are cleared like others, and only
+    /// its age decides when a result is cleared.
     ///
     /// Without the edit for thinking, reasoning stays, as newer models of Anthropic keep it; with
     /// the edit but without `keep`, that of the last turn stays.

@@ -1,4 +1,4 @@
-//! `clear-results`: puts a short line in place of old tool results.
+//! `clear-results`: replaces old tool results with a short line.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,16 +18,16 @@ use crate::{
 /// Results with fewer tokens stay: the line in their place would save too little.
 const MIN_TOKENS: u64 = 60;
 
-/// Replaces old tool results by a line of under 30 tokens and changes nothing else by default.
+/// Replaces old tool results with a line of under 30 tokens. By default it changes nothing else.
 /// Calls no model.
 ///
 /// The line says how the model reads the result again if the tool
 /// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered yet
 /// stay, and so does the message that the user typed last.
 ///
-/// Where [`trim`](crate::compact::trim()) cuts every long result a little, and harder the less room
-/// there is, this takes whole results by their age and their use. So it makes one large edit
-/// instead of many small ones, each of which would invalidate the provider's prompt cache.
+/// [`trim`](crate::compact::trim()) shortens every long result, the more the less room there is.
+/// This strategy clears whole results, chosen by age and use. So it makes one large edit instead of
+/// many small ones, each of which would invalidate the provider's prompt cache.
 ///
 /// ```
 /// use threadfold::{Message, Role, strategy::*};
@@ -57,15 +57,15 @@ pub struct ClearResults {
     pub exclude_tools: Vec<Text>,
     /// Keeps the results of failed calls.
     pub keep_errors: bool,
-    /// Takes a result at any age if a later call that did not fail made it obsolete: an identical
-    /// call, or one about the same by [`Tool::subject`](crate::model::Tool::subject).
+    /// Clears a result of any age if a later call that did not fail made it obsolete: an identical
+    /// call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
     pub obsolete: bool,
     /// Which calls lose their inputs with their results.
     pub inputs: ClearInputs,
     /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
     /// reasoning of an open tool loop always stays.
     pub keep_reasoning: Option<usize>,
-    /// The least number of tokens that must be saved. With fewer, nothing is changed.
+    /// The minimum number of tokens that must be saved. If fewer would be, nothing is changed.
     pub at_least: u64,
     /// Threads with fewer tokens are not changed.
     pub from_tokens: u64,
@@ -80,12 +80,12 @@ pub struct ClearResults {
 pub enum ClearInputs {
     /// All of them, or none.
     All(bool),
-    /// Those of these tools.
+    /// The inputs of calls of these tools.
     Of(Vec<Text>),
 }
 
 impl Default for ClearResults {
-    /// Keeps three results, all failed ones, inputs and reasoning; takes obsolete results.
+    /// Keeps three results, those of failed calls, inputs and reasoning; clears obsolete results.
     fn default() -> Self {
         Self {
             keep: 3,
@@ -119,7 +119,7 @@ struct Answered<'a> {
     result_at: (usize, usize),
 }
 
-/// The blocks of the thread that change; `None` for one that goes.
+/// The blocks of the thread that change, by message and block; `None` for a block to remove.
 type Changes = HashMap<(usize, usize), Option<ContentBlock>>;
 
 impl ClearResults {
@@ -212,7 +212,7 @@ impl ClearInputs {
     }
 }
 
-/// What the calls were about that are newer than the one that is looked at.
+/// The calls that are newer than the current one and did not fail, and their subjects.
 #[derive(Default)]
 struct Newer<'a> {
     calls: HashSet<(&'a Text, &'a str)>,
@@ -220,8 +220,7 @@ struct Newer<'a> {
 }
 
 impl<'a> Newer<'a> {
-    /// Whether a newer call replaces this one. From now on this one replaces older ones, unless it
-    /// failed.
+    /// Returns whether a newer call makes this one obsolete, and adds this one unless it failed.
     fn replace(&mut self, thread: &'a Snapshot, it: &Answered<'a>) -> bool {
         let subject = thread.subject(it.call_at.0, it.call_at.1);
         let call = (&it.call.name, it.call.input.as_str());

@@ -68,8 +68,8 @@ pub(crate) fn clip_result(
     Some(ToolResult { content, ..result.clone() })
 }
 
-/// Returns the text without sentences of some length that a section of it states again, outside of
-/// fences: a model that repeats itself takes the room of what it left out.
+/// Returns the text without sentences that the same section states before, except short sentences
+/// and fences. A model that repeats itself uses up the room for what it left out.
 pub(super) fn without_repeats(text: &str) -> String {
     const SHORT: usize = 20;
     let (mut seen, mut fenced, mut kept) = (HashSet::new(), false, String::new());

@@ -176,7 +176,7 @@ pub enum StrategyError {
     /// The strategy calls a model, and none is configured.
     #[error("this strategy needs a model, and none is configured")]
     NeedsModel,
-    /// The provider of the conversation does not compact itself, or its answer holds no compaction.
+    /// The conversation's provider does not offer a compaction, or its answer holds none.
     #[error("the provider of the conversation made no compaction of its own")]
     NotNative,
     /// The thread holds nothing that this strategy could remove.

@@ -51,9 +51,10 @@ pub(super) fn with_summaries(
     message.with_content(blocks.collect())
 }
 
-/// Returns the text of the summary that stands for everything before the other messages, and these
-/// messages, so that the next summary can be an update of it. `None` if there is no such summary or
-/// nothing else. Only messages that a compaction kept word for word may stand before it.
+/// Returns the text of the earlier summary and all other messages, so that the next summary can be
+/// an update of it. `None` if there is no such summary or no message after it, if there is a second
+/// one, or if a message before it was not typed by the user: only typed messages are kept word for
+/// word.
 ///
 /// If settling adds rules and the user's words to the next summary, the text is without those that
 /// it added to this one.

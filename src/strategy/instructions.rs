@@ -1,9 +1,8 @@
 //! The words in which every strategy asks a model for a summary.
 //!
-//! A request consists of an opening, a list of sections, the rule that values stay literal, and what
-//! stands beside the thread: focus, standing rules, next prompt. A host may put its own texts in
-//! place of the opening and of the sections. The rest stays: the acceptance check and the next
-//! compaction rely on it.
+//! A request consists of an opening, a list of sections, the rule that values stay literal, and
+//! asides: focus, standing rules, next prompt. A host may replace the opening and the sections. The
+//! rest stays, because the acceptance check and the next compaction rely on it.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -57,8 +56,8 @@ pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunE
     Ok(())
 }
 
-/// Returns what stands beside the thread, each text after the line that introduces it: the focus of
-/// the brief, these rules, and the next prompt after the line `next`.
+/// Returns the asides, each after the line that introduces it: the focus of the brief, these rules,
+/// and the next prompt after the line `next`.
 pub(super) fn asides(thread: &Snapshot, brief: &Brief, rules: &str, next: &str) -> String {
     let clipped = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
     let asides = [

@@ -100,9 +100,9 @@ impl Ladder {
     }
 
     /// Returns the ladder with a strategy without a model that is tried before the rungs if the
-    /// thread is over the target and the brief has a retention policy. It is taken if it meets the
-    /// target, the policy, and loses no demand and no path, so that no model is called; otherwise the
-    /// ladder continues as without it and does not report it.
+    /// thread is over the target and the brief has a retention policy. Its plan is taken if it
+    /// meets the target and the policy and loses no demand and no path; then no model is called.
+    /// Otherwise the ladder continues with its rungs and does not report the attempt.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -221,9 +221,9 @@ impl Climb {
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // A summary would state nine tenths of the facts. What is cheaper must not be poorer: no
-        // demand and no path may be lost, and the policy must hold, which judges summaries only.
-        // Without a policy nobody knows what is lost.
+        // A model's summary would state nine tenths of the facts, so a cheaper plan must not lose
+        // more. The policy judges summaries only, so demands and paths are checked here. Without a
+        // policy the loss is unknown.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
         let classes = [FactClass::Constraint, FactClass::Path];
         let mut classes = classes.map(|class| retention.of(class)).into_iter();
@@ -265,8 +265,8 @@ impl Climb {
         }
     }
 
-    /// Takes a rung whose proposal is rejected. One that misses only the target may be the smallest.
-    /// Its addendum is left to the caller, which knows how much fits.
+    /// Handles a rung whose proposal is rejected. A proposal that misses only the target may be the
+    /// smallest. Its addendum is left to the caller, which knows how much fits.
     fn rejected(&mut self, rung: Rung, proposal: Proposal, rejection: Rejection) {
         let Rejection::OverTarget { after, .. } = rejection else {
             return self.fail(rung, rejection.into());
@@ -281,7 +281,7 @@ impl Climb {
         self.next();
     }
 
-    /// Takes a rung that failed, or whose plan is not acceptable at any size.
+    /// Handles a rung that failed, or whose plan is not acceptable at any size.
     fn fail(&mut self, rung: Rung, error: StrategyError) {
         if self.is_already_compacted(&error) {
             self.state = State::Ended(Err(error));

@@ -1,10 +1,10 @@
 //! `native`: the provider compacts the old part itself, in a form that only it reads.
 //!
-//! The provider's blocks stand first in the thread, and beside them our own summary of the same
-//! messages: a digest, and what settling adds to every summary (rules, the user's statements, facts).
-//! So the thread loses nothing when it moves to another provider, whose codec leaves the blocks out,
-//! and an audit has something to judge: the blocks cannot be looked into. The messages themselves
-//! stay in the log, for an undo and for recall.
+//! The provider's blocks come first in the thread, followed by our own summary of the same
+//! messages: a digest, and what settling adds to every summary (rules, the user's statements,
+//! facts). So the thread loses nothing when it moves to another provider, whose codec leaves the
+//! blocks out, and an audit has a text to judge, because the blocks are opaque. The messages
+//! themselves stay in the log, for an undo and for recall.
 
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,8 @@ impl CompactionStrategy for Native {
 }
 
 impl Native {
-    /// Returns what may stay beside a compaction, all with the cut of the first that is worth a call.
+    /// Returns the candidates that are worth a call and share the cut of the first of them, because
+    /// the provider compacts up to one cut.
     fn candidates(
         &self,
         thread: &Snapshot,
@@ -134,7 +135,7 @@ impl Native {
         if tokens > window { Err(StrategyError::TooLong { tokens, window }) } else { Ok(request) }
     }
 
-    /// The message that stands for the head of the thread.
+    /// Returns the message that replaces the head of the thread.
     fn message(
         &self,
         thread: &Snapshot,

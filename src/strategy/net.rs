@@ -35,8 +35,8 @@ impl Net {
         Self { strategy, limit, last_resort: false }
     }
 
-    /// Returns the strategy with trimming and a digest as its fallback, which it has in any case
-    /// where the request does not fit.
+    /// Returns the strategy with its fallback, trimming and then a digest, for every request. A
+    /// request that does not fit has the fallback in any case.
     pub(crate) fn with_last_resort(self) -> Self {
         Self { last_resort: true, ..self }
     }

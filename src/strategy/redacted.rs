@@ -1,5 +1,5 @@
-//! Redaction of strategy errors and of what proposals say of them: models and providers quote what
-//! they were sent.
+//! Redaction of strategy errors, and of the failures and notes in proposals: models and providers
+//! quote what they were sent.
 
 use super::{
     contract::{Proposal, Rung, StrategyError},
@@ -10,7 +10,7 @@ use crate::message::{
 };
 
 impl Proposal {
-    /// Returns the proposal with what it says of failures redacted.
+    /// Returns the proposal with its failures and notes redacted.
     pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
         let notes = self.notes.iter().map(|note| redacted_text(note, redactor)).collect();
         Self { rungs: of_rungs(self.rungs, redactor), notes, ..self }

@@ -57,11 +57,11 @@ impl Snapshot {
         let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
         let half = counter.text(&own).div_ceil(2);
         let clipped = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
-        // Of a short summary the note about omitted bytes would leave nothing to read.
+        // A short summary is not clipped: the note about omitted bytes would take most of its room.
         let shorter = if own.len() > SHORT { clipped } else { own.clone() };
         let short_list = ledger::titled(&unstated, self.rules().left_out(), room, counter);
-        // In order of preference: complete rules matter more than a complete summary. What the list
-        // states is not stated twice.
+        // In order of preference: complete rules matter more than a complete summary. The summary
+        // loses lines that the list repeats.
         let once = match merged.as_slice() {
             [] => without_lines(&own, &unstated.iter().map(|rule| key(rule)).collect()),
             _ => without_lines(&own, &self.statements().keys()),
@@ -82,7 +82,7 @@ impl Snapshot {
         ];
         for (own, list) in texts {
             let text = joined(own, list);
-            // All of the summary may be among the user's words, which then stand for it.
+            // If the user's words state everything in the summary, they replace it.
             let shown =
                 if text.is_blank() { self.words_alone(alone, brief, after) } else { text.clone() };
             let plan = proposal.plan.clone().with_last_summary(shown.clone());
@@ -93,23 +93,23 @@ impl Snapshot {
         (proposal, summary, Vec::new())
     }
 
-    /// Returns a summary without what it should not state.
+    /// Returns a summary without text that settling adds, replaced values, and repetitions.
     fn own_text(&self, summary: &str) -> String {
         // A list that a model wrote under our titles is not ours, whether there are rules or not.
         let own = without_typed(&ledger::without_titled(summary));
-        // A line that the user's later words replaced would mislead.
+        // A value that the user replaced later would mislead.
         let own = self.statements().without_replaced(&own);
         if digest::is_digest(&own) { own } else { without_repeats(&own) }
     }
 
-    /// The list of the user's words, for a summary that has nothing else.
+    /// Returns the list of the user's words as the whole summary.
     fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
         let statements = self.statements();
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns the rules that are listed among the user's words, because a list of its own and the
-    /// user's words do not both fit: then statements that are rules come first, each once.
+    /// Returns the rules to list among the user's statements if both lists do not fit. Then the
+    /// statements that are rules come first, each once.
     fn merged<'r>(
         &self,
         rules: &[&'r str],

@@ -184,8 +184,9 @@ impl Snapshot {
         Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
     }
 
-    /// Returns a settled proposal, or that with a part of the summary if much more of the user's words
-    /// and of the facts then has room: a summary can be written again, what was typed cannot.
+    /// Returns the settled proposal, or one with a part of its summary if that makes room for many
+    /// more of the user's words and of the facts: a summary can be written again, what was typed
+    /// cannot.
     fn with_shorter(
         &self,
         whole: Settled,
@@ -341,8 +342,8 @@ impl Snapshot {
             Some((settled, self.room(&after, brief)))
         };
         let settled = with(&first, false);
-        // The list grows into the room that the addendum left, and what then is left is for facts
-        // without their statements.
+        // The list grows into the room that the addendum left. The rest is for facts without their
+        // statements.
         let grown = settled.as_ref().and_then(|(_, left)| {
             let tokens = self.counter().text(&first).saturating_add(*left);
             let most = if lists { most.max(policy.addendum_tokens) } else { 0 };
@@ -358,16 +359,16 @@ impl Snapshot {
         })
     }
 
-    /// Tokens for lists after a summary. A blank one stands for the user's words alone, which the
-    /// plan shows so far and the lists replace.
+    /// Returns the tokens for lists after a summary. If the summary is blank, the plan shows only
+    /// the user's words. The lists replace them, so their tokens count as free.
     fn room_beside(&self, plan: &Plan, summary: &Text, after: &[Message], brief: &Brief) -> u64 {
         let shown = last_summary(plan).filter(|_| summary.is_blank());
         let shown = shown.map_or(0, |shown| self.counter().text(shown));
         self.room(after, brief).saturating_add(shown)
     }
 
-    /// The proposal without the sentences of its summary that state something invented, and what that
-    /// is. A summary of nothing else stays as it is.
+    /// Returns the proposal without the sentences of its summary that state invented facts, and
+    /// these facts. A summary that consists of such sentences stays as it is.
     fn struck(&self, proposal: Proposal, policy: &RetentionPolicy) -> (Proposal, Vec<Fact>) {
         let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
         let found = self.invented(&summary, &self.current_facts(policy));
@@ -379,8 +380,8 @@ impl Snapshot {
         (Proposal { plan, ..proposal }, found)
     }
 
-    /// What a summary states and neither the conversation nor the system prompt does. A digest only
-    /// quotes.
+    /// Returns the facts that a summary states but neither the conversation nor the system prompt
+    /// does. A digest has none, because it only quotes.
     fn invented(&self, summary: &str, facts: &Facts) -> Vec<Fact> {
         if digest::is_digest(summary) {
             return Vec::new();
@@ -390,7 +391,7 @@ impl Snapshot {
     }
 }
 
-/// What a proposal keeps, in per cent.
+/// How much a proposal keeps, in percent.
 #[derive(Clone, Copy)]
 struct Kept {
     /// Of the facts, by weight.

@@ -37,7 +37,7 @@ pub struct Snapshot {
 pub(super) struct CallFacts {
     /// The number under which each message can be recalled once it is removed.
     pub(super) numbers: Arc<[Option<u64>]>,
-    /// What the calls are about, by message and block.
+    /// The subjects of the calls, by message and block.
     pub(super) subjects: Arc<HashMap<(usize, usize), Text>>,
 }
 

@@ -93,11 +93,12 @@ pub(super) fn candidates(
     let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
     let end = bare.cut_at_or_before(snapshot.messages().len());
     let before_last = bare.cut_at_or_before(snapshot.messages().len().saturating_sub(1));
-    // Tool results can be trimmed to fit, and what was typed last stays. An answer in words goes.
+    // Tool results can be trimmed to fit, and the user's newest message always stays. An answer in
+    // words can only be removed.
     let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
     let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
     let with_last = |cut: usize| if ends_in_words { cut } else { before_last.min(cut) };
-    // Earlier messages of the user are listed, so that few of them need to stay as they are.
+    // Earlier messages of the user are listed after the summary, so few of them need to stay whole.
     let share = if typed_need > 0 { 16 } else { 4 };
     let user_tokens = request.user_tokens.min(target / share);
     let cuts = lengths(snapshot, brief, request).map(|length| cut(bare, length, Some(tokens)));
@@ -130,7 +131,7 @@ pub(super) fn candidates(
     Ok(all)
 }
 
-/// The tokens that rules and those statements of the user need after a summary which matter most.
+/// The tokens that the rules and the user's most important statements need after a summary.
 pub(super) fn typed_need(snapshot: &Snapshot, brief: &Brief) -> u64 {
     let lists = brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed);
     if !lists {

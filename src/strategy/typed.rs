@@ -25,8 +25,8 @@ pub(super) struct Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    /// Returns the statements without those in the system prompt or the rules of a thread, and those
-    /// that messages which stay state.
+    /// Returns the statements, except those that the system prompt, the thread's rules or the
+    /// messages that stay state already.
     pub(super) fn new<'m>(
         statements: &'a Statements,
         thread: &'m Snapshot,
@@ -58,14 +58,15 @@ impl<'a> Typed<'a> {
         self
     }
 
-    /// Returns these statements alone, all of which are to be listed.
+    /// Returns all statements, to be listed without exceptions.
     pub(super) fn all(statements: &'a Statements) -> Self {
         let (elsewhere, rules) = Default::default();
         Self { statements, keys: statements.keys(), elsewhere, rules, share: DEFAULT_SHARE }
     }
 
-    /// The tokens that the list gets of a room in which everything else needs so many: its share,
-    /// more if statements are emphasised, and what the others leave.
+    /// Returns the tokens of the list in a room in which everything else needs `others`: its share,
+    /// or the tokens of emphasised statements up to two thirds, or what the others leave, whichever
+    /// is most.
     pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
         let emphasised = self.emphasised(counter).min(room / 3 * 2);
         self.share_of(room).max(emphasised).max(room.saturating_sub(others))
@@ -97,7 +98,7 @@ impl<'a> Typed<'a> {
         self.statements.list(budget, counter, &self.elsewhere, &self.rules)
     }
 
-    /// The tokens that the statements which matter most would take.
+    /// The tokens of the emphasised statements, which matter most.
     pub(super) fn emphasised(&self, counter: &dyn TokenCounter) -> u64 {
         let emphasised = self.statements.holding().filter(|one| one.is_emphasised());
         let listed = emphasised.filter(|one| !self.elsewhere.contains(&key(&one.text)));

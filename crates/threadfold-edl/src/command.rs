@@ -8,12 +8,12 @@ use super::{
     whole_lines::LinesPattern,
 };
 
-/// A command and its place in the script.
+/// A command and its position in the script.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     /// The line and column of the script, both counted from 1.
     pub(crate) position: (usize, usize),
-    /// The command as reports quote it: on one line, without the texts that it puts in.
+    /// The command as reports quote it: on one line, without the texts that it inserts.
     pub(crate) source: String,
     pub(crate) action: Action,
 }
@@ -30,7 +30,7 @@ pub(crate) enum Action {
     Select(Selector, Pattern),
     /// Keeps one of the selected ranges. The index counts from 0, or from -1 backwards.
     Retain(i64),
-    /// Puts text in.
+    /// Inserts text, or replaces the selection by it.
     Put(Side, Value),
     Delete,
     /// Moves the selected text into the register of this name.
@@ -43,7 +43,7 @@ pub(crate) struct Selector {
     pub(crate) word: &'static str,
     pub(crate) area: Area,
     pub(crate) take: Take,
-    /// Selects the text between the old selection and the match too.
+    /// Also selects the text between the old selection and the match.
     pub(crate) extends: bool,
 }
 
@@ -62,14 +62,14 @@ pub(crate) enum Area {
 /// Which matches a selection command selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// The only one. Several are an error.
+    /// The only match. Several are an error.
     Only,
     All,
     First,
     Last,
 }
 
-/// On which side of a selected range, or in place of it, text is put in.
+/// Where text goes relative to a selected range: before it, after it, or in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Instead,
@@ -77,7 +77,7 @@ pub(crate) enum Side {
     After,
 }
 
-/// What a selection command looks for.
+/// What a selection command searches for.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
     Regex(Arc<Regex>),
@@ -100,7 +100,7 @@ pub(crate) enum Position {
     },
 }
 
-/// The text that an edit puts in.
+/// The text that an edit inserts.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// The lines of a heredoc, joined by line feeds. The last line has none.
@@ -131,7 +131,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Shows the kind and the size of a value. Its text could be long, and the model has written it.
+/// Shows the kind and the size of a value. Its text could be long, and the model knows it already.
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,7 +21,7 @@ pub(crate) struct Document<'a> {
     positions: PositionMap,
     pub(crate) text: String,
     pub(crate) line_ending: &'static str,
-    /// What was changed so far.
+    /// The changes so far.
     pub(crate) change: FileChange,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Document<'a> {
         Ok(start..start + text.strip_suffix('\r').unwrap_or(text).len())
     }
 
-    /// Puts a text in at every selected range, and returns the new selection: the new texts after a
+    /// Inserts a text at every selected range, and returns the new selection: the new texts after a
     /// replacement, else the same text as before.
     pub(crate) fn put(
         &mut self,

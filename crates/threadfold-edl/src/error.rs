@@ -19,13 +19,13 @@ pub struct ParseError {
     pub line: usize,
     /// The character within the line, counted from 1.
     pub column: usize,
-    /// The sort of mistake.
+    /// The kind of mistake.
     pub kind: ParseErrorKind,
     /// What was expected and what was found. A note follows if a heredoc may have ended too early.
     pub message: String,
 }
 
-/// The sort of mistake in a script that cannot be read.
+/// The kind of mistake in a script that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -36,7 +36,8 @@ pub enum ParseErrorKind {
     UnknownCommand,
     /// A command before the first `file` or `newfile`.
     NoFile,
-    /// A regular expression that is invalid, too large, or needs what the language does not have.
+    /// A regular expression that is invalid, too large, or uses a construct that the language
+    /// lacks.
     Regex,
     /// The script is longer than [`Limits`](super::Limits) allows.
     Limit,
@@ -49,14 +50,15 @@ pub(crate) struct Mistake {
     pub(crate) message: String,
 }
 
-/// Most mistakes are mistakes of syntax, so functions that make no others return their message.
+/// Most mistakes are syntax errors, so functions that make only these return just the message.
 impl From<String> for Mistake {
     fn from(message: String) -> Self {
         Self { kind: ParseErrorKind::Syntax, message }
     }
 }
 
-/// An edit that cannot be carried out. In a script it fails everything done to its file.
+/// An edit that cannot be carried out. In a script it fails its file: none of the file's changes
+/// are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -102,7 +104,7 @@ pub enum EditError {
     /// `retain_nth` names a range that does not exist.
     #[error("there is no selected range {index}, only {found} (counted from 0, or from -1 back)")]
     NoSuchRange {
-        /// The index that was asked for.
+        /// The requested index.
         index: i64,
         /// The number of selected ranges.
         found: usize,

@@ -8,12 +8,12 @@
 
 use super::text::{abridge, slice};
 
-/// A message about a pattern, and the byte of the pattern that it is about.
+/// A message about a pattern, and the byte of the pattern at which the mistake begins.
 pub(crate) type Invalid = (usize, String);
 
 /// Returns a pattern in the engine's notation.
 ///
-/// With `unicode`, `\w`, `\d` and `\b` follow Unicode; without it they are ASCII's.
+/// With `unicode`, `\w`, `\d` and `\b` follow Unicode; otherwise they match ASCII only.
 pub(crate) fn translate(pattern: &str, unicode: bool) -> Result<String, Invalid> {
     let written = String::new();
     let mut translator = Translator { pattern, rest: pattern, start: 0, unicode, written };
@@ -179,7 +179,8 @@ impl Translator<'_> {
         }))
     }
 
-    /// Returns the engine's form of an escape that JavaScript has too. The engine's follow Unicode.
+    /// Returns the engine's form of an escape that JavaScript has too. The engine's own escapes
+    /// follow Unicode.
     fn set_or_assertion(&self, character: char, in_class: bool) -> Option<&'static str> {
         Some(match (character, self.unicode) {
             ('b' | 'B', _) if in_class => return None,
@@ -201,7 +202,7 @@ impl Translator<'_> {
         })
     }
 
-    /// Reads the name of `\p{..}`. The engine knows which names exist.
+    /// Reads the name of `\p{..}`. The engine checks whether the name exists.
     fn property(&mut self, letter: char) -> Result<Item, String> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '=');
         let name = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
@@ -211,7 +212,7 @@ impl Translator<'_> {
         Ok(Item::Source(format!(r"\{letter}{{{name}}}")))
     }
 
-    /// Reads a character that is given by its number, `\x41`, `\u0041` or `\u{41}`, or as `\cA`.
+    /// Reads a character given by its number, `\x41`, `\u0041` or `\u{41}`, or as `\cA`.
     fn code(&mut self, kind: char) -> Result<char, String> {
         let found = format!("{kind}{}", abridge(self.rest, 4));
         let number = match (kind, self.rest.strip_prefix('{')) {
@@ -242,7 +243,7 @@ impl Translator<'_> {
         Some(character)
     }
 
-    /// Takes so many bytes, or nothing if there are not as many.
+    /// Takes this many bytes, or nothing if fewer are left.
     fn take(&mut self, bytes: usize) -> &str {
         let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or(("", self.rest));
         self.rest = rest;

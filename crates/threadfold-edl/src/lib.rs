@@ -1,7 +1,7 @@
-//! Edit scripts: a small language in which a model says how files change.
+//! Edit scripts: a small language in which a model states how files change.
 //!
-//! A model that rewrites a file to change a line of it pays for the whole file and is likely to lose
-//! some of it. A script names the text to change and the change, nothing else:
+//! A model that rewrites a file to change one line pays for the whole file and is likely to lose
+//! some of it. A script names only the text to change and the change:
 //!
 //! ```
 //! use threadfold::edl::{Script, Workspace};
@@ -30,11 +30,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A script is read as a whole before it runs. After a [`ParseError`] nothing has happened. A command
-//! that cannot be carried out, an [`EditError`], fails its file: the file stays as it was, the texts
-//! meant for it are kept in registers, and the other files get their changes. [`Report::is_ok`]
-//! says whether any file failed. Everything that a script can make grow has a limit in [`Limits`]:
-//! no script makes a run panic or run forever.
+//! A script is read as a whole before it runs. After a [`ParseError`] nothing has changed. A
+//! command that cannot be carried out, an [`EditError`], fails its file: the file stays as it was,
+//! the texts meant for it are kept in registers, and the other files get their changes.
+//! [`Report::is_ok`] is `false` if any file failed. Everything that a script can make grow has a
+//! limit in [`Limits`]: no script makes a run panic or run forever.
 //!
 //! The crate reads and writes no files. A host puts texts into a [`Workspace`] and takes them out.
 //! [`tool`] has the tools `edl` and `get_file` for an agent. `docs/edl.md` describes the language.
@@ -48,7 +48,7 @@
 //! | run it over a workspace | `run`, `workspace`, `registers`, `limits` |
 //! | select text | `select`, `search` |
 //! | change text | `document`, `position_map` (line numbers after edits) |
-//! | tell what happened | `report`, `report_text`, `error` |
+//! | report the result | `report`, `report_text`, `error` |
 //!
 //! Line numbers in a script refer to the file as it was loaded. A regular expression is searched for
 //! in a part of a file and sees the rest, so that `^`, `$` and `\b` match where a reader expects it.

@@ -87,7 +87,8 @@ impl<'a> Parser<'a> {
                 self.tokens.start = start;
                 return Err(mistake);
             }
-            // Counting goes on from the last command. From the start it would take quadratic time.
+            // Counting continues from the last command. From the start it would take quadratic
+            // time.
             let (lines, characters) = end_position(slice(script, counted_to..start));
             let before = if lines == 0 { position.1 } else { 1 };
             (position, counted_to) = ((position.0 + lines, before + characters), start);
@@ -112,7 +113,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads a command, and returns it in the form in which reports quote it too.
+    /// Reads a command, and returns it together with its text for reports.
     fn command(&mut self, token: &Token<'a>) -> Result<(String, Action), Mistake> {
         let Token::Word(word) = token else {
             return Err(expected("a command", &token.describe()).into());
@@ -253,7 +254,7 @@ fn position(word: &str) -> Result<Option<Position>, String> {
     })
 }
 
-/// Checks the name of a register. One that reads as a position would be taken for a position.
+/// Checks the name of a register. A name that reads as a position would be taken for one.
 fn register(word: &str) -> Result<String, String> {
     let is_position = |part: &str| position(part).map_or(true, |it| it.is_some());
     if !word.split('-').all(is_position) {

@@ -1,10 +1,10 @@
-//! Where the positions of a loaded file are after edits.
+//! The positions of a loaded file after edits.
 //!
 //! Line numbers in a script refer to the file as it was loaded. An edit moves the positions after
-//! it and removes those within the text that it replaces. A log of edits would have to be walked at
-//! every lookup, so this keeps their sum: a list of spans of positions that moved together.
+//! it and removes those within the text that it replaces. A lookup in a list of edits would have to
+//! walk it all, so this map keeps the sum of the edits: spans of positions that moved together.
 
-/// A range of a text and the text to put in its place.
+/// A range of a text and the text that replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edit<'t> {
     pub(crate) start: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Edit<'t> {
 #[derive(Clone, Debug)]
 pub(crate) struct PositionMap(Vec<Span>);
 
-/// The positions `first..=last`, which moved together, and where the first of them is now.
+/// The positions `first..=last`, which moved together, and the new position of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     first: usize,
@@ -53,7 +53,7 @@ impl PositionMap {
         self.0 = joined;
     }
 
-    /// Returns where a position is now, or `None` if it lay within text that was replaced.
+    /// Returns the new position, or `None` if the position lay within text that was replaced.
     ///
     /// The edges of a replaced text are not within it. Text inserted at a position follows it.
     pub(crate) fn now(&self, position: usize) -> Option<usize> {
@@ -63,7 +63,7 @@ impl PositionMap {
     }
 }
 
-/// Returns the positions that edits keep, and where they move them.
+/// Returns the positions that edits keep, with their new positions.
 fn moves(edits: &[Edit<'_>]) -> Vec<Span> {
     let mut spans = Vec::with_capacity(edits.len() + 1);
     let (mut first, mut now) = (0, 0);

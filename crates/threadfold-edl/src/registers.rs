@@ -1,4 +1,4 @@
-//! Registers: texts by name, which stay in a workspace between runs.
+//! Registers: named texts, which stay in a workspace between runs.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a run did, as data. Its `Display` is in `report_text`.
+//! The result of a run, as data. Its `Display` is in `report_text`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::error::EditError;
 
-/// What a run changed, and which files failed.
+/// The changes of a run, and the files that failed.
 ///
 /// `Display` gives the text for the model that wrote the script.
 ///
@@ -52,9 +52,9 @@ pub struct FileChange {
     pub insertions: usize,
     /// The number of ranges that were deleted or cut.
     pub deletions: usize,
-    /// The number of lines that were put in. A changed line counts here and in `lines_removed`.
+    /// The number of inserted lines. A changed line counts here and in `lines_removed`.
     pub lines_added: usize,
-    /// The number of lines that were taken out.
+    /// The number of removed lines.
     pub lines_removed: usize,
     /// The size of the file after the run.
     pub bytes: usize,
@@ -73,7 +73,7 @@ pub struct Failure {
     pub line: usize,
     /// The column of that command, counted from 1.
     pub column: usize,
-    /// The command that failed, without the text that it puts in.
+    /// The command that failed, without the text that it inserts.
     pub command: String,
     /// Why it failed.
     pub error: EditError,

@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         Ok(whole)
     }
 
-    /// Gives the current file up.
+    /// Fails the current file.
     fn fail(&mut self, command: &Command, error: EditError) {
         let (discarded_edits, line_ending) = match self.files.get(self.path) {
             Some(State::Open(document)) => (document.change.edits(), document.line_ending),

@@ -39,7 +39,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// [`ParseError`] if it is no script, or exceeds a limit.
+    /// [`ParseError`] if the text is not a script, or exceeds a limit.
     ///
     /// ```
     /// use threadfold::edl::{Limits, Script};
@@ -54,7 +54,7 @@ impl Script {
     /// Runs the script, within the default limits, and returns what it did.
     ///
     /// A file on which a command fails stays as it was; the other files get their changes.
-    /// [`Report::is_ok`] says whether any failed.
+    /// [`Report::is_ok`] is `false` if any failed.
     ///
     /// ```
     /// use threadfold::edl::{Script, Workspace};

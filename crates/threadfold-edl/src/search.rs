@@ -1,4 +1,4 @@
-//! Looking for a pattern in a text, and counting the bytes that this reads.
+//! Searching a text for a pattern, and counting the bytes that the search reads.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(crate) struct Search<'a> {
     finder: Finder<'a>,
 }
 
-/// A pattern with what its search needs.
+/// A pattern with the data for its search.
 #[derive(Debug)]
 enum Finder<'a> {
     Regex(&'a Regex, Box<Cache>),
@@ -56,7 +56,7 @@ impl<'a> Search<'a> {
         Ok(found.map(|Range { start, end }| Selected { start, end, is_lines }))
     }
 
-    /// Returns up to where a search may have read to decide a match.
+    /// Returns the offset up to which a search may have read to decide a match.
     ///
     /// That can be far after the match: `/a[^]*z|a/` matches `a` only where no `z` follows.
     fn read_to(&self, found: &Range<usize>, limit: usize) -> usize {

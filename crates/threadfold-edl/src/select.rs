@@ -70,7 +70,7 @@ impl Selecting<'_> {
         Ok(std::iter::once(area).collect())
     }
 
-    /// Returns the matches that the selector asks for.
+    /// Returns the matches that the selector selects.
     fn matches(
         &self,
         mut search: Search<'_>,

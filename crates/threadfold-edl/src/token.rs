@@ -42,7 +42,7 @@ impl Token<'_> {
 pub(crate) struct Tokens<'a> {
     script: &'a str,
     rest: &'a str,
-    /// The first byte of the last token, or of the part of it that is wrong.
+    /// The first byte of the last token, or of the wrong part of it.
     pub(crate) start: usize,
 }
 

@@ -1,7 +1,8 @@
 //! Scripts as tools of an agent: `edl` runs a script, `get_file` shows files.
 //!
-//! A tool is a name, a description, a schema and a function over a [`Workspace`]. The host offers it
-//! to the model. Wrong input is never a panic: the reply is an error text that says what to change.
+//! A tool is a name, a description, a schema and a function over a [`Workspace`]. The host offers
+//! it to the model. Wrong input never causes a panic: the reply is an error text that says what to
+//! change.
 
 use serde_json::{Value, json};
 
@@ -95,7 +96,7 @@ impl EdlTool {
     /// # Errors
     ///
     /// The text for the model, if the script cannot be read, if a file fails, or if a file to show
-    /// does not exist. The other files of the call are edited or shown all the same.
+    /// does not exist. The other files of the call are edited or shown nevertheless.
     ///
     /// ```
     /// use serde_json::json;
@@ -194,7 +195,8 @@ impl Lines {
         let (mut shown, mut last, mut is_cut) = (String::new(), start - 1, false);
         for line in text.split_inclusive('\n').skip(start - 1).take(count.unwrap_or(usize::MAX)) {
             let characters = line.chars().count();
-            // Only a line that does not fit into an empty reply is cut. Others are asked for again.
+            // Only a line that does not fit into an empty reply is cut. For other lines the model
+            // calls again.
             if characters > *room && *room < SHOWN_CHARACTERS {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Whole lines as a pattern: what a heredoc stands for.
+//! Whole lines as a pattern: the meaning of a heredoc in a selection.
 //!
 //! Lines are equal whatever their line endings are. So the pattern and the text are both copied with
 //! a line feed before each line and after the last, and without carriage returns at the ends of

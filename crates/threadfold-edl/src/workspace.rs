@@ -8,9 +8,9 @@ use super::{error::EditError, registers::Registers};
 
 /// Files by path, and registers by name.
 ///
-/// Two spellings of a path name one file: `/a/./b`, `/a//b` and `/a/c/../b` do, `/a` and `a` do not.
-/// A workspace is plain data that can be cloned, compared and stored. Registers stay between runs,
-/// so that a later script can use a text that an earlier one cut or could not put in.
+/// Two spellings of a path may name one file: `/a/./b`, `/a//b` and `/a/c/../b` do, `/a` and `a` do
+/// not. A workspace is plain data that can be cloned, compared and stored. Registers stay between
+/// runs, so that a later script can use a text that an earlier one cut or could not insert.
 ///
 /// ```
 /// use threadfold::edl::Workspace;
@@ -174,7 +174,7 @@ impl Workspace {
 
     /// Writes a file whose path is in its normal form, and returns its old text.
     pub(crate) fn write(&mut self, path: String, text: String) -> Option<String> {
-        // A stored workspace may hold the largest number. Versions differ even then.
+        // A stored workspace may hold the largest number. Even then the next version differs.
         self.writes = self.writes.wrapping_add(1);
         let file = File { text, version: self.writes };
         self.files.insert(path, file).map(|before| before.text)

@@ -1,4 +1,4 @@
-//! The loop of a chat: lines come in, turns go on, and a turn can be stopped.
+//! The loop of a chat: it reads lines, runs turns, and lets a user stop a turn.
 
 use std::{
     error::Error,
@@ -11,19 +11,20 @@ use tokio::{signal, sync::mpsc, time};
 
 use crate::screen::Screen;
 
-/// Where the lines of a chat come from.
+/// The source of the lines of a chat.
 #[derive(Debug)]
 pub(crate) enum Lines {
-    /// A person types, also while a turn runs.
+    /// A user types them, also while a turn runs.
     Typed(mpsc::UnboundedReceiver<String>),
     /// A file or another program: a line at a time.
     Piped(mpsc::UnboundedReceiver<String>),
-    /// Written beforehand.
+    /// The script of the example.
     Written(slice::Iter<'static, &'static str>),
 }
 
 impl Lines {
-    /// The lines of the standard input. They are read on a thread of their own, which waits.
+    /// Returns the lines of the standard input, which a thread of its own reads, because reading
+    /// blocks.
     pub(crate) fn of_stdin() -> Self {
         let (sender, lines) = mpsc::unbounded_channel();
         thread::spawn(move || {
@@ -47,7 +48,7 @@ impl Lines {
         }
     }
 
-    /// A line that a person types while a turn runs.
+    /// Returns the next line that a user types while a turn runs.
     async fn next_meanwhile(&mut self) -> String {
         if let Self::Typed(lines) = self
             && let Some(line) = lines.recv().await
@@ -58,13 +59,13 @@ impl Lines {
     }
 }
 
-/// Talks until the lines end or somebody says `/quit`.
+/// Runs the chat until the lines end or the user types `/quit`.
 pub(crate) async fn talk(
     session: &mut Session,
     screen: &mut Screen,
     mut lines: Lines,
 ) -> Result<(), Box<dyn Error>> {
-    // Compactions that were taken back, the latest last.
+    // The undone compactions, the latest last.
     let mut undone = Vec::new();
     loop {
         let is_typed = matches!(lines, Lines::Typed(_));
@@ -95,7 +96,7 @@ pub(crate) async fn talk(
             _ => {
                 let line = Some(line).filter(|line| *line != "/continue");
                 if let Err(error) = turn(session, screen, &mut lines, line).await {
-                    // The session can be used again: the next line may fare better.
+                    // The session can be used again, so the chat continues with the next line.
                     screen.failure(&error.to_string());
                 }
                 screen.meter(session.context_tokens());
@@ -113,7 +114,7 @@ pub(crate) const HELP: &str = "\
 /quit             end
 Ctrl-C stops a turn. What you type meanwhile is sent after it.";
 
-/// One turn, with those of the lines that are typed meanwhile. Without a line the last turn goes on.
+/// Runs one turn and the lines that are typed meanwhile. Without a line it continues the last turn.
 async fn turn(
     session: &mut Session,
     screen: &mut Screen,
@@ -127,7 +128,7 @@ async fn turn(
     };
     loop {
         tokio::select! {
-            // A line is queued before the turn that it was typed in goes on.
+            // Queue a typed line before polling the turn, so that the running turn takes it.
             biased;
             _ = signal::ctrl_c() => handle.abort(),
             line = lines.next_meanwhile() => {
@@ -146,7 +147,7 @@ async fn turn(
     }
 }
 
-/// Takes the last compaction back.
+/// Undoes the last compaction.
 async fn undo(session: &mut Session, screen: &mut Screen) -> Option<CompactionId> {
     let Some(id) = session.log().standing().last().map(|record| record.id) else {
         screen.note("There is no compaction to take back.");
@@ -163,7 +164,7 @@ async fn undo(session: &mut Session, screen: &mut Screen) -> Option<CompactionId
     Some(id)
 }
 
-/// Carries a compaction out again, without asking a model.
+/// Redoes a compaction without calling a model.
 async fn redo(session: &mut Session, screen: &mut Screen, undone: Option<CompactionId>) {
     let Some(id) = undone else {
         return screen.note("No compaction was taken back.");

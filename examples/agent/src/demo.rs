@@ -1,8 +1,8 @@
-//! The run without a key: a small project with a mistake in it, and a model that answers from a script.
+//! The run without a key: a small project with a mistake in it, and a model that answers from a
+//! script.
 //!
-//! The files are real, in a folder of their own that goes away at the end. So are the tools, the
-//! session and the compactions. Only the answers are written beforehand, and summaries are picked from
-//! the thread by rules.
+//! The files are real, in a temporary folder. The tools, the session and the compactions are real
+//! too. Only the answers are scripted, and summaries are extracted from the thread by fixed rules.
 
 use std::{
     env, fs, io,
@@ -20,7 +20,7 @@ use threadfold::{
 /// The window of the scripted model, in tokens: small, so that the thread outgrows it.
 pub(crate) const WINDOW: u64 = 4_500;
 
-/// What the person types in the scripted run.
+/// The lines of the user in the scripted run.
 pub(crate) const LINES: [&str; 7] = [
     "2 - 3 - 4 gives 3 here, and it should be -5. Find out why and mend it. Never change the lexer.",
     "/context",
@@ -31,7 +31,7 @@ pub(crate) const LINES: [&str; 7] = [
     "/quit",
 ];
 
-/// What the person types if the store holds the run already.
+/// The lines of the user if the store has the thread already.
 pub(crate) const LINES_AGAIN: [&str; 3] = ["What did we do?", "/context", "/quit"];
 
 const FILES: [(&str, &str); 6] = [
@@ -78,7 +78,7 @@ fn differences_are_taken_from_the_left() {
 fn quotients_are_taken_from_the_left() {
 ";
 
-/// A folder with the project. It goes away with this value.
+/// A folder with the project, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Project(PathBuf);
 
@@ -97,7 +97,7 @@ impl Project {
         &self.0
     }
 
-    /// The files that are no longer as they were, with the lines that went and those that came.
+    /// Returns the changed files, with the removed and the new lines.
     pub(crate) fn changes(&self) -> io::Result<Vec<Change>> {
         let mut changes = Vec::new();
         for (path, before) in FILES {
@@ -116,7 +116,7 @@ impl Drop for Project {
     }
 }
 
-/// What an edit did to a file.
+/// The change of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) path: &'static str,
@@ -125,7 +125,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The lines between the beginning and the end that both have.
+    /// Returns the lines between the common beginning and the common end.
     fn of(path: &'static str, before: &str, after: &str) -> Self {
         let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
         let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
@@ -180,7 +180,7 @@ pub(crate) fn model() -> ScriptedModel {
     ])
 }
 
-/// The model of a run that was taken up again.
+/// The model of a run that resumes a stored thread.
 pub(crate) fn model_again() -> ScriptedModel {
     ScriptedModel::new([
         "We mended `sum` in src/parser.rs, which took differences from the right, and added a test to \

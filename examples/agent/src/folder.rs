@@ -1,4 +1,4 @@
-//! The folder that the agent works in, and nothing outside of it.
+//! The folder in which the agent works. Paths outside it are refused.
 
 use std::{
     fs::{self, File},
@@ -6,17 +6,17 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// No more of a file is read.
+/// The maximum bytes of a file that are read.
 const MOST_BYTES: u64 = 256 * 1024;
 
-/// No more files are listed or searched.
+/// The maximum number of files that are listed or searched.
 const MOST_FILES: usize = 2_000;
 
 /// A folder whose files a model may read and change.
 ///
-/// A path of the model is relative, has no `..`, and passes through no link. A check and the use after
-/// it are two steps, so a hostile program that works in the folder at the same time could put a link
-/// between them: against such programs an agent needs a sandbox of the operating system.
+/// A path from the model is relative, has no `..`, and passes through no link. The check and the
+/// use are two steps, so a hostile program in the same folder could insert a link between them:
+/// against such programs an agent needs a sandbox of the operating system.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
@@ -37,7 +37,7 @@ impl Folder {
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
         let place = self.place(path)?;
         let found = fs::symlink_metadata(&place).map_err(|error| wrong(path, error))?;
-        // A pipe or a device might never end.
+        // Reading a pipe or a device might never end.
         if !found.is_file() {
             return Err(format!("{path} is no file"));
         }
@@ -46,7 +46,7 @@ impl Folder {
         }
         let mut text = String::new();
         let file = File::open(place).map_err(|error| wrong(path, error))?;
-        // It may have grown since.
+        // The file may have grown since the check.
         let read = file.take(MOST_BYTES).read_to_string(&mut text);
         read.map_err(|error| wrong(path, error))?;
         Ok(text)
@@ -66,8 +66,8 @@ impl Folder {
         Ok(fs::symlink_metadata(self.place(path)?).is_ok())
     }
 
-    /// Returns the paths of the files in a folder and below, sorted. Links, hidden files and what a
-    /// build leaves are passed over.
+    /// Returns the paths of all files below a folder, sorted, without links, hidden files and build
+    /// folders.
     pub(crate) fn files(&self, path: &str) -> Result<Vec<String>, String> {
         let start = if matches!(path, "" | ".") { self.root.clone() } else { self.place(path)? };
         let (mut folders, mut files) = (vec![start], Vec::new());
@@ -91,14 +91,14 @@ impl Folder {
         Ok(files)
     }
 
-    /// The path of a file as the model says it.
+    /// Returns the path of a file as the model writes it.
     fn name(&self, place: &Path) -> String {
         let inside = place.strip_prefix(&self.root).unwrap_or(place);
         let parts = inside.components().map(|part| part.as_os_str().to_string_lossy());
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// Where a path of the model is, if it is inside.
+    /// Returns the location of a path from the model, if it is inside the folder.
     fn place(&self, path: &str) -> Result<PathBuf, String> {
         let mut place = self.root.clone();
         for part in Path::new(path).components() {
@@ -117,7 +117,7 @@ impl Folder {
     }
 }
 
-/// An error without the path of this machine, which is nothing to the model.
+/// Returns an error without the absolute path, which the model should not see.
 fn wrong(path: &str, error: io::Error) -> String {
     format!("{path}: {error}")
 }

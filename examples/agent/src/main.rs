@@ -7,9 +7,10 @@
 //!     --base-url http://127.0.0.1:11434/v1 --model qwen3:4b
 //! ```
 //!
-//! Without `--model` it needs no key: a scripted model mends a mistake in a small project, in a window
-//! that the work outgrows. With `--model` it works in the folder that you name, by three tools: read,
-//! edit, search. With `--store` the thread is kept in a folder, and the next run goes on with it.
+//! Without `--model` it needs no key: a scripted model fixes a mistake in a small project, and the
+//! thread outgrows the window. With `--model` it works in the folder that you name, with three
+//! tools: read, edit, search. With `--store` the thread is kept in a folder, and the next run
+//! continues it.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let run = runtime.map_err(Into::into).and_then(|runtime| {
         let ended = runtime.block_on(run());
-        // The thread that reads the standard input may wait for ever.
+        // The thread that reads the standard input may block for ever, so do not wait for it.
         runtime.shutdown_background();
         ended
     });
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// The options of the command line.
 #[derive(Debug, Default)]
 struct Options {
     folder: Option<PathBuf>,
@@ -90,7 +91,7 @@ async fn work(
         .window(window)
         .max_output(max_output)
         .strategy(strategy(window.tokens()))
-        // What is cut or compacted away can be read again.
+        // A long result is cut, and the model can recall it and all compacted messages.
         .max_tool_result(window.tokens() / 8)
         .recall_tool()
         .sleeper(Arc::new(TokioSleeper));
@@ -153,7 +154,7 @@ async fn show(store: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What both runs have.
+/// Builds the session of either run.
 async fn open(
     builder: SessionBuilder,
     folder: &Arc<Folder>,
@@ -164,12 +165,12 @@ async fn open(
         builder = builder.tool(tool);
     }
     let Some(store) = store else { return Ok(builder.build()?) };
-    // Its futures block. There is nobody else whom that would hold up.
+    // The futures of this store block. No other work runs that they could delay.
     let store = Arc::new(JsonlStore::open(store)?);
     Ok(builder.thread("agent".parse()?).store(store).open().await?)
 }
 
-/// Says what a store had.
+/// Prints the size of a stored thread.
 async fn taken_up(session: &Session, screen: &mut Screen) {
     let messages = session.messages().len();
     if messages > 0 {
@@ -178,7 +179,7 @@ async fn taken_up(session: &Session, screen: &mut Screen) {
     }
 }
 
-/// The default ladder, with summaries that suit a small window too.
+/// The default ladder, with a summary limit that suits a small window.
 fn strategy(window: u64) -> Arc<dyn CompactionStrategy> {
     let summarize = Summarize {
         messages: 8,

@@ -7,11 +7,11 @@ use std::{
 
 use crate::terminal::Style;
 
-/// The standard output. A reader that went away, such as `head`, is no reason to fail.
+/// The standard output. A reader that closed the pipe, such as `head`, is not an error.
 #[derive(Debug)]
 pub(crate) struct Paper {
     pub(crate) style: Style,
-    /// Where the next character goes.
+    /// The position of the next character.
     at: Position,
 }
 
@@ -37,7 +37,7 @@ impl Paper {
         self.at = Position::Start;
     }
 
-    /// Writes a piece of a text, which may hold line feeds.
+    /// Writes a piece of a text, which may contain line feeds.
     pub(crate) fn piece(&mut self, text: &str) {
         let _ = write!(io::stdout(), "{text}");
         match text.chars().next_back() {
@@ -56,7 +56,7 @@ impl Paper {
         }
     }
 
-    /// Ends the line that is begun, if one is.
+    /// Ends the current line, if it has text.
     pub(crate) fn end_line(&mut self) {
         if self.at == Position::Within {
             let _ = writeln!(io::stdout());
@@ -64,7 +64,7 @@ impl Paper {
         }
     }
 
-    /// A person has ended the line by typing.
+    /// Records that the user ended the line by typing.
     pub(crate) fn line_was_ended(&mut self) {
         self.at = Position::Start;
     }

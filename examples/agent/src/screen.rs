@@ -1,4 +1,4 @@
-//! What a person sees.
+//! The output for the user.
 
 use std::{
     cmp::Reverse,
@@ -21,21 +21,21 @@ use crate::{
     terminal::{Style, first_line, plain, thousands},
 };
 
-/// The columns of a line.
+/// The width of a line in columns.
 const WIDTH: usize = 96;
 
-/// Writes what happens, as it happens.
+/// Writes events as they happen.
 #[derive(Debug)]
 pub(crate) struct Screen {
     paper: Paper,
-    /// The colours of the paper.
+    /// The style of the paper.
     style: Style,
-    /// Whether somebody watches, and not a file or another program.
+    /// Whether the output is a terminal.
     watched: bool,
     bar: Option<ProgressBar>,
-    /// What a model wrote for the compaction that goes on.
+    /// The summary that the running compaction has received so far.
     summary: String,
-    /// The calls that were started and not finished: their ids and inputs.
+    /// The calls that have started and not finished: their ids and inputs.
     calls: Vec<(Text, Text)>,
     window: Option<u64>,
 }
@@ -57,7 +57,7 @@ impl Screen {
         self.paper.line(text);
     }
 
-    /// A line in a colour of less weight.
+    /// Writes a dimmed line.
     pub(crate) fn note(&mut self, text: &str) {
         let text = self.style.dim(text);
         self.line(&text);
@@ -73,7 +73,7 @@ impl Screen {
         self.line(&text);
     }
 
-    /// Asks a person for the next line.
+    /// Writes the prompt for the next line.
     pub(crate) fn prompt(&mut self) {
         let prompt = self.style.bold("› ");
         self.paper.gap();
@@ -81,13 +81,13 @@ impl Screen {
         self.paper.flush();
     }
 
-    /// The person has typed it.
+    /// Records that the user typed a line.
     pub(crate) fn entered(&mut self) {
         self.paper.line_was_ended();
         self.paper.gap();
     }
 
-    /// Shows a line that nobody typed at this terminal.
+    /// Shows a line that was not typed at this terminal.
     pub(crate) fn typed(&mut self, text: &str) {
         let text = self.style.bold(format!("› {}", plain(text)));
         self.paper.gap();
@@ -95,7 +95,7 @@ impl Screen {
         self.paper.gap();
     }
 
-    /// How full the window is.
+    /// Shows how full the window is.
     pub(crate) fn meter(&mut self, tokens: u64) {
         let line = match self.window {
             Some(window) => self.style.meter(tokens, window),
@@ -136,13 +136,13 @@ impl Screen {
         self.paper.flush();
     }
 
-    /// How long a person needs to read the line that was typed beforehand. Nobody waits where nobody
-    /// watches.
+    /// How long a user needs to read a scripted line. Zero if the output is not a terminal.
     pub(crate) fn reading_time(&self) -> Duration {
         if self.watched { Duration::from_millis(900) } else { Duration::ZERO }
     }
 
-    /// How long a person needs for an event of the scripted model, which does not take time itself.
+    /// How long an event of the scripted model takes on the screen, because the script answers at
+    /// once.
     pub(crate) fn event_time(&self, event: &SessionEvent) -> Duration {
         match event {
             SessionEvent::TextDelta { .. } if self.watched => Duration::from_millis(40),
@@ -154,7 +154,7 @@ impl Screen {
         }
     }
 
-    /// A call and its result in one line.
+    /// Shows a call and its result in one line.
     fn tool(&mut self, (name, input): (&str, &str), is_error: bool, content: &[ContentBlock]) {
         let input = serde_json::from_str::<Value>(input).unwrap_or_default();
         let text_of = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -225,7 +225,7 @@ impl Screen {
         }
     }
 
-    /// The beginning of what a model wrote for a compaction.
+    /// Shows the beginning of a summary.
     fn summary(&mut self) {
         let summary = plain(&std::mem::take(&mut self.summary));
         let mut lines = summary.lines().filter(|line| !line.trim().is_empty());
@@ -248,7 +248,7 @@ impl Screen {
         }
     }
 
-    /// What the next request is made of, the largest part first.
+    /// Shows the parts of the next request, the largest first.
     pub(crate) fn context(&mut self, breakdown: &Breakdown) {
         let mut parts: Vec<_> = breakdown.parts.iter().collect();
         parts.sort_by_key(|part| Reverse(part.tokens));
@@ -270,7 +270,7 @@ impl Screen {
         self.meter(breakdown.tokens());
     }
 
-    /// What became of a file.
+    /// Shows the change of a file.
     pub(crate) fn change(&mut self, change: &Change) {
         self.line(&format!("  {}", self.style.bold(change.path)));
         for line in &change.gone {
@@ -283,13 +283,13 @@ impl Screen {
     }
 }
 
-/// A line of a file, cut to the width and with its white space.
+/// Returns the first line of a text, cut to the width, with its indent.
 fn first_line_of(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     format!("{}{}", " ".repeat(indent), first_line(line, WIDTH.saturating_sub(indent)))
 }
 
-/// The bar of a compaction, on the terminal only.
+/// Returns the progress bar of a compaction, for terminals only.
 fn bar() -> ProgressBar {
     let bar = ProgressBar::new(1);
     if !io::stderr().is_terminal() {

@@ -11,10 +11,10 @@ use threadfold::{
 
 use crate::folder::Folder;
 
-/// No more lines are answered at once.
+/// The maximum number of lines in a result.
 const MOST_LINES: usize = 400;
 
-/// No longer lines are answered: some files are a single line.
+/// The maximum length of a line in a result, because some files are a single line.
 const LONGEST_LINE: usize = 400;
 
 /// All tools over one folder.
@@ -34,7 +34,7 @@ struct Read(Arc<Folder>);
 #[derive(Debug)]
 struct Edit(Arc<Folder>);
 
-/// Lists files, or the lines that hold a text.
+/// Lists files, or the lines that contain a text.
 #[derive(Debug)]
 struct Search(Arc<Folder>);
 
@@ -144,7 +144,7 @@ impl Search {
     fn lines(&self, files: &[String], wanted: &str) -> Vec<String> {
         let mut found = Vec::new();
         for path in files {
-            // What is no text is passed over.
+            // Files that are not text are skipped.
             let Ok(content) = self.0.read(path) else { continue };
             let lines = content.lines().enumerate().filter(|(_, line)| line.contains(wanted));
             found.extend(

@@ -1,4 +1,4 @@
-//! The runs without a key and with a model, as a stranger starts them.
+//! Runs of the program without a key and with a model.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// A place for temporary files that is gone with the test.
+/// A temporary folder, removed on drop.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -70,7 +70,7 @@ fn a_run_with_a_store_is_taken_up_again() {
     let first = said(&agent(&place.0, &arguments));
     assert!(!first.contains("taken up again"), "{first}");
     let second = said(&agent(&place.0, &arguments));
-    // The second compaction was taken back.
+    // The first run undid its second compaction.
     assert!(second.contains("✓ taken up again: 13 messages, 1 compactions"), "{second}");
     assert!(second.contains("We mended `sum` in src/parser.rs"), "{second}");
 }
@@ -87,7 +87,7 @@ fn what_cannot_be_asked_for_is_refused_in_one_line() {
     }
 }
 
-/// Answers each connection with the next of these streams, and returns the bodies that came.
+/// Answers each connection with the next of these streams, and returns the request bodies.
 fn provider(listener: TcpListener, streams: Vec<String>) -> JoinHandle<Vec<String>> {
     thread::spawn(move || {
         let answer = |stream: String| {
@@ -115,7 +115,7 @@ fn provider(listener: TcpListener, streams: Vec<String>) -> JoinHandle<Vec<Strin
     })
 }
 
-/// An answer of a server that speaks like OpenAI: a text, or a call of `read`.
+/// Returns an answer in the dialect of OpenAI: a text, or a call of `read`.
 fn streamed(text: &str, path: Option<&str>) -> String {
     let call = |path| {
         let arguments = serde_json::json!({ "path": path }).to_string();

@@ -1,4 +1,4 @@
-//! The compaction of a thread in the middle of a turn: the machine of the strategy, step by step.
+//! Compacts a thread in the middle of a turn: runs the state machine of the strategy, step by step.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,8 @@ use threadfold::{
 
 use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
 
-/// The model folds the thread into a summary, chunk by chunk. If it cannot, a digest needs no model.
+/// The model folds the thread into a summary, chunk by chunk. The fallback is a digest without a
+/// model.
 static STRATEGY: LazyLock<Ladder> = LazyLock::new(|| {
     let chunks = ChunkBudget { target: 4_000, tolerance: 1_000 };
     let chunked = Chunked { run: RunOptions { chunks, ..RunOptions::default() } };
@@ -21,8 +22,8 @@ static STRATEGY: LazyLock<Ladder> = LazyLock::new(|| {
 });
 
 impl OpenTurn<'_, '_> {
-    /// Compacts the thread and returns whether it is smaller now. A compaction that failed is in the
-    /// log, and the thread is as it was.
+    /// Compacts the thread and returns whether it is smaller now. A failed compaction is in the
+    /// log, and the thread is unchanged.
     pub(crate) async fn compact(
         &mut self,
         reason: CompactionReason,
@@ -56,7 +57,7 @@ impl OpenTurn<'_, '_> {
 
         let mut driven = match attempt.step() {
             Step::Proposed(proposal) => Ok(Driven::new(proposal.clone())),
-            // It is no compaction, and the log does not mention it.
+            // An attempt without an effect is not a compaction and not logged.
             Step::Failed(error) if calls == 0 && error.is_nothing_to_compact() => return Ok(false),
             Step::Failed(error) => Err(CompactionError::new(error.clone())),
             step @ (Step::Call { .. } | _) => return Err(unknown(step)),

@@ -1,8 +1,8 @@
 //! The thread and its log.
 //!
-//! Between two turns the log lies in the engine, as the text of a log file under one key of the
-//! object's state. During a turn the engine's journal stands for it: what is appended follows from
-//! the journaled steps, so nothing has to be stored before the turn ends.
+//! Between two turns the log is stored in the engine, as the text of a log file under one key of
+//! the object's state. During a turn the engine's journal replaces it: the appended events follow
+//! from the journaled steps, so nothing must be stored before the turn ends.
 
 use std::{io, string::FromUtf8Error, sync::Arc};
 
@@ -23,11 +23,11 @@ pub struct Live {
 }
 
 impl Live {
-    /// Returns the thread of a stored log; without one an empty thread.
+    /// Returns the thread of a stored log; without a log, an empty thread.
     ///
     /// # Errors
     ///
-    /// [`LogError`] if the text is no log.
+    /// [`LogError`] if the text is not a log.
     pub fn read(id: ThreadId, stored: Option<&str>) -> Result<Self, LogError> {
         let log = match stored {
             Some(text) => EventLog::read(text.as_bytes())?.log,
@@ -42,7 +42,7 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// None that a log of this program could have.
+    /// None for a log of this program.
     pub fn text(&self) -> io::Result<String> {
         let mut text = Vec::new();
         self.journal.log().write(&mut text)?;
@@ -61,11 +61,11 @@ impl Live {
         self.journal.log().len()
     }
 
-    /// Appends a message to thread and log, as far as providers would accept it.
+    /// Appends a message to thread and log, repaired so that providers accept it.
     ///
     /// # Errors
     ///
-    /// [`LogError`] for a message that no log takes.
+    /// [`LogError`] for a message that no log accepts.
     pub fn append(&mut self, now: Timestamp, message: Message) -> Result<(), LogError> {
         let message = self.thread.repaired(message);
         if !message.content.is_empty() {

@@ -15,7 +15,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Returns the threads whose model and tools are here.
+    /// Returns the threads with this client of model and tools.
     #[must_use]
     pub fn new(remote: Remote) -> Self {
         Self { remote }
@@ -32,8 +32,8 @@ impl Threads {
         let steps = Steps::begin(&ctx, self.remote.clone()).await?;
         let mut turn = OpenTurn::new(live, steps).terminal()?;
         let answer = turn.run(text).await;
-        // Also after an error, which is then the end of the turn: the engine repeats what may succeed
-        // later, and the handler does not come here before.
+        // This also runs after an error, which then ends the turn: failures that may pass are
+        // retried by the engine before the handler gets here.
         let live = turn.close().terminal()?;
         ctx.set(LOG, live.text().terminal()?);
         answer

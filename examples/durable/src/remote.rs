@@ -7,7 +7,7 @@ use threadfold::{
     message::{ModelError, ToolResult, ToolUse},
 };
 
-/// The header with the key of a call, by which a provider recognises one that it has answered.
+/// The header with the key of a call, by which a provider recognises a call that it has answered.
 pub const KEY: &str = "idempotency-key";
 
 /// The client of the model and the tools.
@@ -27,7 +27,8 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// The outer one if there was no answer. The inner one is an answer: the provider refused.
+    /// The outer error means that there was no answer. The inner one is an answer: the provider
+    /// refused.
     pub async fn complete(
         &self,
         key: &str,
@@ -40,7 +41,7 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// If there was no answer.
+    /// The error means that there was no answer.
     pub async fn call(&self, key: &str, call: &ToolUse) -> reqwest::Result<ToolResult> {
         self.post("tool", key, call).await?.json().await
     }

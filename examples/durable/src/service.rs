@@ -1,8 +1,8 @@
 //! A model and its tools, offline, behind HTTP. They count their calls.
 //!
-//! The model reads as many parts of a manual as the user asks for, and sums up with the extractive model
-//! of the library. Like a provider that knows no idempotency keys, it answers a repeated call anew:
-//! every answer says which one it is, so that a log shows whose answer it holds.
+//! The model reads as many parts of a manual as the user asks for, and summarises with the
+//! extractive model of the library. Like a provider without idempotency keys, it answers a repeated
+//! call anew. Every answer contains its number, so that a log shows which answers it holds.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,7 @@ use crate::remote::KEY;
 /// The model and the tools.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// The longest that an answer takes.
+    /// The maximum delay of an answer.
     delay: Duration,
     /// The window of the model in tokens.
     window: u64,
@@ -36,9 +36,9 @@ pub struct Service {
 #[derive(Debug, Default)]
 struct Kept {
     calls: Vec<Call>,
-    /// Where the turn of each thread is.
+    /// The position in the turn of each thread.
     rounds: HashMap<String, Round>,
-    /// The number of each call among those with another key.
+    /// The number of each call among the calls with other keys.
     numbers: HashMap<String, usize>,
 }
 
@@ -55,7 +55,7 @@ struct Round {
 pub struct Call {
     /// Its key.
     pub key: String,
-    /// The answer, as far as it was sent.
+    /// The answer, if it was sent.
     pub answer: Option<Answer>,
     /// The violations of its messages.
     pub violations: usize,
@@ -64,7 +64,7 @@ pub struct Call {
     pub messages: Vec<Message>,
 }
 
-/// What was answered.
+/// An answer that was sent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -77,7 +77,7 @@ pub enum Answer {
 }
 
 impl Service {
-    /// Returns a service whose answers take up to this long.
+    /// Returns a service whose answers take up to `delay`.
     #[must_use]
     pub fn new(delay: Duration) -> Self {
         Self { delay, window: u64::MAX, kept: Arc::default() }
@@ -125,7 +125,7 @@ impl Service {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the arrival of a call and returns its place among all calls.
+    /// Records the arrival of a call and returns its index among all calls.
     fn arrived(&self, key: &str, messages: &[Message]) -> usize {
         let violations = legality::violations(messages).len();
         let mut kept = self.kept();
@@ -136,8 +136,8 @@ impl Service {
         kept.calls.len() - 1
     }
 
-    /// Waits, and notes that the call is being answered. If its worker dies before, this never
-    /// happens, because the connection ends.
+    /// Waits, and records that the call is being answered. If the worker dies first, the connection
+    /// ends and this is never recorded.
     async fn answered(&self, place: usize, answer: Answer) {
         let part = u32::try_from(place * 7 % 10).unwrap_or(0);
         tokio::time::sleep(self.delay * part / 10).await;
@@ -146,8 +146,8 @@ impl Service {
         }
     }
 
-    /// The next answer of a turn: one or two calls of the tool, or the end. A user who names no number
-    /// is refused.
+    /// Returns the next answer of a turn: one or two calls of the tool, or the end. A text without
+    /// a number is refused.
     fn turn(&self, key: &str, messages: &[Message]) -> Result<Turn, ModelError> {
         let typed = messages.iter().rfind(|message| message.is_typed());
         let mut texts =
@@ -195,7 +195,7 @@ async fn model(
 ) -> Json<Result<Turn, ModelError>> {
     let key = key(&headers);
     let place = service.arrived(&key, &request.messages);
-    // Only the requests of a compaction have another tool, or none.
+    // Only requests of a compaction have another tool, or none.
     if request.tools.iter().any(|tool| tool.name == "read") {
         let turn = service.turn(&key, &request.messages);
         service.answered(place, Answer::Turn(turn.clone())).await;

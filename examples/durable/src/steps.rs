@@ -1,7 +1,8 @@
-//! The journaled steps: all that a turn asks of the world.
+//! The journaled steps: everything that a turn needs from the outside world.
 //!
-//! A step runs until its result is in the engine's journal, and never again. A worker that dies before
-//! that repeats the step, so every call carries a key that is the same in every attempt.
+//! A step runs until its result is in the engine's journal, and never again. If the worker dies
+//! before that, the step is repeated, so every call carries a key that is the same in every
+//! attempt.
 
 use std::{
     fmt,
@@ -30,7 +31,7 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
     ///
     /// # Errors
     ///
-    /// As every step: [`TerminalError`] if the invocation was cancelled.
+    /// As for every step: [`TerminalError`] if the invocation was cancelled.
     pub async fn begin(
         context: &'a ObjectContext<'ctx>,
         remote: Remote,
@@ -46,8 +47,8 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
         self.now
     }
 
-    /// Asks the model. A failure that may pass is left to the engine, which repeats the step after a
-    /// while; any other one is an answer like a turn. The name of the step says what it is for.
+    /// Asks the model. A failure that may pass is left to the engine, which repeats the step later;
+    /// any other failure is an answer, like a turn. `purpose` becomes part of the step's name.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
         purpose: &str,
         request: Request,
     ) -> Result<Result<Turn, ModelError>, TerminalError> {
-        // The content of the request is the same after a replay, and another one for every answer.
+        // After a replay the request has the same content, and after every answer another one.
         let key = format!("{}/{purpose}/{:016x}", self.context.key(), request.key());
         let (remote, name) = (self.remote.clone(), key.clone());
         let asked = async move {
@@ -69,8 +70,9 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
         self.step(name, asked).await
     }
 
-    /// Calls a tool. The place of the call is that of its message in the log and its own in there:
-    /// ids of calls may come again, and hold what no header takes.
+    /// Calls a tool. The key has the positions of the call's message in the log and of the call in
+    /// the message, because ids of calls may repeat and may contain characters that a header cannot
+    /// hold.
     ///
     /// # Errors
     ///
@@ -85,7 +87,7 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
         self.step(name, async move { Ok(remote.call(&key, &call).await?) }).await
     }
 
-    /// Waits by the engine's timer, which goes on while no worker lives.
+    /// Waits with the engine's timer, which also runs while no worker does.
     ///
     /// # Errors
     ///
@@ -94,7 +96,7 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
         if time.is_zero() { Ok(()) } else { self.context.sleep(time).await }
     }
 
-    /// Runs one step. The time of its end is journaled with its result.
+    /// Runs one step. The time at its end is journaled with its result.
     async fn step<T, W>(&mut self, name: String, work: W) -> Result<T, TerminalError>
     where
         T: Serialize + DeserializeOwned + 'static,

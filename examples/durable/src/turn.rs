@@ -32,7 +32,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for a policy that cannot be.
+    /// [`InvalidValue`] for an invalid policy.
     pub fn new(live: Live, steps: Steps<'a, 'ctx>) -> Result<Self, InvalidValue> {
         let auto = AutoCompactor::new(AutoPolicy {
             target: Target::Fraction(0.3),
@@ -94,7 +94,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
         Ok(self.live)
     }
 
-    /// Asks the model for the next answer, in a thread that its window holds.
+    /// Asks the model for the next answer, after compacting the thread until it fits the window.
     async fn ask(&mut self) -> HandlerResult<Turn> {
         let mut input = Input::BeforeContinue(self.pressure());
         loop {
@@ -152,7 +152,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec::new("read", "Reads a part of the manual.", schema)]
 }
 
-/// The error of a machine that says something which this turn cannot follow.
+/// The error for a step that this turn does not handle.
 pub(crate) fn unknown(step: impl std::fmt::Debug) -> HandlerError {
     TerminalError::new(format!("the turn cannot go on: {step:?}")).into()
 }

@@ -1,11 +1,12 @@
-//! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, Gemini, Bedrock, and whatever speaks
-//! like OpenAI. Only Bedrock needs `event_stream.rs` beside it.
+//! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, Gemini, Bedrock, and servers with
+//! the dialect of OpenAI. Only Bedrock also needs `event_stream.rs`.
 //!
-//! A local server runs a model with a window of its own. [`HttpModel::window_of_server`] asks for it.
+//! A local server may run a model with a smaller window; [`HttpModel::window_of_server`] asks for
+//! it.
 //!
-//! What is its own is the request, the key, the wait before the next try, and no more: bodies and
-//! errors are read by `threadfold::wire`, the stream by [`model::deltas_within`]. A stream that is
-//! dropped closes the connection, and the provider stops.
+//! The adapter only builds requests, sends the key and waits between attempts: `threadfold::wire`
+//! reads bodies and errors, and [`model::deltas_within`] reads the stream. Dropping a stream closes
+//! the connection, and the provider stops.
 
 use std::{
     collections::hash_map::RandomState,
@@ -41,10 +42,10 @@ use threadfold::{
 
 use crate::event_stream::{self, EventStream};
 
-/// No more of an error body is read, and of an answer that comes in one body.
+/// The maximum bytes of an error body, and of an answer that is not streamed.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long a server may take to say what it is.
+/// The maximum time for a server to state its window.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
@@ -52,7 +53,7 @@ type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 /// The body of a streamed answer, as `text/event-stream`.
 type Bytes = BoxStream<'static, Result<Vec<u8>, Box<dyn Error + Send + Sync>>>;
 
-/// What a server speaks.
+/// The dialect of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Anthropic Messages.
@@ -63,37 +64,40 @@ pub enum Dialect {
     Responses,
     /// Gemini `streamGenerateContent`.
     Gemini,
-    /// Bedrock `converse-stream`, with an API key of Bedrock: requests are not signed here.
+    /// Bedrock `converse-stream`, with an API key of Bedrock: this adapter does not sign requests.
     Bedrock,
-    /// The same as llama.cpp, Ollama, LM Studio, vLLM and gateways have it. Some of them know the
-    /// limit of the answer by its old name only, which OpenAI refuses.
+    /// OpenAI Chat Completions as implemented by llama.cpp, Ollama, LM Studio, vLLM and gateways.
+    /// Some of them know only the old name of the output limit, which OpenAI refuses.
     Compatible,
 }
 
-/// How a server is asked.
+/// The options of the adapter.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// How the server speaks.
+    /// The dialect of the server.
     pub dialect: Dialect,
-    /// As the provider's own clients take it: with `/v1` for OpenAI, without for all others.
+    /// The base URL as the provider's own clients take it: with `/v1` for OpenAI, without for all
+    /// others.
     pub base_url: String,
-    /// The model to ask.
+    /// The name of the model.
     pub model: String,
-    /// The window, where somebody knows it better than a table of published ones.
+    /// The window, if it differs from the published one.
     pub window: Option<ContextWindow>,
-    /// None where the server wants none.
+    /// The key; `None` if the server needs none.
     pub key: Option<Key>,
-    /// The most tokens of an answer, where the request does not say.
+    /// The maximum tokens of an answer, if the request does not set it.
     pub max_output: u64,
-    /// How often a request is sent at most.
+    /// The maximum number of attempts of a request.
     pub tries: u32,
-    /// The wait before the second try, if the provider names none. It doubles with each try.
+    /// The wait before the second attempt, if the provider names none. It doubles with each
+    /// attempt.
     pub first_wait: Duration,
-    /// A provider that asks for more is not waited for.
+    /// If a provider asks for a longer wait, the request fails.
     pub max_wait: Duration,
-    /// How long the server may say nothing. A local model reads a long prompt before its first word.
+    /// The maximum time without data from the server. A local model reads a long prompt before it
+    /// answers.
     pub silence: Duration,
-    /// How large an answer may be, and how long it may take.
+    /// The limits on the size and the time of an answer.
     pub limits: AnswerLimits,
 }
 
@@ -107,7 +111,7 @@ impl Sleeper for TokioSleeper {
     }
 }
 
-/// A key. It is printed nowhere.
+/// An API key. `Debug` does not print it.
 #[derive(Clone)]
 pub struct Key(String);
 
@@ -163,7 +167,7 @@ impl HttpModel {
         let headers = options.dialect.headers(options.key.as_ref())?;
         let client = Client::builder()
             .default_headers(headers)
-            // Wherever a redirect leads, the key does not follow.
+            // A redirect could send the key to another server.
             .redirect(redirect::Policy::none())
             .connect_timeout(Duration::from_secs(20))
             .read_timeout(options.silence)
@@ -172,8 +176,9 @@ impl HttpModel {
         Ok(Self { client, url, options })
     }
 
-    /// The window that a local server or a gateway runs the model with; `None` if it does not say.
-    /// Nobody else is asked. Ollama says it only of a model that is loaded, so it is loaded.
+    /// Returns the window with which a local server or a gateway runs the model; `None` if it does
+    /// not state one. Servers of vendors are not asked. Ollama states the window only of a loaded
+    /// model, so this loads it.
     pub async fn window_of_server(&self) -> Option<ContextWindow> {
         if self.options.dialect != Dialect::Compatible {
             return None;
@@ -197,13 +202,13 @@ impl HttpModel {
         window_of(&loaded, &self.options.model)
     }
 
-    /// A path of the server that is not one of its dialect.
+    /// Returns the URL of a path at the root of the server, outside of its dialect.
     fn at_root(&self, path: &str) -> Option<Url> {
         let base = self.options.base_url.trim_end_matches('/');
         format!("{}{path}", base.trim_end_matches("/v1")).parse().ok()
     }
 
-    /// What a server answers, if it is JSON.
+    /// Sends a request and returns the answer, if it is JSON.
     async fn asked(&self, request: RequestBuilder) -> Option<Value> {
         let (client, request) = request.build_split();
         let mut request = request.ok()?;
@@ -213,8 +218,8 @@ impl HttpModel {
         serde_json::from_slice(&read(response).await.ok()?).ok()
     }
 
-    /// The beginning of an answer, after as many tries as it takes. What has begun to be told is
-    /// not asked again.
+    /// Returns the stream of an answer, after as many attempts as necessary. A request is not
+    /// repeated once its first delta has arrived.
     async fn answer(&self, request: Request) -> Result<Deltas, ModelError> {
         let end = request.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -238,8 +243,8 @@ impl HttpModel {
         }
     }
 
-    /// The body of a request. The codec says in `adjustments` what the provider's rules made of
-    /// it: by which names the model knows the tools, and the rest for hosts that write a log.
+    /// Returns the body of a request. Its `adjustments` list the changes that the provider's rules
+    /// required: the changed names of tools, and others that a host may log.
     fn encoded(&self, mut request: Request) -> Encoded {
         let dialect = self.options.dialect;
         let limit = *request.max_output.get_or_insert(self.options.max_output);
@@ -258,10 +263,11 @@ impl HttpModel {
         codec.encode(&request, &EncodeOptions { model: Some(model.into()), traits })
     }
 
-    /// Sends a request once, and returns the answer from its first piece on.
+    /// Sends a request once, and returns the answer from its first delta on.
     async fn ask(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
         let mut post = self.client.post(self.url.clone());
-        // Anthropic reads its own compaction, and a request for one, with this header alone.
+        // Anthropic accepts its own compaction blocks, and requests for them, only with this
+        // header.
         if self.options.dialect == Dialect::Anthropic && body.contains("\"compaction\"") {
             post = post.header("anthropic-beta", "compact-2026-09-04");
         }
@@ -273,7 +279,7 @@ impl HttpModel {
             return self.in_time(refused).await;
         }
         let kind = response.headers().get(CONTENT_TYPE);
-        // The names of media types know no upper and lower case.
+        // Media types are case-insensitive.
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.trim_start().to_ascii_lowercase();
         if kind.starts_with("application/json") || kind.starts_with("text/html") {
@@ -294,7 +300,7 @@ impl HttpModel {
         Ok(stream::iter(first.map(Ok)).chain(deltas).boxed())
     }
 
-    /// What is asked for, if it comes in the time of a whole answer.
+    /// Returns the result of a future, if it is ready within the time limit of an answer.
     async fn in_time<T>(
         &self,
         answer: impl Future<Output = Result<T, ModelError>>,
@@ -304,7 +310,7 @@ impl HttpModel {
         tokio::time::timeout(limit, answer).await.unwrap_or_else(late)
     }
 
-    /// The answer of a server that does not stream, or that says an error with status 200.
+    /// Reads the answer of a server that does not stream, or that sends an error with status 200.
     async fn whole(&self, response: Response) -> Result<Turn, ModelError> {
         let status = response.status().as_u16();
         let body = read(response).await?;
@@ -315,8 +321,8 @@ impl HttpModel {
         })
     }
 
-    /// How long to wait before the next try, if there is to be one. A part of it is chance, so that
-    /// clients that were refused together do not come back together.
+    /// Returns the wait before the next attempt; `None` if there is to be none. A part of it is
+    /// random, so that clients that were refused together do not return together.
     fn wait(&self, error: &ModelError, tried: u32) -> Option<Duration> {
         let ModelErrorKind::Retryable { after } = error.kind else { return None };
         let longest = self.options.max_wait;
@@ -328,7 +334,7 @@ impl HttpModel {
         again.then_some(wait)
     }
 
-    /// The error without the key, which some servers repeat.
+    /// Returns the error without the key, which some servers quote.
     fn without_key(&self, mut error: ModelError) -> ModelError {
         if let Some(Key(key)) = &self.options.key {
             error.message = error.message.replace(key, "***").into();
@@ -354,7 +360,7 @@ impl FromStr for Dialect {
 }
 
 impl Dialect {
-    /// The address of the vendor; `None` where there are many.
+    /// The base URL of the vendor; `None` if there are many vendors.
     #[must_use]
     pub fn vendor_url(self) -> Option<&'static str> {
         match self {
@@ -365,7 +371,7 @@ impl Dialect {
         }
     }
 
-    /// The environment variable that holds the key by custom.
+    /// The usual environment variable for the key.
     #[must_use]
     pub fn key_variable(self) -> &'static str {
         match self {
@@ -386,7 +392,8 @@ impl Dialect {
         }
     }
 
-    /// The path of an answer, in segments: the name of a model may hold what a path may not.
+    /// The path of a request, in segments, because a model's name may contain characters that must
+    /// be escaped.
     fn path(self, model: &str) -> Vec<String> {
         let segments = match self {
             Self::Anthropic => vec!["v1", "messages"],
@@ -401,7 +408,7 @@ impl Dialect {
         segments.into_iter().map(str::to_owned).collect()
     }
 
-    /// What a body says beside the request.
+    /// The fields of a body that are not part of the request.
     fn fields(self, limit: u64) -> Vec<(&'static str, Value)> {
         let usage = ("stream_options", json!({"include_usage": true}));
         let stream = ("stream", json!(true));
@@ -441,7 +448,7 @@ impl Dialect {
 }
 
 impl Key {
-    /// Returns the key, or none if there is nothing in it.
+    /// Returns the key; `None` for a blank text.
     pub fn new(key: &str) -> Option<Self> {
         Some(key.trim()).filter(|key| !key.is_empty()).map(|key| Self(key.to_owned()))
     }
@@ -453,7 +460,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What an error status means.
+/// Returns the error for a response with an error status.
 async fn refused(response: Response) -> ModelError {
     let status = response.status();
     let headers = response.headers().clone();
@@ -471,7 +478,7 @@ async fn refused(response: Response) -> ModelError {
     error
 }
 
-/// A body, up to a length that none has.
+/// Reads a body up to the maximum length.
 async fn read(mut response: Response) -> Result<Vec<u8>, ModelError> {
     let mut body = Vec::new();
     while let Some(bytes) = response.chunk().await.map_err(broken)? {
@@ -483,7 +490,8 @@ async fn read(mut response: Response) -> Result<Vec<u8>, ModelError> {
     Ok(body)
 }
 
-/// What a broken connection means: it may go well another time, but for a request that cannot be.
+/// Returns the error for a broken connection. It is retryable, unless the request itself is
+/// invalid.
 fn broken(error: reqwest::Error) -> ModelError {
     let kind = match error.is_builder() {
         true => ModelErrorKind::Other,
@@ -492,7 +500,7 @@ fn broken(error: reqwest::Error) -> ModelError {
     ModelError::new(kind, words(error))
 }
 
-/// The words of an error and of what caused it; without the URL, which may hold what is secret.
+/// Returns the text of an error and of its sources, without the URL, which may contain secrets.
 fn words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());

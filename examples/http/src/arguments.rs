@@ -1,4 +1,4 @@
-//! The arguments by which a command line names a model.
+//! Command-line arguments that name a model.
 
 use std::{env, error::Error, ffi::OsString, time::Duration};
 
@@ -7,7 +7,7 @@ use threadfold::{ContextWindow, model::AnswerLimits};
 
 use crate::adapter::{Dialect, HttpModel, HttpOptions, Key};
 
-/// What a command line says about the model.
+/// The arguments about the model.
 #[derive(Clone, Debug, Default)]
 pub struct ModelArguments {
     dialect: Option<Dialect>,
@@ -17,21 +17,22 @@ pub struct ModelArguments {
     max_output: Option<u64>,
 }
 
-/// A model that can be asked, and what a session should know of it.
+/// A model, and what a session needs to know about it.
 #[derive(Clone, Debug)]
 pub struct NamedModel {
     /// The model.
     pub model: HttpModel,
     /// Its name.
     pub name: String,
-    /// Its window: the one that was given, or that a local server states, or that the vendor published.
+    /// Its window: the argument, or the one that a local server states, or the one that the vendor
+    /// published.
     pub window: ContextWindow,
-    /// The most tokens of an answer.
+    /// The maximum tokens of an answer.
     pub max_output: u64,
 }
 
 impl ModelArguments {
-    /// The arguments, for a line that says how a program is called.
+    /// The arguments, for the usage line of a program.
     pub const USAGE: &str = "--model NAME [--dialect \
         anthropic|openai|responses|gemini|bedrock|compatible] [--base-url URL] [--window TOKENS] \
         [--max-output TOKENS]";
@@ -46,7 +47,7 @@ impl ModelArguments {
     ///
     /// # Errors
     ///
-    /// An error that names the value if it is not what it should be.
+    /// An error that names an invalid value.
     pub fn set(&mut self, name: &str, value: OsString) -> Result<(), lexopt::Error> {
         match name {
             "dialect" => self.dialect = Some(value.parse()?),

@@ -1,8 +1,9 @@
-//! The binary framing of AWS, `application/vnd.amazon.eventstream`, rewritten as `text/event-stream`,
-//! which the crate reads.
+//! Converts the binary framing of AWS, `application/vnd.amazon.eventstream`, to
+//! `text/event-stream`, which the crate reads.
 //!
-//! A frame is its length, the length of its headers and a checksum, four bytes each, then headers,
-//! payload and another checksum. TLS has checked the bytes already, so the checksums are passed over.
+//! A frame consists of its length, the length of its headers and a checksum, four bytes each, then
+//! the headers, the payload and another checksum. TLS has verified the bytes already, so the
+//! checksums are ignored.
 
 use std::{error::Error, mem};
 
@@ -25,12 +26,12 @@ pub(crate) struct EventStream {
 type Failure = Box<dyn Error + Send + Sync>;
 
 impl EventStream {
-    /// No frame may be longer than this.
+    /// Returns a reader that refuses frames of more than `most` bytes.
     pub(crate) fn within(most: usize) -> Self {
         Self { bytes: Vec::new(), most }
     }
 
-    /// The events that this piece completes, as `text/event-stream`.
+    /// Returns the events that this piece completes, as `text/event-stream`.
     pub(crate) fn as_text(&mut self, piece: &[u8]) -> Result<Vec<u8>, Failure> {
         self.bytes.extend_from_slice(piece);
         let mut text = Vec::new();
@@ -54,7 +55,7 @@ fn event(frame: &[u8]) -> Option<Vec<u8>> {
     let headers = PRELUDE.checked_add(number(frame, 4)?)?;
     let payload = frame.get(headers..frame.len().checked_sub(CHECKSUM)?)?;
     let name = name(frame.get(PRELUDE..headers)?)?;
-    // JSON holds line feeds only where they mean nothing.
+    // Line feeds in JSON are only white space, so they can be replaced.
     let payload =
         payload.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
     let mut event = [b"event: ", name, b"\ndata: "].concat();
@@ -63,7 +64,7 @@ fn event(frame: &[u8]) -> Option<Vec<u8>> {
     Some(event)
 }
 
-/// The type of the event or of the exception.
+/// Returns the type of the event or of the exception.
 fn name(mut headers: &[u8]) -> Option<&[u8]> {
     while let Some((length, rest)) = headers.split_first() {
         let (key, rest) = rest.split_at_checked(usize::from(*length))?;

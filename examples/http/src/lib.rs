@@ -1,5 +1,5 @@
-//! The adapter of the example `http`, for its tests and for the examples `agent` and `server`. A host
-//! copies `adapter.rs`, and `event_stream.rs` if it speaks to Bedrock.
+//! The adapter of the example `http`, for its tests and for the examples `agent` and `server`. A
+//! host copies `adapter.rs`, and `event_stream.rs` if it uses Bedrock.
 
 mod adapter;
 mod arguments;

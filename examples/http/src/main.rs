@@ -7,12 +7,12 @@
 //!     --model qwen3:4b
 //! ```
 //!
-//! The window is the one that `--window` gives, or that a local server states for the model, or
-//! that the vendor published.
+//! The window is the one of `--window`, or the one that a local server states for the model, or the
+//! one that the vendor published.
 //!
 //! The key comes from `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or
-//! `AWS_BEARER_TOKEN_BEDROCK`; a local server needs none. Say
-//! `/compact` to have the thread compacted now. The adapter is `src/adapter.rs`: copy it.
+//! `AWS_BEARER_TOKEN_BEDROCK`; a local server needs none. Type `/compact` to compact the thread
+//! now. The adapter is `src/adapter.rs`: copy it.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// The options of the command line.
 #[derive(Debug, Default)]
 struct Options {
     model: ModelArguments,
@@ -84,7 +84,7 @@ async fn chat() -> Result<(), Box<dyn Error>> {
         if !line.trim().is_empty()
             && let Err(error) = say(style, &mut session, &line).await
         {
-            // The session can be used again: the next line may fare better.
+            // The session can be used again, so the chat continues with the next line.
             println!("{} {}", style.red("failed"), plain(&error.to_string()));
         }
         println!("{}", style.meter(session.context_tokens(), window));
@@ -93,7 +93,7 @@ async fn chat() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The default ladder, with summaries that suit a small window too.
+/// The default ladder, with a summary limit that suits a small window.
 fn strategy(window: u64) -> Arc<dyn CompactionStrategy> {
     let summarize = Summarize {
         messages: 4,

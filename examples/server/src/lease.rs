@@ -1,4 +1,4 @@
-//! The lease of a thread that other servers may want too.
+//! The lease of a thread that other servers may write too.
 
 use std::{
     sync::Arc,
@@ -13,16 +13,16 @@ use threadfold::{
 };
 use tokio::{runtime::Handle, task::JoinHandle, time};
 
-/// The thread of a server that was killed is free after this time.
+/// After this time the thread of a killed server is free.
 const LIFETIME: Duration = Duration::from_secs(6);
 
-/// How long a request waits for the turn of another server.
+/// The maximum time that a request waits for the turn of another server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a request that waits asks again.
+/// The time between two attempts of a waiting request.
 const AGAIN: Duration = Duration::from_millis(25);
 
-/// A lease that is renewed as long as this exists, and released when it is dropped.
+/// A lease that is renewed while this value exists, and released when it is dropped.
 pub(crate) struct HeldLease {
     store: Arc<dyn LeaseStore>,
     lease: Lease,
@@ -30,7 +30,7 @@ pub(crate) struct HeldLease {
 }
 
 impl HeldLease {
-    /// Acquires the lease of a thread. While another server has it, this waits.
+    /// Acquires the lease of a thread, and waits while another server has it.
     pub(crate) async fn acquire(
         store: &Arc<dyn LeaseStore>,
         worker: &str,
@@ -50,13 +50,13 @@ impl HeldLease {
         }
     }
 
-    /// Returns the store of a session that has the lease.
+    /// Returns a store with this lease, for a session.
     pub(crate) fn store(&self) -> Leased {
         Leased::new(Arc::clone(&self.store), self.lease.clone())
     }
 
-    /// Renews the lease in a task. If it is lost, the turn of the session is aborted: no event of
-    /// it could be stored any more.
+    /// Renews the lease in a task. If the lease is lost, the turn of the session is aborted,
+    /// because none of its further events could be stored.
     pub(crate) fn renew_for(&mut self, session: SessionHandle) {
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         self.renewal = Some(tokio::spawn(async move {
@@ -78,7 +78,7 @@ impl Drop for HeldLease {
             renewal.abort();
         }
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
-        // Without a runtime the server ends, and the lease expires.
+        // Without a runtime the server is ending, and the lease expires.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { store.release_lease(&lease).await });
         }

@@ -5,8 +5,8 @@
 //! | one session for each thread, one turn at a time, also among several servers | [`Threads`] |
 //! | routes, server-sent events, what happens when a client leaves | [`router`] |
 //!
-//! Nobody logs in here: who knows the name of a thread may use it. Put your login before it, and take
-//! the thread from whom you know.
+//! There is no login here: a client that knows the name of a thread may use it. Put your login in
+//! front of it, and derive the thread from the user.
 
 mod lease;
 mod routes;

@@ -1,4 +1,4 @@
-//! A chat server whose threads never overflow, and outlive it.
+//! A chat server whose threads never overflow and survive its restart.
 //!
 //! ```text
 //! cargo run -p threadfold-server
@@ -7,9 +7,9 @@
 //! cargo run -p threadfold-server -- --address 127.0.0.1:8081 --postgres postgres://localhost/agents
 //! ```
 //!
-//! Open the address that it prints. Without `--model` a stand-in tells of a lighthouse, in a small
-//! window: after some turns the thread is compacted. With it the users talk to a real model, whose key
-//! comes from the environment.
+//! Open the address that it prints. Without `--model` a stand-in tells a story in a small window,
+//! so the thread is compacted after some turns. With `--model` the users talk to a real model,
+//! whose key comes from the environment.
 //!
 //! With `--postgres` any number of these servers share one database, and a user's next request may
 //! reach any of them.
@@ -35,7 +35,7 @@ use threadfold_postgres::PostgresStore;
 use threadfold_sqlite::SqliteStore;
 use tokio::{net::TcpListener, signal};
 
-/// So many sessions stay in memory while nobody uses them.
+/// The maximum number of idle sessions in memory.
 const IDLE: usize = 1_000;
 
 /// The window of the stand-in, in tokens.
@@ -112,7 +112,7 @@ fn builder(model: Option<NamedModel>, pause: Duration) -> Builder {
     }
 }
 
-/// The session of any user. All share one client, and with it its connections.
+/// Returns the builder of a user's session. All sessions share one client and its connections.
 fn session(named: &NamedModel) -> SessionBuilder {
     Session::builder(ModelAgent::new(Arc::new(named.model.clone())))
         .system("You are a helpful assistant.")
@@ -121,7 +121,7 @@ fn session(named: &NamedModel) -> SessionBuilder {
         .sleeper(Arc::new(TokioSleeper))
 }
 
-/// The same without a model.
+/// Returns the builder of a session with the stand-in.
 fn stand_in(pause: Duration) -> SessionBuilder {
     Session::builder(ModelAgent::new(Arc::new(Storyteller { pause })))
         .system("You tell of a lighthouse.")
@@ -131,7 +131,7 @@ fn stand_in(pause: Duration) -> SessionBuilder {
         .sleeper(Arc::new(TokioSleeper))
 }
 
-/// A model without a model: it tells the next part of one story, word by word.
+/// The stand-in for a model: it tells the next part of a story, word by word.
 #[derive(Debug)]
 struct Storyteller {
     pause: Duration,

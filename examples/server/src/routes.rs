@@ -1,4 +1,4 @@
-//! The routes, and what becomes of a turn when its client leaves.
+//! The routes, and what happens to a turn when its client leaves.
 
 use std::convert::Infallible;
 
@@ -22,22 +22,22 @@ use threadfold::{
 
 use crate::threads::{Begun, Seen, Threads, TurnEvent};
 
-/// No longer body is read.
+/// The maximum bytes of a request body.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The page loads only what this server sends, and talks to nobody else.
+/// The page loads only from this server and connects only to it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The routes of a server over these threads.
+/// Returns the routes of a server over these threads.
 ///
 /// | route | does |
 /// |---|---|
 /// | `GET /` | the page |
 /// | `GET /threads/{thread}` | the messages, whether a turn is running, and its answer so far |
 /// | `POST /threads/{thread}/turns` | begins a turn; its events are server-sent. 202 if the text is queued |
-/// | `POST /threads/{thread}/continue` | goes on with a turn that broke off; its events are server-sent |
-/// | `POST /threads/{thread}/abort` | stops the running turn |
+/// | `POST /threads/{thread}/continue` | continues a turn that broke off; its events are server-sent |
+/// | `POST /threads/{thread}/abort` | aborts the running turn |
 ///
 /// If the client leaves, axum drops the stream of events, and with it the turn: the request to the
 /// model is cancelled, and running tools are dropped. What was stored stays.
@@ -57,7 +57,7 @@ pub fn router(threads: Threads) -> Router {
         .with_state(threads)
 }
 
-/// The body of a new turn. Only JSON is taken, which no form of another site can send.
+/// The body of a new turn. Only JSON is accepted, because forms of other sites cannot send it.
 #[derive(Debug, Deserialize)]
 struct Sent {
     text: String,
@@ -80,7 +80,7 @@ struct ShownMessage {
     text: String,
 }
 
-/// What went wrong, with a status.
+/// An error with its status.
 struct Failure(StatusCode, String);
 
 async fn show(
@@ -116,7 +116,7 @@ fn answer(begun: Begun) -> Response {
         Begun::Running => StatusCode::ACCEPTED.into_response(),
         Begun::Turn(events) => {
             let events = Sse::new(server_sent(events));
-            // A client that is gone without a word is noticed at the next write.
+            // A client that disappeared silently is noticed at the next write.
             events.keep_alive(KeepAlive::default()).into_response()
         }
     }
@@ -135,7 +135,8 @@ async fn abort(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The events of a turn as they are sent: each as its JSON, and an error as an event of its own.
+/// Returns the events of a turn as server-sent events: the JSON of each, and an error as an event
+/// of its own.
 fn server_sent(
     events: impl Stream<Item = TurnEvent>,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
@@ -147,7 +148,7 @@ fn server_sent(
                 serde_json::to_string(&serde_json::json!({"type": "failed", "text": words}))
             }
         };
-        // Events are made of texts and numbers, which JSON can always say.
+        // Events consist of texts and numbers, which always serialize.
         Ok(Event::default().data(sent.unwrap_or_default()))
     })
 }
@@ -166,7 +167,7 @@ fn page(kind: &'static str, text: &'static str) -> Response {
 }
 
 impl ShownMessage {
-    /// A message as the page has it; `None` if there is nothing in it for a person.
+    /// Returns a message for the page; `None` if it has nothing to show.
     fn of(message: &Message) -> Option<Self> {
         let from = match message.role {
             _ if message.is_summary() => "summary",

@@ -25,7 +25,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use crate::lease::HeldLease;
 
-/// All threads of a server. Clones are the same threads.
+/// All threads of a server. Clones share them.
 #[derive(Clone)]
 pub struct Threads {
     shared: Arc<Shared>,
@@ -33,14 +33,14 @@ pub struct Threads {
 
 struct Shared {
     store: Store,
-    /// The session of a thread, but for its thread and its store.
+    /// Builds a session, without its thread and its store.
     builder: Box<dyn Fn() -> SessionBuilder + Send + Sync>,
     open: Mutex<Open>,
-    /// How many sessions stay in memory while nobody uses them.
+    /// The maximum number of idle sessions in memory.
     idle: usize,
 }
 
-/// Where the threads are.
+/// Where the threads are stored.
 enum Store {
     /// Only this server writes them, so a session stays valid between two turns.
     Own(Arc<dyn ThreadStore>),
@@ -57,16 +57,16 @@ enum Store {
 #[derive(Default)]
 struct Open {
     sessions: HashMap<ThreadId, Arc<Seat>>,
-    /// Counts uses, to find the session that was used least lately.
+    /// Counts uses, to find the least recently used session.
     clock: u64,
 }
 
-/// The place of one session. A turn holds its lock, so there is one turn of a thread at a time.
+/// The slot of one session. A turn holds its lock, so a thread has one turn at a time.
 struct Seat {
     session: Arc<AsyncMutex<Option<OpenSession>>>,
     /// Set as long as the session is open.
     handle: Mutex<Option<SessionHandle>>,
-    /// Texts that a turn left when it ended with its session.
+    /// Texts that were still queued when the turn ended with its session.
     waiting: Mutex<Vec<Text>>,
     used: Mutex<u64>,
 }
@@ -77,24 +77,24 @@ struct OpenSession {
     lease: Option<HeldLease>,
 }
 
-/// The right to a session, for one turn.
+/// Exclusive access to a session, for one turn.
 struct Taken {
     session: OwnedMutexGuard<Option<OpenSession>>,
     seat: Arc<Seat>,
 }
 
-/// What became of a text, or of the wish to go on.
+/// The result of sending a text or continuing a turn.
 pub enum Begun {
     /// A turn began: its events, as they happen. Dropping the stream cancels the turn.
     Turn(BoxStream<'static, TurnEvent>),
-    /// A turn is running already. It takes the text when it is done.
+    /// A turn is running. It takes the text when it ends.
     Running,
 }
 
-/// What a turn begins with.
+/// The input of a turn.
 enum Input {
     Text(String),
-    /// The texts that are queued.
+    /// The queued texts.
     Queued,
     /// The turn that broke off.
     Rest,
@@ -103,23 +103,22 @@ enum Input {
 /// An event of a turn, or the error that ended it.
 pub type TurnEvent = Result<SessionEvent, SessionError>;
 
-/// A thread as a client that comes late finds it.
+/// A thread as a client sees it that connects late.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The messages.
     pub messages: Messages,
     /// Whether a turn is running.
     pub busy: bool,
-    /// The answer that the model is writing, as far as it came.
+    /// The answer that the model is writing, as far as it has arrived.
     pub answer: Option<String>,
     /// How full the context is, if the session is in memory.
     pub usage: Option<TokenUsageSummary>,
 }
 
 impl Threads {
-    /// Keeps threads in this store. `builder` makes the session of any of them, without its thread and
-    /// its store. So many sessions stay in memory while nobody uses them; the others are opened again
-    /// from the store.
+    /// Returns the threads of a store. `builder` builds a session without its thread and its store.
+    /// At most `idle` unused sessions stay in memory; the others are opened again from the store.
     pub fn new(
         store: Arc<dyn ThreadStore>,
         idle: usize,
@@ -128,9 +127,9 @@ impl Threads {
         Self::with_store(Store::Own(store), idle, builder)
     }
 
-    /// Keeps threads in a store that other servers use too, so a user's next request may reach any of
-    /// them. A turn waits for that of another server and opens its session from the store. `worker` is
-    /// the name of this server.
+    /// Returns the threads of a store that other servers use too, so a user's next request may
+    /// reach any of them. A turn waits for the turn of another server and opens its session from
+    /// the store. `worker` is the name of this server.
     pub fn shared(
         store: Arc<dyn LeaseStore>,
         worker: String,
@@ -161,12 +160,12 @@ impl Threads {
                 let queued = seat.handle().map(|handle| (handle.queue(text.as_str()), handle));
                 let input = match queued {
                     Some((Queued::Running | Queued::Blank, _)) => return Ok(Begun::Running),
-                    // The turn had just taken its last text, so this one begins a turn of its own.
+                    // The running turn has just taken its last text, so this one begins a new turn.
                     Some((_, handle)) => {
                         seat.keep_waiting(&handle);
                         Input::Queued
                     }
-                    // Another client has the thread loaded.
+                    // Another request is opening the session.
                     None => Input::Text(text),
                 };
                 (Arc::clone(&seat.session).lock_owned().await, input)
@@ -175,12 +174,12 @@ impl Threads {
         Ok(Begun::Turn(turn(self.opened(seat, session, thread).await?, input)))
     }
 
-    /// Goes on with a turn that broke off, because its client left or the model failed.
+    /// Continues a turn that broke off, because its client left or the model failed.
     ///
     /// # Errors
     ///
-    /// [`SessionError`] if the thread cannot be loaded. If there is nothing to go on with, the stream
-    /// says so.
+    /// [`SessionError`] if the thread cannot be loaded. If there is nothing to continue, the stream
+    /// ends with an error.
     pub async fn go_on(&self, thread: &ThreadId) -> Result<Begun, SessionError> {
         let seat = self.seat(thread);
         let Ok(session) = Arc::clone(&seat.session).try_lock_owned() else {
@@ -209,14 +208,14 @@ impl Threads {
         Ok(Taken { session, seat })
     }
 
-    /// Stops the running turn of a thread, if there is one. Its stream ends with `Aborted`.
+    /// Aborts the running turn of a thread, if there is one. Its stream ends with `Aborted`.
     pub fn abort(&self, thread: &ThreadId) {
         if let Some(handle) = self.handle(thread) {
             handle.abort();
         }
     }
 
-    /// Stops all turns, so that a server can end.
+    /// Aborts all turns, so that the server can end.
     pub fn abort_all(&self) {
         let seats: Vec<_> = locked(&self.shared.open).sessions.values().cloned().collect();
         for handle in seats.iter().filter_map(|seat| seat.handle()) {
@@ -224,7 +223,7 @@ impl Threads {
         }
     }
 
-    /// Returns what a client that comes late has missed. A turn is not disturbed by it.
+    /// Returns what a client that connects late has missed. A running turn is not disturbed.
     ///
     /// # Errors
     ///
@@ -248,7 +247,7 @@ impl Threads {
         locked(&self.shared.open).sessions.get(thread)?.handle()
     }
 
-    /// The seat of a thread, new or not.
+    /// Returns the slot of a thread, which is created if it is missing.
     fn seat(&self, thread: &ThreadId) -> Arc<Seat> {
         let mut open = locked(&self.shared.open);
         open.clock += 1;
@@ -262,7 +261,7 @@ impl Threads {
 }
 
 impl Shared {
-    /// Opens a session. If other servers write the thread too, it waits for their turn first.
+    /// Opens a session. If other servers write the thread too, it first waits for their turn.
     async fn open(&self, thread: &ThreadId) -> Result<OpenSession, SessionError> {
         let builder = (self.builder)().thread(thread.clone());
         match &self.store {
@@ -271,7 +270,8 @@ impl Shared {
                 Ok(OpenSession { session, lease: None })
             }
             Store::Leased { store, worker } => {
-                // First the lease, then the log: another server may have written until then.
+                // Acquire the lease before loading the log, because another server may write until
+                // then.
                 let mut lease = HeldLease::acquire(store, worker, thread).await?;
                 let session = builder.store(Arc::new(lease.store())).open().await?;
                 lease.renew_for(session.handle());
@@ -291,7 +291,7 @@ impl Store {
 }
 
 impl Open {
-    /// Drops the sessions that nobody uses and that were used least lately.
+    /// Drops the least recently used sessions that are idle.
     fn forget(&mut self, idle: usize) {
         while self.sessions.len() > idle {
             let unused = self.sessions.iter().filter(|(_, seat)| seat.may_go());
@@ -309,7 +309,7 @@ impl Seat {
         Self { session, handle, waiting, used }
     }
 
-    /// Keeps the texts that wait for a turn, because the session may end before it takes them.
+    /// Keeps the queued texts, because the session may end before it takes them.
     fn keep_waiting(&self, handle: &SessionHandle) {
         locked(&self.waiting).extend(handle.take_queued());
     }
@@ -318,9 +318,9 @@ impl Seat {
         locked(&self.handle).clone()
     }
 
-    /// Whether nothing is lost if it goes: nobody uses it, and no text waits for the next turn.
+    /// Whether the slot can be dropped: it is unused, and no text waits for the next turn.
     fn may_go(self: &Arc<Self>) -> bool {
-        // A seat is handed out under the lock of the map, so a single owner is the map itself.
+        // Slots are handed out under the lock of the map, so a single owner is the map itself.
         Arc::strong_count(self) == 1
             && locked(&self.waiting).is_empty()
             && self.handle().is_none_or(|handle| handle.queued() == 0)
@@ -328,7 +328,7 @@ impl Seat {
 }
 
 impl Drop for Taken {
-    /// Ends the session with its lease, if other servers write the thread too.
+    /// Ends the session and its lease, if other servers write the thread too.
     fn drop(&mut self) {
         if let Some(open) = self.session.take_if(|open| open.lease.is_some()) {
             *locked(&self.seat.handle) = None;
@@ -337,9 +337,9 @@ impl Drop for Taken {
     }
 }
 
-/// The events of a turn, and of the turns of texts that are queued meanwhile. The turn works while the stream is
-/// polled, and in no task of its own: when the stream is dropped, everything that belongs to the turn is
-/// dropped with it.
+/// Returns the events of a turn, and of the turns of texts that are queued meanwhile. The turn runs
+/// while the stream is polled, without a task of its own: dropping the stream drops everything that
+/// belongs to the turn.
 fn turn(mut taken: Taken, input: Input) -> BoxStream<'static, TurnEvent> {
     let (mut sender, events) = mpsc::channel(0);
     let work = async move {

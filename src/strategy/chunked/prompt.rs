@@ -22,7 +22,7 @@ const CONDENSE_SYSTEM: &str = include_str!("../prompts/condense_system.md");
 const WRITE: &str = "/summary.md is empty: write it.";
 const UPDATE: &str = "Fold it into /summary.md: keep lines that still hold word for word, correct what \
                       it makes wrong, add what is new.";
-/// Stands in place of a next prompt.
+/// Replaces the next prompt if there is none.
 const CARRY_ON: &str = "(The user said nothing new. The work goes on where it stands.)";
 
 /// Returns the request that opens the conversation about the current chunk of a run.
@@ -81,7 +81,8 @@ fn focus(run: &Data) -> String {
     aside(FOCUS, "focus", run.focus.as_ref().map(|focus| clipped(focus, most)))
 }
 
-/// An introducing line and the text in tags, before a blank line; empty without a text.
+/// Returns a line that introduces the text, the text in tags, and a blank line; nothing without a
+/// text.
 fn aside(line: &str, name: &str, text: Option<String>) -> String {
     text.map(|text| format!("{line}\n{}\n\n", tagged(name, &text))).unwrap_or_default()
 }

@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Option<Facts> {
     Some(facts)
 }
 
-/// The folder in the line that says what the sign for it stands for, if it is that line.
+/// Returns the folder from the line that explains the sign for it; empty for any other line.
 fn root_in(line: &str) -> String {
     let root = line.strip_prefix(write::ROOT_IS).and_then(code);
     root.filter(|(_, rest)| *rest == ".").map(|(root, _)| root.to_owned()).unwrap_or_default()

@@ -25,11 +25,11 @@ use crate::{
 /// The digest is a user message with a summary in Markdown: the first request, earlier summaries,
 /// files and commands from tool inputs, errors, the model's last text, and what the user typed,
 /// statement by statement. The user's statements get a third of the budget before anything else,
-/// more if they are rules, labelled or give values, and the room that the rest leaves. If they need
-/// most of the room, the summary has nothing else. Lines over
-/// the budget are omitted, and a note gives the number of lines other than the user's. A digest in the old part is parsed and
-/// merged with what came after it, so a digest of a digest is no longer than one and keeps the first
-/// request.
+/// more if they are rules, labelled or give values, and the room that the other sections leave. If
+/// they need most of the budget, the summary has nothing else. Lines over the budget are omitted,
+/// and a note gives the number of omitted lines other than the user's. A digest in the old part is
+/// parsed and merged with what came after it, so a digest of a digest is no longer than one and
+/// keeps the first request.
 ///
 /// The end of the thread and the newest user messages stay, as for
 /// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room, in
@@ -227,7 +227,7 @@ impl DigestJob<'_> {
         tokens
     }
 
-    /// Rejects a digest of little more than an earlier summary.
+    /// Rejects a digest whose source is little more than an earlier summary.
     fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let messages = self.thread.messages();

@@ -87,9 +87,9 @@ struct Section {
 
 enum Body {
     Quote(Quote),
-    /// Lines of which the first are kept, and a text before them.
+    /// Keeps the first lines, after a text.
     First(List<String>, String),
-    /// Lines of which the last are kept.
+    /// Keeps the last lines.
     Last(List<String>),
 }
 
@@ -142,13 +142,13 @@ fn file(file: &File, root: &str) -> String {
     format!("- {name}: {}\n", tools.collect::<Vec<_>>().join(", "))
 }
 
-/// What stands for the folder that most of the files are in.
+/// The sign that replaces the folder that most files have in common.
 pub(super) const ROOT: char = '…';
 
-/// How the line begins that says what the sign stands for.
+/// The beginning of the line that explains the sign.
 pub(super) const ROOT_IS: &str = "`…` stands for ";
 
-/// The line that says what the sign stands for.
+/// Returns the line that explains the sign.
 pub(super) fn root_line(root: &str) -> String {
     format!("{ROOT_IS}{}.\n\n", code(root))
 }

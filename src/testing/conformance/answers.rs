@@ -1,4 +1,4 @@
-//! How the models of the suite for strategies answer.
+//! The answers of the models in the suite for strategies.
 
 use futures::FutureExt;
 
@@ -15,7 +15,7 @@ pub(super) enum Way {
     Extracts,
     /// Answers with our tags in prose.
     Tags,
-    /// Answers with much more than was asked for.
+    /// Answers with much more text than requested.
     Inflates,
     Misbehaves(Misbehaviour),
 }

@@ -1,7 +1,6 @@
 //! Writers that are killed: what they acknowledged stays, and nothing is stored twice.
 
 use std::{
-    convert::Infallible,
     error::Error,
     fmt,
     io::{self, BufRead, BufReader, Read, Write},
@@ -32,10 +31,7 @@ const ACKNOWLEDGED: &str = "acknowledged ";
 ///
 /// Those of the store and of the standard output.
 #[doc(hidden)]
-pub async fn write_until_killed(
-    store: &dyn ThreadStore,
-    round: u64,
-) -> Result<Infallible, Box<dyn Error>> {
+pub async fn write_until_killed(store: &dyn ThreadStore, round: u64) -> Result<(), Box<dyn Error>> {
     let thread = named(THREAD)?;
     let (begin, mut out, mut written) =
         (store.load(&thread).await?.log.len(), io::stdout().lock(), 0);

@@ -22,7 +22,7 @@ pub struct Breach {
     pub found: String,
 }
 
-/// Declares the laws, each with the text that a breach shows, and more for the docs.
+/// Declares the laws, each with the text of its breach and an optional note for the docs.
 macro_rules! laws {
     ($($law:ident: $text:literal $(($more:literal))?,)+) => {
         /// The laws that the suites test.

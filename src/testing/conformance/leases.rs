@@ -111,7 +111,8 @@ async fn released_is_free(store: &dyn LeaseStore) -> Result<(), Breach> {
 async fn renewal_extends(store: &dyn LeaseStore) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::RenewalExtends);
     let lease = acquire(store, law, &thread, "first", 0).await?;
-    // The renewal at 5 s arrives again after the one at 8 s. The last one is made after the end.
+    // The renewal at 5 s arrives again after the one at 8 s. The last one comes after the lease
+    // ended.
     for (now, expires) in [(5, 15), (8, 18), (5, 18), (8, 18), (20, 30)] {
         let input = format!("renewed at {now} s");
         let renewed = store.renew_lease(&lease, Timestamp(now * 1_000), TEN).await;
@@ -133,7 +134,7 @@ async fn renewal_extends(store: &dyn LeaseStore) -> Result<(), Breach> {
 async fn lost_renewal_expires(store: &dyn LeaseStore) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::ExpiredIsFree);
     let first = acquire(store, law, &thread, "first", 0).await?;
-    // It never reaches the store.
+    // This renewal is lost on its way to the store.
     drop(store.renew_lease(&first, Timestamp(5_000), TEN));
     let second = acquire(store, law, &thread, "second", 10_000).await?;
     rises(&first, &second)?;
@@ -145,7 +146,7 @@ async fn clocks_may_differ(store: &dyn LeaseStore) -> Result<(), Breach> {
     let (first_now, hour) = (7_200_000, 3_600_000);
     let first = acquire(store, law, &thread, "first", first_now).await?;
     append(store, &first, 0).await?;
-    // A clock that is an hour late waits longer; one that is an hour early takes over at once.
+    // A clock that is an hour slow waits longer; one that is an hour fast takes over at once.
     let late = store.acquire_lease(&thread, "late", Timestamp(first_now - hour), TEN).await;
     same(law, "a clock that is an hour late", &held(&first), &late)?;
     let early = acquire(store, law, &thread, "early", first_now + hour).await?;
@@ -162,7 +163,7 @@ async fn late_write_is_refused(store: &dyn LeaseStore) -> Result<(), Breach> {
     let first = acquire(store, law, &thread, "first", 0).await?;
     append(store, &first, 0).await?;
     let second = acquire(store, law, &thread, "second", 10_000).await?;
-    // The length is right, so only the fence can stop it.
+    // The expected length is right, so only the fence can refuse this append.
     refuses(store, &first, "its length is right", 1).await?;
     append(store, &second, 1).await?;
     refuses(store, &first, "its length is wrong", 1).await?;

@@ -1,5 +1,5 @@
-//! The conformance suite for searches: by the word index of a store they find what a search of the
-//! whole log finds.
+//! The conformance suite for searches: with the word index of a store they find the same messages
+//! as a search of the whole log.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -27,9 +27,9 @@ const SAID: [&str; 7] = [
     "Steps: 217, lamps: 1.",
 ];
 
-/// Tests a store with a word index, which is empty: a session finds the same removed messages by
-/// the index as a search of the whole log does, also after more messages came and a compaction
-/// was undone.
+/// Tests an empty store with a word index: with the index a session finds the same removed messages
+/// as a search of the whole log, also after more messages were appended and a compaction was
+/// undone.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub async fn searches(store: Arc<dyn ThreadStore>) -> Result<(), Breach> {
             compared += usize::from(agrees(&journal, query).await?);
         }
     }
-    // Memory may hold the whole log after the undo.
+    // After the undo, memory may hold the whole log, and there is nothing to compare.
     let (least, input) = (3 * SEARCHED.len(), "the searches by an index");
     if compared >= least {
         return Ok(());
@@ -84,7 +84,7 @@ fn extend(journal: &mut Journal, round: u64) -> Result<(), LogError> {
         let text = format!("{said} {}", "Filler of turn. ".repeat(10));
         journal.append(now, Event::MessageAppended(Message::user(text)))?;
         let answer = match turn % 50 {
-            // A quote of a search is no answer to the next one.
+            // A message that quotes a search must not be found by the next one.
             7 => {
                 let input = serde_json::json!({"query": "lamp keeper"});
                 let call = ToolUse::new(format!("c{round}-{turn}"), "recall", input);

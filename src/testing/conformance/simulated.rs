@@ -8,7 +8,7 @@ use std::{
 };
 
 /// A clock in milliseconds. When all workers sleep, it moves to the time at which the first one
-/// wakes. What a worker does besides takes no time.
+/// wakes. All other work takes no simulated time.
 #[derive(Debug)]
 pub(super) struct SimulatedTime(Mutex<State>);
 
@@ -40,7 +40,7 @@ impl SimulatedTime {
         Sleep { time: self, number, until }
     }
 
-    /// Ends a worker, for which the others no longer wait.
+    /// Ends a worker, so that the others no longer wait for it.
     pub(super) fn end(&self) {
         let mut state = self.state();
         state.working = state.working.saturating_sub(1);

@@ -15,10 +15,10 @@ use crate::{
     store::{Loaded, StoreError, ThreadStore},
 };
 
-/// Tests a store: appended events are loaded unchanged; appends that expect another length or do not
-/// continue the log are refused and store nothing; threads are independent; of concurrent appends
-/// exactly one succeeds; a base is kept of the stored log only, if bases are kept; so is an index
-/// of words, which finds each of them; deleted threads are gone.
+/// Tests a store: appended events are loaded unchanged; appends that expect another length or do
+/// not continue the log are refused and store nothing; threads are independent; of concurrent
+/// appends exactly one succeeds; deleted threads are gone. If the store keeps bases, it keeps only
+/// a base of the stored log. If it keeps an index of words, a search finds every word.
 ///
 /// `make` is called once for each law and must return an empty store.
 ///
@@ -210,7 +210,7 @@ async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
     let kept = base(law, &thread, ours, stored)?;
     same(law, "its base", &Ok(()), &store.save_base(&thread, &kept).await)?;
     let found = store.load_base(&thread).await;
-    // A store may keep none.
+    // A store need not keep bases.
     if matches!(found, Ok(None)) {
         return Ok(());
     }

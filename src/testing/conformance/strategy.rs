@@ -29,12 +29,13 @@ struct Ended {
     outcome: Result<Proposal, StrategyError>,
 }
 
-/// Tests a strategy on threads with open tool loops, signed reasoning, tools of the provider, earlier
-/// summaries and tiny windows, with cooperative and hostile models, and on generated threads.
+/// Tests a strategy on threads with open tool loops, signed reasoning, tools of the provider,
+/// earlier summaries and tiny windows, with cooperative and hostile models, and on generated
+/// threads.
 ///
 /// Every attempt must end, without a panic, with one proposal or an error. A proposal must fit the
-/// thread, keep it legal, keep its open calls and the user's newest text, and put no words of a model
-/// into the mouth of the user. It may miss the target or be no smaller, because a model wrote too
+/// thread, keep it legal, keep its open calls and the user's newest text, and never present a
+/// model's words as the user's. It may miss the target or be no smaller, because a model wrote too
 /// much; the acceptance check rejects it then.
 ///
 /// ```
@@ -54,7 +55,7 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
     }
     for case in cases() {
         for way in Way::all() {
-            // Without a call, every other model would give the same plan.
+            // Without a call the plan does not depend on the model, so one model is enough.
             if conforms(strategy, &case, way)? == 0 {
                 break;
             }
@@ -70,7 +71,7 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
     })
 }
 
-/// A thread that holds nothing to remove is left alone, without a call.
+/// Checks that a thread with nothing to remove is unchanged, without a call.
 fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<(), Breach> {
     let Ended { calls, outcome } = guarded(strategy, case, Way::Extracts)?;
     match outcome {
@@ -111,7 +112,7 @@ fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: Way) {
 
 /// Runs an attempt to its end. A panic is a breach.
 fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<Ended, Breach> {
-    // Unwind safe: what a panic leaves broken is the strategy, and the suite ends.
+    // Unwind safe: a panic can break only the strategy, and the suite ends.
     let ran = catch_unwind(AssertUnwindSafe(|| run(strategy, case, way)));
     let panicked = |found: &str| Law::NeverPanics.breach(case.input(way), "an end", found);
     match ran {
@@ -193,8 +194,8 @@ fn check(case: &Case, way: Way, calls: usize, proposal: &Proposal) -> Result<(),
     }
 }
 
-/// New messages hold no calls and no results, and nothing that looks typed by the user or was only
-/// half an answer.
+/// Checks that new messages hold no calls and no results, nothing that looks typed by the user, and
+/// no text of an incomplete answer.
 fn speaks_for_nobody(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
     let breach = |law: Law, message: &Message| {
         let expected = "only summaries and what the thread holds";
@@ -230,7 +231,7 @@ fn ids(messages: &[Message]) -> HashSet<Text> {
     calls.chain(results.map(|result| result.tool_use_id.clone())).collect()
 }
 
-/// A strategy that reports what its plan keeps reports no more than it keeps.
+/// Checks that a strategy that reports what its plan keeps does not overstate it.
 fn audited(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
     let (Some(policy), Some(claimed)) = (&case.brief.retention, &proposal.retention) else {
         return Ok(());

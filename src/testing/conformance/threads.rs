@@ -15,7 +15,7 @@ use crate::{
     testing::notation,
 };
 
-/// A thread, and what a strategy is asked for.
+/// A thread and the brief for the strategy.
 pub(super) struct Case {
     pub(super) snapshot: Snapshot,
     pub(super) brief: Brief,

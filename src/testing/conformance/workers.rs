@@ -28,7 +28,7 @@ const THREADS: u64 = 200;
 const END: u64 = 600_000;
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// What the workers did in [`workers`].
+/// Counts of a run of [`workers`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Worked {
@@ -72,7 +72,7 @@ pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<Worked, Breach> {
         let world = Arc::clone(&world);
         async move {
             let outcome = work(&world, worker).await;
-            // The others no longer wait for this one, whatever became of it.
+            // The clock must no longer wait for this worker, whether it succeeded or failed.
             world.time.end();
             outcome
         }
@@ -84,7 +84,7 @@ pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<Worked, Breach> {
     seen.breaches.pop().map_or(Ok(seen.worked), Err)
 }
 
-/// What the workers share.
+/// The state that all workers share.
 #[derive(Debug)]
 struct World {
     store: Arc<dyn LeaseStore>,
@@ -92,20 +92,20 @@ struct World {
     seen: Mutex<Seen>,
 }
 
-/// What was observed.
+/// The observations of all workers.
 #[derive(Debug, Default)]
 struct Seen {
     worked: Worked,
     /// How many threads were begun.
     begun: u64,
-    /// The greatest fence of each thread that a worker knows of.
+    /// The greatest fence of each thread among the acquired leases.
     fences: BTreeMap<ThreadId, u64>,
     /// The texts of the turns that ended, in order.
     acknowledged: BTreeMap<ThreadId, Vec<String>>,
     breaches: Vec<Breach>,
 }
 
-/// One worker, from the first minute to the last.
+/// Runs one worker until the simulated time is over.
 async fn work(world: &Arc<World>, worker: u64) -> Result<(), Breach> {
     let (mut chance, mut wanted) = (Chance(worker), None);
     while world.time.now() < END {
@@ -118,7 +118,7 @@ async fn work(world: &Arc<World>, worker: u64) -> Result<(), Breach> {
         let name = format!("worker-{worker}");
         match world.store.acquire_lease(&thread, &name, now, LIFETIME).await {
             Ok(lease) => hold(world, lease, &mut chance).await?,
-            // Somebody waits for an answer, so it takes the thread over when the lease ends.
+            // A user waits for an answer, so the worker takes the thread over when the lease ends.
             Err(StoreError::Held { lease }) if chance.below(3) > 0 => {
                 world.time.sleep(lease.expires.0.saturating_sub(now.0)).await;
                 wanted = Some(thread);
@@ -132,7 +132,7 @@ async fn work(world: &Arc<World>, worker: u64) -> Result<(), Breach> {
     Ok(())
 }
 
-/// The work of one lease: a session with some turns.
+/// Does the work of one lease: a session with some turns.
 async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<(), Breach> {
     world.acquired(&lease);
     let law = Law::OneWorkerHolds;
@@ -166,7 +166,7 @@ async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<(
             return Ok(());
         }
     }
-    // The others died.
+    // The other workers die without a release.
     if chance.below(4) > 0 {
         let released = world.store.release_lease(&lease).await;
         released.map_err(|error| law.breach("a release", "Ok(())", error))?;
@@ -179,7 +179,7 @@ impl World {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the next thread, each twice, so that the workers meet.
+    /// Returns the next thread. Each is returned twice, so that two workers compete for it.
     fn next_thread(&self) -> Result<ThreadId, Breach> {
         let mut seen = self.seen();
         seen.begun += 1;
@@ -198,8 +198,8 @@ impl World {
         seen.acknowledged.entry(thread.clone()).or_default().push(text);
     }
 
-    /// Checks that each log has the texts of one lease after those of another, and all that were
-    /// acknowledged.
+    /// Checks that each log has the texts of the leases one after another, and all acknowledged
+    /// texts.
     async fn check_logs(&self) -> Result<(), Breach> {
         let law = Law::OneWorkerHolds;
         let medium = |error| law.breach("ten minutes of work", "the logs", error);
@@ -235,7 +235,7 @@ fn text(event: &LoggedEvent) -> Option<String> {
     message.content.iter().find_map(|block| Some(block.as_text()?.to_string()))
 }
 
-/// A model that takes its time, and answers with the fence of its worker's lease.
+/// A model that answers after a while, with the fence of its worker's lease.
 #[derive(Debug)]
 struct Thinker {
     world: Arc<World>,
@@ -261,7 +261,7 @@ impl Model for Thinker {
     }
 }
 
-/// The store of a worker. It observes the appends that a later lease must stop.
+/// The store of a worker. It detects appends that a later lease should have stopped.
 #[derive(Debug)]
 struct Watched {
     world: Arc<World>,
@@ -314,7 +314,7 @@ impl ThreadStore for Watched {
     }
 }
 
-/// Numbers that look random and are the same in each run.
+/// Pseudo-random numbers that are the same in each run.
 #[derive(Debug)]
 struct Chance(u64);
 

@@ -80,7 +80,7 @@ const WORDS: [&str; 16] = [
     "which",
 ];
 const OTHERS: [&str; 4] = ["naïve", "漢字", "🦀", "größer"];
-/// Size in bytes of the buffer that texts are slices of.
+/// Size in bytes of the buffer of which texts are slices.
 const BUFFER: usize = 1 << 18;
 
 impl Writer {

@@ -1,4 +1,4 @@
-//! Legal threads, built of steps that may follow each other in any order.
+//! Legal threads, built of steps in any order.
 //!
 //! A step is a message, or calls with all their results. Within a step the call ids are `t0`, `t1`
 //! and so on; joining the steps makes most of them unique and leaves some, so that ids repeat in

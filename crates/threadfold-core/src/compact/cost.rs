@@ -117,7 +117,7 @@ impl Prices {
         }
     }
 
-    /// Returns what a call with this usage costs.
+    /// Returns the bill of a call with this usage, in millionths of a currency unit.
     #[must_use]
     pub fn bill(&self, usage: &Usage) -> i64 {
         let Usage { input, output, cache_read, cache_write, .. } = *usage;
@@ -147,8 +147,8 @@ impl Prices {
         if blocks < self.cache_min { 0 } else { blocks }
     }
 
-    /// Returns the usage of a request whose prompt has `tokens` tokens, of which the first `shared`
-    /// were in the last request, so they are in the cache if that is warm.
+    /// Returns the usage of a request whose prompt has `tokens` tokens. The first `shared` of them
+    /// were in the last request, so they are read from the cache.
     ///
     /// ```
     /// # use threadfold::compact::Prices;

@@ -17,8 +17,9 @@ const VERSION: u32 = 1;
 
 /// An edit of a thread.
 ///
-/// [`Plan::summarise`] makes it from a range and a text, [`Plan::new`] from replacements,
-/// [`Plan::from_edits`] from edits. Applying it fails only if the thread is not the one that it was made for.
+/// [`Plan::summarise`] makes a plan from a range and a text, [`Plan::new`] from replacements,
+/// [`Plan::from_edits`] from edits. Applying it fails only if the thread is not the one that it was
+/// made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Plan {
@@ -188,8 +189,8 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with this message before everything that it changes, at the last of these
-    /// indices there or at the start; `None` if it changes nothing.
+    /// Returns the plan that also inserts this message before its first change, at the last of
+    /// these cut points that is not later, or at the start; `None` if the plan changes nothing.
     #[doc(hidden)]
     pub fn with_message_before(mut self, cuts: &[usize], message: Message) -> Option<Self> {
         let first = self.splices.first()?.at.start;

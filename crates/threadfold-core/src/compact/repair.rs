@@ -258,8 +258,8 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// Handles the results that no call of the run before matched: each answers the latest call
-    /// with its id if that has no result, and is removed otherwise.
+    /// Handles the results that no call of the previous run matched. Each answers the latest call
+    /// with its id if that call has no result; otherwise it is removed.
     fn place_unmatched(&mut self, run: &RoleRun<'a>) {
         for result in run.results.iter().filter(|result| !self.matched.contains(&result.at)) {
             let Some(block) = block(self.messages, result.at) else { continue };

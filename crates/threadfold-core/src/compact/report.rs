@@ -38,7 +38,7 @@ pub struct CompactReport {
     pub user_messages_preserved: usize,
     /// The number of reminders and reasoning blocks stripped in addition to those replaced.
     pub blocks_stripped: usize,
-    /// How much of the earlier thread's facts the thread still states, with the most important
+    /// How many of the facts of the earlier thread are still stated, with the most important
     /// missing ones; `None` if that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Box<Retention>>,

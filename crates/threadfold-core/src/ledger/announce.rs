@@ -15,7 +15,7 @@ const FOR_GOOD: [&str; 9] = [
     " i would prefer ",
 ];
 
-/// Whether a sentence says that it holds for good and demands something: `from now on it's
+/// Whether a sentence says that it holds for good and demands something. `From now on it's
 /// downhill` demands nothing.
 pub(super) fn is_for_good(line: &str) -> bool {
     let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
@@ -33,7 +33,7 @@ fn states(text: &str) -> bool {
     is_subject && !words.next().is_some_and(|verb| listed(" want expect need prefer ", verb))
 }
 
-/// Returns what follows a phrase that binds a sentence to the whole conversation: `for this
+/// Returns the text after a phrase that binds a sentence to the whole conversation: `for this
 /// conversation`, `en esta sesi\u{f3}n`.
 fn for_this_talk(line: &str) -> Option<&str> {
     const IN: &str = " for in during throughout within f\u{fc}r in w\u{e4}hrend para en durante pour dans pendant ";
@@ -67,8 +67,8 @@ pub(super) fn is_announced(sentence: &str) -> bool {
     colon.is_some_and(|(head, rest)| !rest.trim().is_empty() && names_rules(head))
 }
 
-/// Whether a short text names the rule or rules that come next: `House rules`, `Bitte halte dich an
-/// diese Regel`.
+/// Whether a short text names the rules that follow it: `House rules`, `Bitte halte dich an diese
+/// Regel`.
 pub(super) fn names_rules(head: &str) -> bool {
     const MOST: usize = 12;
     const RULES: &str = " rule rules constraint constraints guideline guidelines convention conventions preference preferences \
@@ -86,12 +86,12 @@ pub(super) fn names_rules(head: &str) -> bool {
     };
     let named = words.iter().enumerate().any(names);
     let unspaced = || SPACELESS.iter().any(|part| head.contains(part));
-    // Another person's rules are only talked about: `his rule was: ...`.
+    // The rules of other people are only reported: `his rule was: ...`.
     let told = words.iter().any(|word| listed(" was were his her their your ", word));
     words.len() <= MOST && !told && (named || unspaced())
 }
 
-/// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
+/// Whether a sentence only states how long the next one applies: `For the rest of this week.`
 pub(crate) fn is_preface(sentence: &str) -> bool {
     ends_as_preface(sentence, clauses(sentence).last().as_deref())
 }

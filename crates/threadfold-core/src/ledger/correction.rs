@@ -1,8 +1,8 @@
-//! Sentences with which the user takes a rule back.
+//! Sentences with which the user revokes a rule.
 
 use super::meaning::{Meaning, listed, topic, words};
 
-/// What a sentence takes back.
+/// The rules that a sentence revokes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Correction {
     /// A rule that forbids this: `you may touch the lexer`.
@@ -17,13 +17,13 @@ pub(super) enum Correction {
     All,
 }
 
-/// What a permission or a release is about.
+/// The subject of a permission or a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct About {
     topic: Vec<String>,
     /// Whether it holds for good: `again`, `any more`, `from now on`.
     lasts: bool,
-    /// Whether it begins with the thing, not with the verb: `tabs are fine again`.
+    /// Whether it begins with the thing and not with the verb: `tabs are fine again`.
     thing_first: bool,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     None,
-    /// It may mean this rule, if it can mean no other.
+    /// It may mean this rule, if it fits no other.
     Part,
-    /// Both name the same.
+    /// Both have the same topic.
     Whole,
 }
 
@@ -69,7 +69,7 @@ const RELEASES: [&str; 11] = [
     "there's no need to",
 ];
 
-/// What may follow the thing that is allowed: `red ink is fine again`.
+/// What may follow the allowed thing: `red ink is fine again`.
 const ALLOWED: [&str; 8] = [
     "fine",
     "ok",
@@ -81,7 +81,7 @@ const ALLOWED: [&str; 8] = [
     "no longer banned",
 ];
 
-/// What may follow the thing that is not demanded any more: `the header is no longer needed`.
+/// What may follow a thing that is no longer demanded: `the header is no longer needed`.
 const NEEDLESS: [&str; 7] = [
     "no longer needed",
     "no longer required",
@@ -116,7 +116,7 @@ const FORGETS: [&str; 10] = [
     "i withdraw",
 ];
 
-/// What precedes the topic of a forgotten rule.
+/// What may precede the topic of a forgotten rule.
 const ABOUT: [&str; 6] = [
     "what i said about",
     "what i told you about",
@@ -126,7 +126,7 @@ const ABOUT: [&str; 6] = [
     "that about",
 ];
 
-/// Nouns for a rule, which name none by themselves.
+/// Nouns for a rule, which are too general to name one.
 const RULES: &str = " rule rules ban limit limits restriction requirement instruction thing ";
 
 const EVERY: [&str; 5] =
@@ -144,9 +144,9 @@ const LASTING: [&str; 8] = [
     " these days ",
 ];
 
-/// Returns which rules a sentence takes back, or `None` if it is no correction.
+/// Returns which rules a sentence revokes, or `None` if it revokes none.
 pub(super) fn correction(sentence: &str) -> Option<Correction> {
-    // What follows a comma comments on it: `forget the rule about tabs, use what fits`.
+    // The text after a comma is a comment: `forget the rule about tabs, use what fits`.
     let clause = sentence.split([',', ';']).next().unwrap_or(sentence);
     let line = without_fillers(sentence);
     let clause = match clause.len() < sentence.len() {
@@ -186,8 +186,8 @@ fn forgotten(line: &str) -> Option<Correction> {
     ))
 }
 
-/// Returns the words of a phrase that names a rule, without the noun and what binds it: `the rule
-/// about tabs`, `the ten line limit`.
+/// Returns the words of a phrase that names a rule, without the noun and the preposition after it:
+/// `the rule about tabs`, `the ten line limit`.
 fn named_rule(phrase: &str) -> Option<String> {
     let words: Vec<&str> = phrase.split(' ').collect();
     let at = words.iter().position(|word| listed(RULES, word))?;
@@ -205,11 +205,11 @@ fn of_thing(line: &str) -> Option<Correction> {
         let thing = ends.iter().find_map(|end| bare.strip_suffix(end)?.strip_suffix(' '))?;
         thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
     };
-    // A gerund names the verb of the rule too: `pushing to trunk`.
+    // A gerund also names the verb of the rule: `pushing to trunk`.
     let names_verb =
         |thing: &str| thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
     let about = |thing: &str| About { lasts, ..About::of(thing, !names_verb(thing)) };
-    // Without a word of time it judges: `tabs are fine`.
+    // Without a word such as `again` it is only a judgement: `tabs are fine`.
     let allowed =
         thing(&ALLOWED).filter(|_| is_marked).map(|thing| Correction::Allows(about(thing)));
     allowed.or_else(|| thing(&NEEDLESS).map(|thing| Correction::Releases(about(thing))))
@@ -220,14 +220,14 @@ fn after<'a>(line: &'a str, phrases: &[&str]) -> Option<&'a str> {
     phrases.iter().find_map(|phrase| line.strip_prefix(phrase)?.strip_prefix(' '))
 }
 
-/// Returns the words of a text in lower case, without those that only open it.
+/// Returns the words of a text in lower case, without filler words.
 fn without_fillers(text: &str) -> String {
     const FILLERS: &str = " actually ok okay now please and so well oh then also yes sure alright ";
     let words = words(text).take(200).skip_while(|word| listed(FILLERS, word));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a line without the words of time at its end, and whether they say that it holds for
+/// Returns a line without the phrases of time at its end, and whether one of them makes it hold for
 /// good.
 fn without_lasting(line: &str) -> (String, bool) {
     let mut bare = format!(" {line} ");
@@ -244,7 +244,7 @@ impl About {
         Self { topic: stripped(&bare), lasts, thing_first }
     }
 
-    /// Returns how well this names what a rule is about.
+    /// Returns how well this fits the topic of a rule.
     pub(super) fn fit(&self, rule: &Meaning) -> Fit {
         let (named, topic) = (&self.topic, significant(&rule.topic));
         if named.is_empty() {
@@ -253,7 +253,7 @@ impl About {
         if named == &topic {
             return Fit::Whole;
         }
-        // A rule about several things is not taken back by naming one of them.
+        // Naming one thing does not revoke a rule about several.
         if named.len() < 2 || rule.lists {
             return Fit::None;
         }
@@ -262,8 +262,8 @@ impl About {
         let Some(positions) = positions else { return Fit::None };
         let ordered = self.thing_first || positions.is_sorted();
         let last = positions.iter().max().copied().unwrap_or_default();
-        // `You may touch the oven again` leaves out `while I'm out`; `red ink is fine again` leaves
-        // out the verb. A word left out between two named ones makes another thing.
+        // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
+        // the verb. But a word that is omitted between two named ones makes it another thing.
         let fits = topic.iter().enumerate().all(|(at, _)| {
             positions.contains(&at) || (self.thing_first && at == 0) || (self.lasts && at > last)
         });
@@ -276,7 +276,7 @@ fn stripped(phrase: &str) -> Vec<String> {
     significant(&topic(&words))
 }
 
-/// Returns the words of a topic without those that only join or count.
+/// Returns the words of a topic without conjunctions, prepositions and counts.
 fn significant(topic: &[String]) -> Vec<String> {
     const JOINING: &str =
         " of at on in to with for by from about against me i it each every any anything all ";

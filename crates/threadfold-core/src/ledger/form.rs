@@ -1,4 +1,5 @@
-//! The serde form of a ledger: the rules and a count. Keys and meanings follow from the words.
+//! The serde form of a ledger: the rules and a count. Keys and meanings are computed from the
+//! words.
 
 use serde::{Deserialize, Serialize};
 

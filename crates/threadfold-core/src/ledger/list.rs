@@ -51,7 +51,7 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
     if rules.is_empty() {
         return String::new();
     }
-    // Counted separately, the parts may have fewer tokens than the whole: reserve two.
+    // The parts may have fewer tokens than the whole, so reserve two.
     let title = counter.text(TITLE).saturating_add(2);
     let list = list(rules, left_out, budget.saturating_sub(title), counter);
     if list.is_empty() { list } else { format!("{TITLE}\n{list}") }
@@ -83,8 +83,8 @@ fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) 
 
 const MORE: &str = " more did not fit.)";
 
-/// Returns a text without the titled lists in it. They are written again where they are needed, and
-/// lines that a model writes under the title are no rules.
+/// Returns a text without the titled lists in it. The current list is appended later, and lines
+/// that a model writes under the title are not rules.
 pub fn without_titled(text: &str) -> String {
     let mut inside = false;
     let lines = text.split_inclusive('\n').filter(|line| {

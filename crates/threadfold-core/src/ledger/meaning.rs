@@ -1,4 +1,4 @@
-//! The meaning of a rule, as far as its words show it: topic, choice and limit.
+//! The meaning of a rule, as far as its words show it: its topic, its choice and its limit.
 
 use crate::{message::steps, prose::spoken_words};
 
@@ -26,7 +26,7 @@ pub(super) const FILLERS: &str = " please pls so also just and but then actually
 /// Words that introduce the circumstances of a choice.
 const MARKS: &str = " for in with when while inside on as by at before after everywhere ";
 
-/// Words that introduce what is not chosen.
+/// Words before the things that are not chosen.
 const REFUSALS: &str = " not instead rather over ";
 
 /// Returns the words of a sentence in lower case, with straight apostrophes.
@@ -34,10 +34,10 @@ pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
     spoken_words(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }
 
-/// What a sentence asks for.
+/// The meaning of a sentence that asks for something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// The words that say what it is about, in their base form.
+    /// The words of its topic, in their base form.
     pub(super) topic: Vec<String>,
     /// Whether it names several things: `the lexer or the parser`.
     pub(super) lists: bool,
@@ -55,9 +55,9 @@ pub(super) struct Choice {
     verb: String,
     pub(super) object: Vec<String>,
     circumstances: Vec<String>,
-    /// What is not chosen.
+    /// The things that are not chosen.
     pub(super) refused: Vec<String>,
-    /// Whether it says that it changes an earlier choice.
+    /// Whether it announces a change of an earlier choice.
     pub(super) is_change: bool,
 }
 
@@ -95,8 +95,8 @@ impl Choice {
         same && !self.refused.is_empty() && self.refused == other.object
     }
 
-    /// Whether this choice may replace the other: they differ in the object or the circumstances
-    /// only.
+    /// Whether this choice may replace the other: they differ only in the object or only in the
+    /// circumstances.
     pub(super) fn differs_in_one(&self, other: &Self) -> bool {
         let short = |words: &[String]| (1..=3).contains(&words.len());
         let another = |one: &[String], two: &[String]| one != two && short(one) && short(two);
@@ -135,7 +135,7 @@ pub(super) fn is_of_speaker(words: &[String], at: usize) -> bool {
     at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|subject| subject == "i")
 }
 
-/// Returns the words that say what a sentence is about, in their base form.
+/// Returns the words of a sentence's topic, in their base form.
 pub(super) fn topic(words: &[String]) -> Vec<String> {
     let line = format!(" {} ", words.join(" ")).replace(" from now on ", " ");
     line.split_whitespace().filter(|word| !listed(EMPTY, word)).map(base).collect()

@@ -1,8 +1,8 @@
 //! The user's standing rules: demands that apply to the rest of the thread, kept word for word.
 //!
-//! A [`Ledger`] reads the messages of the user one by one and knows which rules are active: those
-//! that the user or the host gave and nobody has taken back since. It asks no model, so no summary
-//! can lose a rule or invent one.
+//! A [`Ledger`] reads the user's messages one by one and knows which rules are active: the rules of
+//! the user and the host that were not revoked or replaced. It calls no model, so no summary can
+//! lose a rule or invent one.
 //!
 //! ```
 //! use threadfold::{Message, ledger::Ledger};
@@ -44,21 +44,21 @@
 //! - it is short and begins with `use`, without a word that ties it to the current task (`to`, `it`,
 //!   `this`, `first`).
 //!
-//! Announced rules and rules for the conversation are also found in German, Spanish, French, Chinese
-//! and Japanese. Other demands in these languages are kept as what the user typed.
+//! Announced rules and rules for the conversation are also found in German, Spanish, French,
+//! Chinese and Japanese. Other demands in these languages are kept as typed text.
 //!
 //! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
 //! demand without an object of its own (`Never raise without asking.`, `It must never leave the
-//! house.`) carries the sentence before.
+//! house.`) is kept together with the sentence before it.
 //!
-//! Every other sentence is a request for one time: `please fix the bug`.
+//! Every other sentence is a one-time request: `please fix the bug`.
 //!
-//! # What takes a rule back
+//! # What revokes a rule
 //!
-//! Only sentences that the user typed later, only rules of the user, and only if the sentence is
-//! plain. In doubt both rules stay. Two sentences have the same topic if the base forms of their
-//! words are equal without articles, prepositions, `please`, `now`, and the words that demand or
-//! forbid.
+//! Only a later sentence that the user typed, only a rule of the user, and only if the sentence is
+//! unambiguous. In doubt both rules stay. Two sentences have the same topic if the base forms of
+//! their words are equal without articles, prepositions, `please`, `now`, and the words that demand
+//! or forbid.
 //!
 //! - The opposite on the same topic: `never use tabs`, `always use tabs`.
 //! - Another limit: `use at most 3 retries`, `use at most 5 retries`.

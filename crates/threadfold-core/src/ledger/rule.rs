@@ -57,7 +57,7 @@ pub enum RuleStatus {
         /// The later rule.
         by: RuleId,
     },
-    /// The user or the host took it back.
+    /// The user or the host revoked it.
     Revoked,
 }
 

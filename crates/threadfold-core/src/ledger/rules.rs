@@ -41,15 +41,15 @@ struct Entry {
 }
 
 impl Ledger {
-    /// The most rules in the list.
+    /// The maximum number of listed rules.
     pub const MAX_RULES: usize = 100;
-    /// The most rules in memory, including those [beyond](Self::beyond) the list.
+    /// The maximum number of rules in memory, including those [beyond](Self::beyond) the list.
     const KEPT: usize = 1_000;
-    /// The most bytes that a rule may have.
+    /// The maximum bytes of a rule.
     pub const MAX_RULE_BYTES: usize = 600;
 
     /// Reads the typed text of the next message, in time linear in its length. Read messages in
-    /// order, because later sentences take earlier rules back.
+    /// order, because later sentences revoke earlier rules.
     ///
     /// ```
     /// use threadfold::{Message, ledger::Ledger};
@@ -65,7 +65,7 @@ impl Ledger {
             for Paragraph { text, is_item } in marked_paragraphs(&text) {
                 match &list {
                     List::Rules(heading) if is_item => self.read_item(position, heading, &text),
-                    // `Use the red pan` is a step below `The plan:`, not a rule.
+                    // `Use the red pan` below `The plan:` is a step, not a rule.
                     List::Other if is_item && is_choice(&text) => {}
                     List::Rules(_) | List::Other | List::None => {
                         self.read_paragraph(position, &text);
@@ -82,7 +82,8 @@ impl Ledger {
     fn read_item(&mut self, position: usize, heading: &str, item: &str) {
         let Some(clauses) = asking(item) else { return };
         let whole = format!("{heading}: {item}");
-        // An item that demands by itself needs no heading, unless the heading forbids.
+        // An item that demands something by itself does not need its heading, unless the heading
+        // forbids.
         let alone = is_standing(item, &clauses) && !is_choice(item) && names_rules(heading);
         let text = if alone { item } else { &whole };
         let source = RuleSource::Message { position };
@@ -101,11 +102,11 @@ impl Ledger {
     }
 
     /// Adds a rule of the host and returns its id. An active rule with the same words keeps its
-    /// position and becomes the host's, so that the user cannot take it back.
+    /// position and becomes the host's, so that the user cannot revoke it.
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for one that is blank, too long, or one too many.
+    /// [`InvalidValue`] if the rule is blank or too long, or if there are too many.
     ///
     /// ```
     /// use threadfold::{Message, ledger::{Ledger, RuleSource}};
@@ -120,7 +121,7 @@ impl Ledger {
         self.enter(RuleSource::Host, text, text)
     }
 
-    /// Takes back a rule of the user or the host, and returns whether it was active.
+    /// Revokes a rule of the user or the host, and returns whether it was active.
     ///
     /// ```
     /// use threadfold::{Message, ledger::{Ledger, RuleStatus}};
@@ -144,7 +145,7 @@ impl Ledger {
     }
 
     /// Returns the active rules beyond the limit of the list, in the order in which they were
-    /// given. The first of them joins the list when a listed rule is taken back.
+    /// given. The first of them joins the list when a listed rule is revoked.
     ///
     /// ```
     /// use threadfold::{Message, ledger::Ledger};
@@ -214,8 +215,8 @@ impl Ledger {
         stored.into()
     }
 
-    /// Reads a sentence, and returns whether it is a preface. `before` is the sentence before it in
-    /// its paragraph, and whether that is one.
+    /// Reads a sentence, and returns whether it is a preface. `before` is the previous sentence of
+    /// the paragraph, and whether that is a preface.
     fn read_sentence(
         &mut self,
         position: usize,
@@ -283,7 +284,7 @@ impl Ledger {
                 }
                 return Ok(entry.rule.id);
             }
-            // A repeated rule is active again, as the latest.
+            // A repeated rule becomes active again, as the latest.
             self.entries.remove(at);
         }
         self.make_room(source, &text)?;
@@ -361,7 +362,7 @@ impl Ledger {
         };
         let fits: Vec<Fit> = self.entries.iter().map(fit).collect();
         let best = fits.iter().max().copied().unwrap_or(Fit::None);
-        // A few words may be in several rules; then it is unclear which one the user means.
+        // If a few words fit several rules equally well, it is unclear which one the user means.
         let meant = fits.iter().filter(|fit| **fit == best).count();
         if best == Fit::None || (best == Fit::Part && meant != 1) {
             return;
@@ -373,7 +374,7 @@ impl Ledger {
     }
 }
 
-/// What the items are that follow a paragraph.
+/// The kind of the list items after a paragraph.
 enum List {
     /// Rules, below this heading.
     Rules(String),
@@ -384,7 +385,7 @@ enum List {
 
 impl List {
     fn below(paragraph: &str) -> Self {
-        // Every rule repeats its heading, so a long one would make much of a little.
+        // Every rule repeats its heading, so long headings would take too much room.
         const LONGEST: usize = 120;
         match paragraph.strip_suffix([':', '\u{ff1a}']) {
             Some(heading) if heading.len() <= LONGEST && heads_rules(heading) => {
@@ -397,7 +398,7 @@ impl List {
 }
 
 impl From<Stored> for Ledger {
-    /// Leaves out what no ledger would hold.
+    /// Leaves out rules that a ledger would not accept.
     fn from(Stored { rules, left_out }: Stored) -> Self {
         let mut ledger = Self { entries: Vec::new(), left_out };
         let mut known = HashSet::new();
@@ -421,7 +422,7 @@ impl From<Ledger> for Stored {
 }
 
 impl Entry {
-    /// Whether later sentences of the user can take the rule back.
+    /// Whether later sentences of the user can revoke the rule.
     fn is_revocable(&self) -> bool {
         self.rule.holds() && self.rule.source != RuleSource::Host
     }
@@ -434,7 +435,7 @@ impl Entry {
         }
     }
 
-    /// Whether this plainly contradicts the old rule.
+    /// Whether this clearly contradicts the old rule.
     fn replaces(&self, old: &Self) -> bool {
         let revalued = self.subject.replaces(&old.subject);
         let (new, old) = (&self.meaning, &old.meaning);

@@ -6,11 +6,11 @@ use super::{
 };
 use crate::prose::{is_narrator, may_demand};
 
-/// Verbs after `don't` that make no lasting rule.
+/// Verbs after `don't` that do not make a lasting rule.
 const ONCE_FORBIDDEN: &str =
     " worry bother forget mind hesitate know think get see understand have need be want like care ";
 
-/// Objects that name nothing.
+/// Objects too general to name a thing.
 const PRONOUNS: &str = " it this that them so these those again anything please ";
 
 /// Words that tie a choice to the current task.
@@ -35,7 +35,7 @@ const FOR_ONCE: [&str; 12] = [
 /// Verbs that report another person's words.
 const REPORTS: &str = " says said say goes wrote writes reads told claims claimed quote quotes ";
 
-/// Subjects of a report in a clause of its own: `never touch it, she said`.
+/// Subjects of a clause that reports another's words: `never touch it, she said`.
 const REPORTERS: &str = " he she they someone somebody ";
 
 /// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
@@ -66,7 +66,7 @@ pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
     }
     let clauses: Vec<Vec<String>> = clauses(sentence).collect();
     let mut words = clauses.iter().flatten();
-    // One word demands nothing.
+    // A single word demands nothing.
     let (Some(first), Some(_)) = (words.next(), words.next()) else { return None };
     let level = listed(" error warn warning info debug trace ", first);
     let is_own = !level
@@ -84,7 +84,7 @@ fn is_polite(sentence: &str) -> bool {
     asks && opening.iter().any(|word| matches!(word.as_str(), "always" | "never"))
 }
 
-/// Whether a clause only says whose words the others are: `she said`, `as the song goes`.
+/// Whether a clause only names the author of the other clauses: `she said`, `as the song goes`.
 fn is_report(clause: &[String]) -> bool {
     let is_report = |word: Option<&String>| word.is_some_and(|word| listed(REPORTS, word));
     match clause {
@@ -98,8 +98,8 @@ fn is_report(clause: &[String]) -> bool {
     }
 }
 
-/// Whether a sentence gives a text to work on, or quotes a saying: `translate this: ...`, `her motto
-/// was: ...`.
+/// Whether a sentence gives a text to work on, or quotes a saying: `translate this: ...`, `her
+/// motto was: ...`.
 fn gives_text(sentence: &str) -> bool {
     const TASKS: &str = " translate summarize summarise rephrase rewrite paraphrase proofread correct transcribe explain ";
     const SAYINGS: &str = " motto slogan proverb saying title headline lyrics quote ";
@@ -114,7 +114,7 @@ fn gives_text(sentence: &str) -> bool {
 fn is_reported(clauses: &[Vec<String>]) -> bool {
     for clause in clauses {
         for (at, word) in clause.iter().enumerate() {
-            // As the first word it is the user's own demand: `quote prices in francs only`.
+            // As the first word it is an order of the user: `quote prices in francs only`.
             if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) {
                 return true;
             }
@@ -126,7 +126,7 @@ fn is_reported(clauses: &[Vec<String>]) -> bool {
     false
 }
 
-/// Whether the verb at `at` is the user's or a part of a demand: `I said`, `remember to quote`.
+/// Whether the verb at `at` belongs to the user or to a demand: `I said`, `remember to quote`.
 fn is_own_verb(words: &[String], at: usize) -> bool {
     let to =
         at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| word == "to");
@@ -163,7 +163,7 @@ pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
 }
 
 fn is_guess(clause: &[String]) -> bool {
-    // `Explain when a caller must not be recorded` asks for an explanation.
+    // `Explain when a caller must not be recorded` asks only for an explanation.
     let asks =
         clause.get(1).is_some_and(|word| listed(" why when whether how what who where ", word))
             && begins_with_verb(clause);
@@ -189,8 +189,8 @@ pub(crate) fn lacks_subject(sentence: &str) -> bool {
         || object.is_some_and(|word| matches!(word, "it" | "them" | "this" | "that"))
 }
 
-/// Whether a demand says of what the sentence before names how it must always be: `It must never
-/// leave the house.`
+/// Whether a demand continues the previous sentence, and states how its subject must always be: `It
+/// must never leave the house.`
 pub(super) fn is_about_last(sentence: &str) -> bool {
     let words: Vec<String> =
         words(sentence).take(9).skip_while(|word| listed(FILLERS, word)).collect();
@@ -218,11 +218,11 @@ const CONDITIONS: &str = " when whenever before after if once while ";
 /// Words that tie a condition to one occasion.
 const OCCASIONS: &str = " the this that these those it can could want wants like have had are are you're get need     done ready finished think were was agree ";
 
-/// Words that an imperative does not begin with.
+/// Words that do not begin an imperative.
 const NO_VERBS: &str = " a an the this that these those there it its i i'm i'll i've we we'll he she they you you're your     my our what which who how why where is are was were yes no thanks all some most each every any     then so and or but because since as to of in on at for from with by not just maybe perhaps ";
 
-/// Whether two clauses are a condition and what is to be done whenever it holds: `When you name a
-/// branch, prefix it`. An occasion (`when you are done`) makes no rule.
+/// Whether two clauses are a condition and the action whenever it holds: `When you name a branch,
+/// prefix it`. An occasion (`when you are done`) makes no rule.
 fn is_condition(condition: &[String], consequence: &[String]) -> bool {
     let [opening, subject, rest @ ..] = condition else { return false };
     // `Each time you open a ticket`.
@@ -239,7 +239,7 @@ fn begins_with_verb(clause: &[String]) -> bool {
     clause.first().is_some_and(|first| !listed(NO_VERBS, first) && !first.ends_with("ing"))
 }
 
-/// Whether a clause says how something is always to be done: `sign every reply with your name`,
+/// Whether a clause states how something must always be done: `sign every reply with your name`,
 /// `answer in one line only`, `write dates as year-month-day`.
 fn is_manner(clause: &[String]) -> bool {
     const EXPRESSES: &str =
@@ -257,18 +257,19 @@ fn is_manner(clause: &[String]) -> bool {
         && listed(OURS, word(1))
         && word(1).ends_with('s')
         && matches!(word(2), "in" | "as" | "with");
-    // `Read all names` is a task: only what is expressed or kept so is one for good.
+    // `Read all names` is a task. Only verbs of writing and keeping make `all` a lasting rule.
     let lasts = listed(EXPRESSES, word(0)) || listed(" keep begin start end ", word(0));
     let all = clause.iter().any(|word| word == "all");
     (recurs(clause) && (lasts || !all)) || (yours && each) || only || form
 }
 
-/// What an agent writes again and again, so that `every` means from now on.
+/// Things that an agent writes again and again, so that `every` means from now on.
 const OURS: &str = " reply replies response responses answer answers commit commits turn \
     paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
     price prices number numbers amount amounts distance distances name names unit units comment comments ";
 
-/// Whether a clause speaks of all of what an agent writes: `every reply`, `all dates`, `every time`.
+/// Whether a clause is about everything of a kind that an agent writes: `every reply`, `all dates`,
+/// `every time`.
 fn recurs(clause: &[String]) -> bool {
     clause.windows(2).any(|pair| {
         matches!(pair, [one, two] if (listed(" every each all ", one) && listed(OURS, two))
@@ -327,7 +328,7 @@ fn forbids(rest: &[String]) -> bool {
         rest => rest,
     };
     let Some((verb, object)) = rest.split_first() else { return false };
-    // `Don't tell me it's broken`, `don't ask me why` and `don't we all` order nothing.
+    // `Don't tell me it's broken`, `don't ask me why` and `don't we all` are no orders.
     let next = match object {
         [me, next, ..] if me == "me" => next.as_str(),
         _ => "",
@@ -345,7 +346,7 @@ fn forbids(rest: &[String]) -> bool {
     !listed(ONCE_FORBIDDEN, verb) && names
 }
 
-/// Whether a clause says what the user wants always or never: `I want all answers in French`.
+/// Whether a clause states what the user always or never wants: `I want all answers in French`.
 fn is_wanted(clause: &[String]) -> bool {
     let [subject, verb, rest @ ..] = clause else { return false };
     let has = |words: &str| rest.iter().any(|word| listed(words, word));
@@ -360,7 +361,8 @@ fn is_wanted(clause: &[String]) -> bool {
     }
 }
 
-/// Whether a clause says how all of a kind must be: `every answer should end with a question`.
+/// Whether a clause states how everything of a kind must be: `every answer should end with a
+/// question`.
 fn is_general(clause: &[String]) -> bool {
     let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
     general
@@ -373,7 +375,7 @@ fn is_general(clause: &[String]) -> bool {
         })
 }
 
-/// Whether a clause rules something out: `no nuts in anything`, `the folder is off limits`.
+/// Whether a clause excludes something: `no nuts in anything`, `the folder is off limits`.
 fn is_excluded(clause: &[String], ever: bool) -> bool {
     let line = format!(" {} ", clause.join(" "));
     let none = clause.first().is_some_and(|first| first == "no") && clause.len() > 1;
@@ -411,8 +413,8 @@ fn is_demanded(clause: &[String]) -> bool {
     })
 }
 
-/// `leave the lexer alone`, `keep the names as they are`, `leave out all adverbs`. What only `it`
-/// names is at hand.
+/// `leave the lexer alone`, `keep the names as they are`, `leave out all adverbs`. A thing that is
+/// only called `it` belongs to the current task.
 fn is_kept(clause: &[String]) -> bool {
     let object = clause.get(1).map(String::as_str).unwrap_or_default();
     if listed(" it this that these those them ", object) {

@@ -20,7 +20,8 @@ fn own_words(text: &str) -> Cow<'_, str> {
     if is_output(text) {
         return "".into();
     }
-    // Most typed text has no such part. This check takes a third of the time of reading for rules.
+    // Most typed text has no such part, so it is returned without a copy. This check takes a third
+    // of the time of reading for rules.
     let plain =
         |line: &str| fence(line).is_none() && !is_foreign(line) && announcement(line).is_none();
     if !steps::through(text).contains('<') && text.split_inclusive('\n').all(plain) {
@@ -94,7 +95,7 @@ fn is_output(text: &str) -> bool {
     }
 }
 
-/// Returns the mark of a line that opens a fence.
+/// Returns the fence mark of a line that opens a fence.
 fn fence(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -102,8 +103,8 @@ fn fence(line: &str) -> Option<&str> {
     line.get(..length).filter(|_| length >= 3)
 }
 
-/// Returns the length in bytes of a fence's content, up to and with the last line that may close
-/// it.
+/// Returns the length in bytes of a fence's content, up to and including the last line that may
+/// close it.
 fn fenced(text: &str, mark: &str) -> usize {
     let (mut length, mut closed) = (0, None);
     for line in text.split_inclusive('\n') {
@@ -155,8 +156,8 @@ fn between_tags(
 }
 
 /// Returns the byte range, in `rest`, of another person's words that `line` announces: up to the
-/// last quotation mark if they begin with one, and otherwise to the end. Announced text that is a
-/// fence, a quoted line or a tag has marks of its own, and is left to these.
+/// last quotation mark if they begin with one, otherwise to the end. Announced text that is a
+/// fence, a quoted line or a tag has its own marks, which are handled elsewhere.
 fn reported_speech(line: &str, rest: &str) -> Option<(usize, usize)> {
     let from = announcement(line)?;
     let quoted = text_from(rest, from).trim_start();

@@ -1,5 +1,5 @@
-//! Batches: the pieces of a summary that is stored in pieces, and their text form: a header line in
-//! brackets, then the batch's text.
+//! Batches: summaries of consecutive stretches of a thread, kept as data beside the text that a
+//! summary composes from them. The text form of a batch is a header line in brackets and its text.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ pub struct BatchId {
 
 /// A summary of one range of a thread.
 ///
-/// A [`Summary`](super::Summary) that is composed from batches carries all of them, also those that
-/// its text omits, so that the next compaction needs only the thread.
+/// A [`Summary`](super::Summary) that is composed from batches carries all of them, including those
+/// that its text omits, so that the next compaction needs only the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// The name of the batch.
@@ -79,7 +79,7 @@ impl Batch {
     }
 
     /// Returns a label for stores that keep texts by label. It is unique among the batches of a
-    /// thread, also among those that end at the same time.
+    /// thread, even among those that end at the same time.
     ///
     /// Do not find the batches of a thread by the prefix of their labels: one thread id may be a
     /// prefix of another.

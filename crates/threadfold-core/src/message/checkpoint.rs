@@ -33,7 +33,7 @@ impl CheckpointId {
     /// The six characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // The constructors accept only ASCII, so this is never the default.
+        // The constructors accept only ASCII, so the default is never used.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -140,8 +140,7 @@ impl CheckpointIds {
     /// Returns the next id for which `in_use` is `false`.
     ///
     /// There are about two billion ids. After 10,000 ids in use the search stops and returns the
-    /// next
-    /// one unchecked, so that a closure that always returns `true` does not loop for ever.
+    /// next one unchecked, so that a closure that always returns `true` does not loop for ever.
     ///
     /// ```
     /// use threadfold::message::CheckpointIds;

@@ -390,9 +390,9 @@ impl Opaque {
         Self { codec: codec.into(), value: value.into() }
     }
 
-    /// Whether the block is a provider's own compaction of the messages before it: a `compaction`
-    /// block of Anthropic or a `compaction` item of OpenAI. One that failed has no content and is
-    /// none.
+    /// `true` if the block is a provider's own compaction of the messages before it: a `compaction`
+    /// block of Anthropic or a `compaction` item of OpenAI. A compaction that failed has no content
+    /// and does not count.
     ///
     /// ```
     /// use threadfold::message::{Json, Opaque};
@@ -405,9 +405,12 @@ impl Opaque {
     /// ```
     #[must_use]
     pub fn is_compaction(&self) -> bool {
-        // Most opaque blocks are long and something else, so few are parsed.
-        let says = self.value.as_str().contains("\"compaction\"");
-        let Some(value) = self.value.to_value().ok().filter(|_| says) else { return false };
+        // Most opaque blocks are long and something else, so the text is searched before it is
+        // parsed.
+        if !self.value.as_str().contains("\"compaction\"") {
+            return false;
+        }
+        let Ok(value) = self.value.to_value() else { return false };
         let field = |key| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
         field("type") == "compaction"
             && (!field("content").is_empty() || !field("encrypted_content").is_empty())

@@ -1,17 +1,18 @@
 //! The size of a picture and the pages of a document, from a few bytes of their Base64.
 //!
-//! Nothing is decoded as a whole. Reading a picture takes at most some hundred steps, and looking
-//! for pages at most [`SEARCHED`] bytes at each end, whatever the bytes are.
+//! Nothing is decoded as a whole, so hostile bytes cost little: a picture takes at most some
+//! hundred steps, and the search for pages reads at most [`SEARCHED`] bytes at each end.
 
 use super::media::MediaSource;
 
-/// A JPEG may have so many segments before the one with its size.
+/// How many segments of a JPEG are read in search of the one with its size. Real pictures have far
+/// fewer.
 const SEGMENTS: usize = 256;
 
 /// How many bytes at the start and at the end of a document are searched.
 const SEARCHED: usize = 64 * 1_024;
 
-/// A page takes so many bytes at least: the dictionary that describes it.
+/// The least number of bytes that a page takes: the dictionary that describes it.
 const PAGE_BYTES: usize = 64;
 
 /// Width and height in pixels.
@@ -102,11 +103,11 @@ fn largest_count(part: &[u8]) -> Option<u64> {
     numbers.max()
 }
 
-/// Bytes in Base64, each of which is decoded where it is asked for.
+/// Bytes in Base64, each of which is decoded when it is read.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
-    /// Returns a byte; `None` after the end, or where the text is no Base64.
+    /// Returns a byte; `None` after the end, or at a character that is not Base64.
     fn at(&self, index: usize) -> Option<u8> {
         let group = (index / 3).checked_mul(4)?;
         let sextet = |offset: usize| self.0.get(group.checked_add(offset)?).and_then(sextet);
@@ -121,13 +122,13 @@ impl Bytes<'_> {
         text.iter().enumerate().all(|(offset, byte)| self.at(index + offset) == Some(*byte))
     }
 
-    /// A number of so many bytes, the highest first.
+    /// Returns the big-endian number in this many bytes.
     fn big(&self, index: usize, bytes: usize) -> Option<u64> {
         (0..bytes)
             .try_fold(0, |number, offset| Some(number << 8 | u64::from(self.at(index + offset)?)))
     }
 
-    /// A number of so many bytes, the lowest first.
+    /// Returns the little-endian number in this many bytes.
     fn little(&self, index: usize, bytes: usize) -> Option<u64> {
         (0..bytes)
             .rev()

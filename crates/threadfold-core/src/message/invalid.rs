@@ -1,4 +1,4 @@
-//! The errors of a value that violates the rule of its type, and of an input out of turn.
+//! Two errors: a value that its type does not accept, and an input that a machine did not ask for.
 
 use super::text::Text;
 
@@ -34,13 +34,13 @@ impl InvalidValue {
     }
 }
 
-/// A machine was given an input that its state does not take: the host's loop did not do what the
-/// machine asked for. The machine is unchanged.
+/// A state machine received an input that its state does not accept, because the host's loop did
+/// not do what the machine asked for. The machine is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{input} is not expected: {state}")]
 #[non_exhaustive]
 pub struct UnexpectedInput {
-    /// What was given.
+    /// The input.
     pub input: Text,
     /// The state of the machine.
     pub state: Text,

@@ -211,8 +211,8 @@ impl fmt::Display for Json {
     }
 }
 
-/// The error of a text that is not the JSON that is needed. It quotes nothing: a text may hold a
-/// secret.
+/// Returns the error for text that is not JSON of the required kind. It does not quote the text,
+/// which may hold a secret.
 pub(super) fn refused(reason: impl fmt::Display) -> InvalidValue {
     InvalidValue::new("usable JSON", reason.to_string(), "the text")
 }

@@ -5,8 +5,8 @@ use super::{
     media::{Image, MediaSource},
 };
 
-/// Tokens counted for an image whose size is not known, and the most by Anthropic's rule: providers
-/// scale images down to about this size.
+/// Tokens counted for an image of unknown size. It is also the most that an image counts by
+/// Anthropic's rule, because providers scale larger ones down.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
 /// Tokens counted for a document whose content is not in the message.
@@ -66,7 +66,7 @@ pub(crate) fn block_tokens(
     }
 }
 
-/// Returns the tokens of a document whose pages nobody counted, depending on where its content is.
+/// Returns the tokens of a document whose pages are not known, by where its content is.
 pub(crate) fn media_tokens(source: &MediaSource, text: impl Fn(&str) -> u64) -> u64 {
     match source {
         MediaSource::Text { text: content, .. } => text(content),

@@ -55,7 +55,7 @@ use super::{
 /// assert_eq!(Keys.redact("The key is sk-123."), "The key is [key].");
 /// ```
 pub trait Redactor: fmt::Debug + Send + Sync {
-    /// Returns the text without what must not leave, or the text itself if nothing has to go.
+    /// Returns the text with its secrets replaced, or the text itself if it has none.
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str>;
 }
 
@@ -94,13 +94,13 @@ impl CompactionReason {
     }
 }
 
-/// Returns the text without what the redactor removes; the same handle if that is nothing.
+/// Returns the text without what the redactor removes; the same handle if it removes nothing.
 #[doc(hidden)]
 pub fn redacted_text(text: &Text, redactor: &dyn Redactor) -> Text {
     redact(text, redactor).map_or_else(|| text.clone(), Text::from)
 }
 
-/// How many levels of JSON escapes are read in a text.
+/// How many levels of JSON escapes are resolved in a text: JSON in a string of JSON has two.
 const ESCAPE_LEVELS: usize = 3;
 
 /// Returns the redacted text; `None` if it does not change. The redactor sees the text as it is,

@@ -26,7 +26,8 @@ pub(super) fn redacted(json: &Json, redact: &mut dyn FnMut(&str) -> Option<Strin
         return json.clone();
     }
     written.push_str(rest);
-    // Replacing tokens keeps the JSON valid. If that were wrong, `null` leaves instead of a secret.
+    // Replacing tokens keeps the JSON valid. If it did not, the result would be `null` and still
+    // leak nothing.
     Json::parse(&written).unwrap_or_default()
 }
 

@@ -67,8 +67,8 @@ pub enum CacheMarks {
     /// Adds none. Marks that the messages have stay.
     #[default]
     Off,
-    /// Adds marks after the tools, the system prompt, the last message and, if there is room, the end
-    /// of the request before, where the provider looks for what it cached.
+    /// Adds marks after the tools, the system prompt, the last message and, if there is room, the
+    /// end of the previous request, where the provider looks up its cache.
     Auto,
 }
 

@@ -30,7 +30,7 @@ pub struct ThreadId(Text);
 
 impl ThreadId {
     /// Returns a random id of 128 bits, from the random keys of the standard library's hash maps.
-    /// It serves to tell threads apart and is no secret.
+    /// It distinguishes threads; it is not a secret.
     ///
     /// ```
     /// use threadfold::message::ThreadId;

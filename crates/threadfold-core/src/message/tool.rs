@@ -217,7 +217,7 @@ impl ServerToolResult {
     }
 }
 
-/// The serde form of a tool call. The name of the field tells in which form the input was received.
+/// The serde form of a tool call. The name of the field shows in which form the input was received.
 #[derive(Serialize, Deserialize)]
 struct ToolUseForm {
     id: Text,

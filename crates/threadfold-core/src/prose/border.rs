@@ -1,9 +1,9 @@
-//! Whether a match is a whole fact, and not part of a longer one.
+//! Checks whether a match is a whole fact, and not part of a longer one.
 
 use super::{class::FactClass, token::is_word};
 
-/// Whether the text between these byte offsets is a whole fact of its class: `12 ms` is not in
-/// `112 ms`, nor `1.2` in `1.2.3`, nor `cargo test` in `cargo test --all`.
+/// Whether the text between these byte offsets is a whole fact of its class. `12 ms` within `112
+/// ms` is not, nor `1.2` within `1.2.3`, nor `cargo test` within `cargo test --all`.
 pub(crate) fn is_whole(class: FactClass, text: &str, start: usize, end: usize) -> bool {
     let Some((before, rest)) = text.split_at_checked(start) else { return false };
     let Some(after) = text.get(end..) else { return false };

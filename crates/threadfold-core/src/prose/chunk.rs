@@ -1,4 +1,4 @@
-//! The pieces of a word, and how readily a piece is taken for a fact.
+//! Pieces of a word, and how readily a piece counts as a fact.
 
 use super::{
     token::{is_quotation_mark, is_word},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::message::steps;
 
-/// How readily a word is taken for a fact.
+/// How readily a word counts as a fact, by where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// In tool output, which is full of lists, code and logs.
@@ -25,7 +25,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) opens_call: bool,
     /// Whether it continues a piece before a bracket, as `/b.ts` does in `a/[id]/b.ts`.
     pub(crate) severed: bool,
-    /// Whether it is all that stands between two backticks.
+    /// Whether it is the whole text between two backticks.
     pub(crate) ticked: bool,
 }
 

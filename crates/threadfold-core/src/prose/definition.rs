@@ -1,4 +1,4 @@
-//! Statements that say in words what a thing is: `The next stop is a long walk`, `Next stop: the pier`.
+//! Statements that define a thing in words: `The next stop is a long walk`, `Next stop: the pier`.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::{
     subject_words::Grammar,
 };
 
-/// The most words before the verb.
+/// The maximum number of words before the verb.
 const TOPIC: usize = 8;
 
-/// What a sentence defines, and the words that it says about it.
+/// The thing that a sentence defines, and the words that define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     topic: BTreeSet<String>,
@@ -21,7 +21,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// Returns the definition that a statement is, if it is one sentence and denies nothing.
+    /// Returns the definition in a statement, if it is one sentence and denies nothing.
     pub(super) fn of(statement: &str) -> Option<Self> {
         let mut all = sentences(statement);
         let sentence = all.next().filter(|_| all.next().is_none())?;
@@ -45,7 +45,7 @@ impl Definition {
             if is_entry {
                 return Self { topic, is_entry, said: said(tokens)? }.checked();
             }
-            // What precedes a comma says when, and not what.
+            // Words before a comma state the time or the occasion, not the thing.
             if token.ends_with(',') {
                 topic.clear();
             }
@@ -53,20 +53,20 @@ impl Definition {
         None
     }
 
-    /// Whether this later definition says something else about the same thing.
+    /// Whether this later definition gives other words for the same thing.
     pub(super) fn replaces(&self, old: &Self) -> bool {
         let is_same = self.topic.is_subset(&old.topic) || old.topic.is_subset(&self.topic);
         is_same && self.said != old.said
     }
 
-    /// One word before a verb names too little: two things may be said about it.
+    /// One word before a verb is too vague: two statements with it may be about two things.
     fn checked(self) -> Option<Self> {
         let least = if self.is_entry { 1 } else { 2 };
         (self.topic.len() >= least).then_some(self)
     }
 }
 
-/// Returns the words after the verb. A single word is a property, and one thing has several of them.
+/// Returns the words after the verb. A single word is a property, and a thing has several of these.
 fn said<'a>(tokens: impl Iterator<Item = &'a str>) -> Option<String> {
     let words: Vec<&str> = tokens.map(|token| token.trim_matches(is_mark)).collect();
     let denies = words.iter().any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::NEGATION));

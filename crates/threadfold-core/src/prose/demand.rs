@@ -3,7 +3,7 @@
 use super::{class::FactClass, demand_words::Words, value::is_german_month, word_kinds::one_line};
 use crate::message::steps;
 
-/// Marks of code and markup. A sentence that contains one is no demand.
+/// Marks of code and markup. A sentence that contains one does not count as a demand.
 const CODE: [&str; 10] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>", "; }"];
 
 /// Whether a text contains a sentence that demands something.
@@ -45,7 +45,7 @@ pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
         let line = line.trim();
         let fence = line.starts_with("```");
         let item = item(line);
-        // A line under 30 bytes was not wrapped, so the next line begins a paragraph.
+        // A line under 30 bytes was not wrapped, so the next line begins a new paragraph.
         if fence
             || fenced
             || line.is_empty()
@@ -97,7 +97,7 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
             let wide = matches!(mark, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
             let sentence = paragraph.get(start..at)?;
             at += mark.len_utf8();
-            // The quotation that a sentence ends with belongs to it.
+            // A closing quotation mark after the end of a sentence belongs to the sentence.
             let rest = paragraph.get(at..)?;
             let closing = rest.chars().next().filter(|c| matches!(c, '"' | '\u{201d}'));
             let after = rest.get(closing.map_or(0, char::len_utf8)..)?;
@@ -118,11 +118,11 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text ends with an abbreviation or the day of a German date, so that a point after it ends
-/// no sentence.
+/// Whether a text ends with an abbreviation or the day of a German date, so that a point after it
+/// does not end the sentence.
 fn abbreviates(text: &str, after: &str) -> bool {
     const SHORT: [&str; 9] = ["e.g", "i.e", "vs", "cf", "approx", "no", "nr", "z.b", "ca"];
-    // With their capital, because `12 ms.` may end a sentence.
+    // Titles count only with their capital, because `12 ms.` may end a sentence.
     const TITLES: [&str; 7] = ["Dr", "Mr", "Mrs", "Ms", "Prof", "Sr", "Sra"];
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
     let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
@@ -131,8 +131,8 @@ fn abbreviates(text: &str, after: &str) -> bool {
     is_short || TITLES.contains(&last) || (is_number && month())
 }
 
-/// Whether a sentence can demand something: it begins with a word, is no question, introduces no
-/// list or code, and is no code.
+/// Whether a sentence can demand something: it begins with a word, is not a question, introduces no
+/// list or code, and is not code itself.
 pub fn may_demand(sentence: &str) -> bool {
     let opens =
         sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));

@@ -3,7 +3,7 @@
 use super::word_kinds::is_listed;
 use crate::message::steps;
 
-/// Words that demand, anywhere in a sentence.
+/// Words that demand something wherever they are in a sentence.
 #[rustfmt::skip]
 const WORDS: [&str; 20] = [
     "always", "avoid", "don't", "dont", "ensure", "forbidden", "instead", "keep", "must", "mustn't",
@@ -11,7 +11,7 @@ const WORDS: [&str; 20] = [
     "without",
 ];
 
-/// Phrases that demand.
+/// Phrases that demand something.
 const PHRASES: [&str; 27] = [
     "do not",
     "make sure",
@@ -106,7 +106,7 @@ impl Words {
 }
 
 /// For every first letter of a demanding word or phrase, its second letters as bits. Few other
-/// words begin so; looking up every word took a sixth of the time.
+/// words begin with these pairs. Looking up every word took a sixth of the time.
 const BEGINNINGS: [u32; 32] = beginnings();
 
 #[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]

@@ -32,7 +32,7 @@ pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     codes(text, note);
 }
 
-/// Returns a text from the first line that reports a failure on.
+/// Returns the rest of a text from the first line that reports a failure.
 pub fn first_failure(text: &str) -> Option<&str> {
     failing_lines(text).next().and_then(|(at, _)| text.get(at..))
 }
@@ -53,7 +53,7 @@ fn failing_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut http = false;
     for Word { text: word, kinds } in word_kinds::words(text) {
-        // Every code has two capitals, or one and digits, and so does `HTTP`.
+        // Every code has two capitals, or one capital and digits, and so does `HTTP`.
         let may_be_code = kinds.has_any(CharKinds::INNER)
             || (kinds.has_any(CharKinds::UPPER) && kinds.has_any(CharKinds::DIGIT));
         if !may_be_code && !http {
@@ -73,7 +73,7 @@ fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// The most bytes that the line of a failure may have.
+/// The maximum length of a line that reports a failure, in bytes.
 const LONGEST: usize = 400;
 
 fn is_failure(line: &str) -> bool {
@@ -94,10 +94,10 @@ fn opens(line: &str) -> bool {
             || loud())
 }
 
-/// Whether a line contains a phrase of failures only, or the name of an exception.
+/// Whether a line contains a phrase that only failures have, or the name of an exception.
 ///
 /// A phrase is compared only where the two letters around one of its spaces match, and an exception
-/// only after a colon, so most lines need one pass. Nine searches took a fifth of all the time.
+/// only after a colon, so most lines need one pass. Nine searches took a fifth of the whole time.
 fn has_failure_phrase(line: &str) -> bool {
     let bytes = line.as_bytes();
     let mut before = 0;

@@ -20,7 +20,7 @@ pub(crate) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) ->
     if address.len() > at - scheme + 3 && scheme < at {
         note(FactClass::Url, address);
     }
-    // A word that runs into the address is no word of its own.
+    // Letters directly before the scheme are not a word of their own.
     word.get(..scheme).unwrap_or_default().trim_end_matches(is_word)
 }
 

@@ -1,7 +1,7 @@
-//! Words of general language with one meaning, and words of opposite meanings.
+//! Words of general language with one meaning, and words with opposite meanings.
 
-/// Returns the common form of words that mean the same beside a value. It begins with `=` if they say
-/// what kind of value it is, as `deadline` does beside a date.
+/// Returns the common form of words that mean the same beside a value. It begins with `=` if the
+/// words name a kind of value, as `deadline` names a date.
 pub(super) fn canonical(word: &str) -> Option<&'static str> {
     Some(match word {
         "limit" | "limits" | "limited" | "cap" | "capped" | "ceiling" | "maximum" | "max"
@@ -25,10 +25,10 @@ pub(super) fn canonical(word: &str) -> Option<&'static str> {
     })
 }
 
-/// The common form of verbs that pass on what is known.
+/// The common form of verbs that pass information on.
 pub(super) const TELL: &str = "=tell";
 
-/// Whether a common form says what kind of value it is.
+/// Whether a common form names a kind of value.
 pub(super) fn is_kind(word: &str) -> bool {
     word.starts_with('=')
 }

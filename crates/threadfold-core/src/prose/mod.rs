@@ -8,8 +8,8 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_reader`, `subject_words`, `meanings`, `stem`, `value` | what a statement is about, and the values that it gives |
-//! | `definition` | statements that say in words what a thing is |
+//! | `subject`, `subject_reader`, `subject_words`, `meanings`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `definition` | statements that define a thing in words |
 //! | `section` | the titles of the lists in an addendum |
 
 mod border;

@@ -107,7 +107,7 @@ pub(crate) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
         }
         let from = start - usize::from(before == Some('$'));
         let unit = unit_length(text.get(end..).unwrap_or_default());
-        // What an audit would not take for a whole is none.
+        // A number that an audit would not find as a whole fact is not noted.
         let is_whole = || is_whole(FactClass::Number, text, from, end + unit);
         if (unit > 0 || from < start) && is_whole() {
             note(FactClass::Number, text.get(from..end + unit).unwrap_or_default());

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, steps};
 
-/// Who says something. Speakers compare by how much their words count.
+/// The speaker of a text. Speakers are ordered by the weight of their words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
@@ -34,7 +34,7 @@ impl Speaker {
     }
 }
 
-/// What a text of a message is.
+/// The kind of a text in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Prose.
@@ -43,7 +43,7 @@ pub enum Kind {
     Output,
     /// A short value in the input of a tool call.
     Value,
-    /// A value in the input of a tool call whose field name says that it is a path.
+    /// A value in the input of a tool call whose field name marks it as a path.
     Path,
     /// A command line in the input of a tool call.
     Command,
@@ -233,7 +233,7 @@ const COMMANDS: [&str; 4] = ["command", "cmd", "commands", "script"];
 const PATHS: [&str; 4] = ["path", "file", "dir", "folder"];
 const TASKS: [&str; 5] = ["content", "step", "title", "task", "description"];
 const STATES: [&str; 2] = ["status", "state"];
-/// Values of more bytes are taken for the content of a file.
+/// A longer value, in bytes, counts as the content of a file.
 const SHORT: usize = 400;
 
 fn of_value(field: &str, value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
@@ -302,8 +302,8 @@ fn command_line(items: &[Value]) -> String {
     }
 }
 
-/// Returns a text without the escape sequences of terminals, and with a space for every other
-/// control character that is no white space.
+/// Returns a text without the escape sequences of terminals, and with a space in place of every
+/// other control character that is not white space.
 pub fn plain(text: &str) -> Cow<'_, str> {
     let controls = |c: char| c.is_control() && !c.is_whitespace();
     if !steps::through(text).contains(controls) {

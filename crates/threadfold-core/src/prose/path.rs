@@ -20,7 +20,7 @@ const ENDINGS: [&str; 71] = [
     "txt", "vue", "wasm", "xml", "yaml", "yml", "zig", "zsh",
 ];
 
-/// Names of products that end like files.
+/// Names of products that look like files.
 #[rustfmt::skip]
 const PRODUCTS: [&str; 9] = [
     "chart.js", "d3.js", "express.js", "next.js", "node.js", "nuxt.js", "react.js", "three.js",
@@ -37,7 +37,7 @@ pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &st
     is_path
 }
 
-/// Notes the value of a field whose name says that it holds a path.
+/// Notes the value of a field whose name marks it as a path.
 pub(crate) fn path_value(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let value = without_location(value.trim());
     let fits = (2..=400).contains(&value.len()) && value.chars().any(char::is_alphanumeric);
@@ -46,7 +46,7 @@ pub(crate) fn path_value(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// Whether a word before `(` is a method call such as `value.read`, and so no path.
+/// Whether a word before `(` is a method call such as `value.read`, and not a path.
 pub(crate) fn is_dotted_call(word: &str) -> bool {
     word.contains('.') && !word.contains(['/', '\\'])
 }
@@ -70,7 +70,7 @@ fn is_path(word: &str, trust: Trust) -> bool {
     let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
     let listed = is_listed_in_any_case(&ENDINGS, ending);
     let named = listed && !stem.is_empty() && !is_listed_in_any_case(&PRODUCTS, word);
-    // `.gitignore` is a file; `.rs` is an ending that somebody writes about, but `.env` is a file.
+    // `.gitignore` and `.env` are files, but `.rs` is the name of an ending.
     let is_ending = listed && ending != "env";
     let hidden =
         stem.is_empty() && ending_fits && !is_ending && (depth > 0 || trust != Trust::Little);

@@ -12,7 +12,7 @@ const PAIRS: [(char, char); 5] = [
     ('`', '`'),
 ];
 
-/// The longest quote, in bytes.
+/// The maximum length of a quote, in bytes.
 const LONGEST: usize = 160;
 
 /// Notes the quoted texts of a text, outside of fences. A quote stays on one line.

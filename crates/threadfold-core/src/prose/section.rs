@@ -35,21 +35,21 @@ pub(crate) fn constraints(text: &str) -> impl Iterator<Item = &str> {
 /// The title of the list of what the user typed.
 pub const TYPED: &str = "The user's words:";
 
-/// The end of a line in that list that changed an earlier value.
+/// The end of a line in that list whose statement changed an earlier value.
 pub(crate) const CHANGED: &str = " (changed)";
 
-/// The beginning of a line in that list, and of one whose label is left out for want of room.
+/// The beginning of a line in that list, and of a line whose label is omitted to save room.
 pub(crate) const BULLET: &str = "- ";
 pub(crate) const UNLABELLED: &str = "* ";
 
 /// A statement in the list of what the user typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedItem {
-    /// The words, with their label if the list has it.
+    /// The words, with their label if the list shows it.
     pub(crate) text: String,
     /// Whether it changed an earlier value.
     pub(crate) is_change: bool,
-    /// Whether the user put a label before it that the list leaves out.
+    /// Whether the list omits a label that the user put before it.
     pub(crate) lost_label: bool,
 }
 

@@ -77,7 +77,7 @@ fn speech(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// Does not look for quotes, because code and data quote everything.
+/// Notes the facts of tool output, without quotes, because code and data quote everything.
 fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     word_facts(text, Trust::Little, note);
     number::numbers(text, note);

@@ -1,7 +1,7 @@
 //! Words of a token and their stems, by which subjects are compared.
 
-/// Returns the words of a token in lower case. Text without spaces between words gives pairs of
-/// characters.
+/// Returns the words of a token in lower case. Text without spaces between words is returned as
+/// pairs of characters.
 pub(super) fn parts(token: &str) -> Vec<String> {
     let pieces = token.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
     let mut words = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
 }
 
-/// Whether a character is grammar between the words of such a script.
+/// Whether a character joins words in such a script, as articles and prepositions do elsewhere.
 fn is_grammar(c: char) -> bool {
     const CHINESE: &str = "\u{7684}\u{662f}\u{4e3a}\u{5728}\u{4e86}\u{628a}\u{548c}\u{4e0e}\u{5230}\u{4ece}\u{5c06}\u{7ed9}\u{7531}\u{5df2}\u{88ab}\u{4e5f}\u{90fd}\u{5c31}";
     matches!(c, '\u{3040}'..='\u{309f}') || CHINESE.contains(c)

@@ -1,11 +1,11 @@
-//! What a statement is about and which values it gives, so that a later statement with another value
-//! for the same subject replaces it.
+//! The subject of a statement and the values that it gives, so that a later statement with another
+//! value for the same subject replaces it.
 //!
-//! A subject is a set of words. A later statement that announces a change (`now`, `moved`, `instead`)
-//! replaces an earlier one if most of their words agree. One that announces nothing replaces it only if
-//! no word speaks against it: the words of the one are among those of the other, and they differ in
-//! values of one form. In both cases no word may have another qualifier in each: `left lamp` and
-//! `right lamp` are two subjects, as are `room 12` and `room 14`.
+//! A subject is a set of words. A later statement that announces a change (`now`, `moved`,
+//! `instead`) replaces an earlier one if most of their words agree. A later statement without such
+//! a word replaces it only if one set of words contains the other and the two differ in values of
+//! one form. In both cases no shared word may have different qualifiers: `left lamp` and `right
+//! lamp` are two subjects, as are `room 12` and `room 14`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,41 +21,41 @@ use super::{
 /// The subject and the values of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Each word with the words beside it that qualify it.
+    /// Each word, with the neighbouring words that qualify it.
     pub(super) words: BTreeMap<String, BTreeSet<String>>,
-    /// Words of which another one says the opposite: `first`, `open`.
+    /// Words with an opposite, such as `first` and `open`: the number of the pair, and the sides.
     pub(super) sides: BTreeMap<u8, BTreeSet<u8>>,
     pub(super) values: BTreeMap<Form, BTreeSet<String>>,
     /// The words directly before values, which name them: `branch main-2`.
     pub(super) slots: BTreeMap<Form, BTreeSet<String>>,
-    /// Values that tell its subject from others: `Room 12 is free`.
+    /// Values that distinguish its subject from others: `Room 12 is free`.
     pub(super) identifiers: BTreeSet<String>,
     /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
     pub(super) denied: BTreeSet<String>,
     /// All words in order, with the form of a value in its place.
     pub(super) frame: Vec<String>,
-    /// The words and values that say something, in order.
+    /// The words and values other than grammar, in order.
     pub(super) content: Vec<String>,
-    /// Whether it says that something is so, and does not ask for a step.
+    /// Whether it states something, instead of asking for a step.
     pub(super) asserts: bool,
-    /// Whether it says that something changed.
+    /// Whether it announces a change.
     pub(super) changes: bool,
-    /// Whether it asks, supposes, or tells what others say or what once was.
+    /// Whether it is a question, a supposition, hearsay or a memory, which replaces nothing.
     pub(super) muses: bool,
-    /// What it is about, if that is one word before the verb and a value follows: `Leo is 7`.
+    /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
     pub(super) head: Option<String>,
-    /// Whether its verb is one of the past.
+    /// Whether its verb is in the past tense.
     pub(super) is_past: bool,
-    /// Whether it has a word that denies.
+    /// Whether it contains a negation.
     pub(super) denies: bool,
-    /// Whether it forbids something about its first value.
+    /// Whether it is a prohibition about its first value.
     pub(super) forbids: bool,
-    /// Whether it is about telling something to others.
+    /// Whether it is about passing information on.
     pub(super) tells: bool,
     pub(super) label: String,
-    /// Whether its label says what it is about: `Owner: Ada Byron`.
+    /// Whether its label names the subject: `Owner: Ada Byron`.
     pub(super) is_entry: bool,
-    /// What it defines, if all of it is one definition under a label.
+    /// Its definition, if the text after the label is one.
     pub(super) definition: Option<Definition>,
 }
 
@@ -68,7 +68,7 @@ impl Subject {
         subject.read(body);
         let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
         subject.definition = defined;
-        // A label beside a statement of its own is no part of what that is about.
+        // A label before a whole statement is not part of the subject.
         if subject.words.len() < 2 {
             let mut named = Self::default();
             named.read(label);
@@ -93,13 +93,13 @@ impl Subject {
         self.words.keys().map(String::as_str)
     }
 
-    /// All its words in order, with the form of a value in its place, if it only asks for something:
-    /// equal for requests that differ in their values.
+    /// Returns all its words in order, with the form of a value in place of the value, if it only
+    /// asks for something: requests that differ only in their values have equal words.
     pub fn request(&self) -> Option<&[String]> {
         (!self.asserts && !self.changes).then_some(self.frame.as_slice())
     }
 
-    /// Whether it gives a value in digits or a name.
+    /// Whether it gives an exact value: digits or a name.
     pub fn has_value(&self) -> bool {
         let is_exact = |(form, values): (&Form, &BTreeSet<String>)| {
             let digits = |value: &String| value.bytes().any(|byte| byte.is_ascii_digit());
@@ -108,22 +108,22 @@ impl Subject {
         self.values.iter().any(is_exact)
     }
 
-    /// Whether it denies or forbids something.
+    /// Whether it contains a negation.
     pub fn denies(&self) -> bool {
         self.denies
     }
 
-    /// Whether it begins like talk: about the speaker, or about what was just said.
+    /// Whether it begins like small talk: with the speaker, or with a reaction to the text before.
     pub fn is_talk(&self) -> bool {
         self.frame.first().is_none_or(|word| Grammar::of(word).is(Grammar::TALK))
     }
 
-    /// Whether it says that something changed.
+    /// Whether it announces a change.
     pub fn is_change(&self) -> bool {
         self.changes
     }
 
-    /// The values that it gives and the other statement does not.
+    /// The values that it gives and the other statement does not give.
     pub fn values_beside<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a str> {
         let of_form = self
             .values
@@ -165,7 +165,8 @@ impl Subject {
             return true;
         }
         if self.names_what_is_forbidden(old, form) {
-            // What must not be told is a value; other things that are forbidden hold side by side.
+            // Two things that must not be told are two values of one prohibition; other
+            // prohibitions that name different things both hold.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
         match self.changes {
@@ -174,11 +175,11 @@ impl Subject {
         }
     }
 
-    /// Whether enough words agree that an announced change can mean the old statement.
+    /// Whether enough words agree for an announced change to mean the old statement.
     fn agrees(&self, old: &Self, form: Form) -> bool {
         let shared = self.shared_topic(old);
         let least = self.size(old).min(old.size(self));
-        // One common word is enough beside a value of a rare form.
+        // One shared word is enough beside a value of a rare form.
         let is_rare = !matches!(form, Form::Name | Form::Number);
         let all = shared + self.shared_kinds(old);
         (shared > 0 || least == 0)
@@ -187,13 +188,13 @@ impl Subject {
             && (all > 1 || least <= 1 || is_rare || self.names(form, old) || old.names(form, self))
     }
 
-    /// Whether the words of the one are among those of the other.
+    /// Whether the words of one statement are among those of the other.
     fn is_about_the_same(&self, old: &Self, form: Form) -> bool {
         let (shared, kinds) = (self.shared_topic(old), self.shared_kinds(old));
         let (new_size, old_size) = (self.size(old), old.size(self));
         let least = new_size.min(old_size);
-        // One more word makes another thing of it: `the pool next door`. A label that both have says
-        // that they are statements about one thing.
+        // One more word makes it another thing: `the pool next door`. A shared label shows that
+        // both are about one thing.
         let is_labelled_alike =
             (!self.label.is_empty() && self.label == old.label) || self.is_entry || old.is_entry;
         let has_kind = self.kinds().chain(old.kinds()).next().is_some();
@@ -204,7 +205,7 @@ impl Subject {
             && (shared + kinds > 1 || least <= 1 || self.names(form, old) || old.names(form, self))
     }
 
-    /// Whether it says of a word or value of the old statement that it no longer holds.
+    /// Whether it denies a word or value of the old statement.
     fn names_old_value(&self, old: &Self) -> bool {
         let is_value = |denied: &&String| {
             old.values.values().any(|values| values.contains(*denied)) || old.frame.contains(denied)
@@ -215,7 +216,7 @@ impl Subject {
             && self.topic().filter(kept).any(|word| old.words.contains_key(word))
     }
 
-    /// Whether all that says something is the same in both, but for one run of a few words.
+    /// Whether both have the same words and values, except for one run of a few words.
     fn differs_in_one_run(&self, old: &Self) -> bool {
         const LONGEST: usize = 4;
         let (new, old_content) = (&self.content, &old.content);
@@ -234,7 +235,7 @@ impl Subject {
             && (1..=LONGEST).contains(&differing(old_content))
     }
 
-    /// Whether both begin with the same words, those of grammar included.
+    /// Whether both begin with the same words, grammar included.
     fn opens_like(&self, old: &Self) -> bool {
         const LEAST: usize = 4;
         let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
@@ -245,7 +246,7 @@ impl Subject {
         words + says >= LEAST
     }
 
-    /// Whether both define one thing under one label, in words whose form shows no value.
+    /// Whether both define the same thing under the same label, without values.
     fn defines_anew(&self, old: &Self) -> bool {
         let both = self.definition.as_ref().zip(old.definition.as_ref());
         let has_no_value = self.values.is_empty() && old.values.is_empty();
@@ -254,7 +255,7 @@ impl Subject {
         })
     }
 
-    /// Returns the forms in which both give values, each some that the other lacks.
+    /// Returns the forms in which both give values and each gives some that the other lacks.
     fn differing_forms(&self, old: &Self) -> Vec<Form> {
         let differs = |(form, new): (&Form, &BTreeSet<String>)| {
             let old = old.values.get(form)?;
@@ -263,7 +264,7 @@ impl Subject {
         self.values.iter().filter_map(differs).collect()
     }
 
-    /// Whether the value is what a prohibition is about.
+    /// Whether a value of this form is the object of a prohibition.
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
         let identifies = match form {
             Form::Amount | Form::Date | Form::Time | Form::Number => false,
@@ -278,7 +279,7 @@ impl Subject {
         slots.any(|slot| other.words.contains_key(slot))
     }
 
-    /// The words that say what it is about, without those that only say what kind of value it gives.
+    /// The words that name the subject, without those that only name the kind of value.
     fn topic(&self) -> impl Iterator<Item = &str> {
         self.words().filter(|word| !is_kind(word))
     }
@@ -291,7 +292,7 @@ impl Subject {
         self.kinds().filter(|kind| other.words.contains_key(*kind)).count()
     }
 
-    /// The number of words that both have, names included.
+    /// The number of shared words, names included.
     fn shared_topic(&self, other: &Self) -> usize {
         let words = self.topic().filter(|word| other.words.contains_key(*word)).count();
         words + self.shared_names(other)
@@ -306,8 +307,8 @@ impl Subject {
         self.topic().count() + self.shared_names(other)
     }
 
-    /// Whether the two are plainly about different things: a word that both have is qualified by
-    /// others in each, or each has an opposite, a kind of value or an identifier of its own.
+    /// Whether the two are clearly about different things: a shared word has different qualifiers
+    /// in each, or each has an opposite, a kind of value or an identifier of its own.
     fn contrasts(&self, other: &Self) -> bool {
         let lacks = |subject: &Self, qualifiers: &BTreeSet<String>| {
             !qualifiers.is_empty() && qualifiers.iter().all(|q| !subject.words.contains_key(q))
@@ -354,8 +355,8 @@ pub fn label(statement: &str) -> Option<(&str, &str)> {
         .then(|| (label.trim(), body.trim()))
 }
 
-/// Returns a statement without the label before it, if the label only stresses what makes sense
-/// alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
+/// Returns a statement without its label, if the label only stresses a text that makes sense alone:
+/// `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
 pub fn without_emphasis(statement: &str) -> &str {
     let Some((label, body)) = label(statement) else { return statement };
     let words = || body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());

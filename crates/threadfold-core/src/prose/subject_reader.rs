@@ -11,21 +11,21 @@ use super::{
 };
 use crate::message::steps;
 
-/// The most words of a statement that are read.
+/// The maximum number of words of a statement that are read.
 const WORDS: usize = 120;
 
 /// The state of reading one clause.
 #[derive(Debug, Default)]
 struct Clause {
-    /// How many words and values were read, without a determiner at the start.
+    /// The number of words and values read so far, without a determiner at the start.
     tokens: usize,
-    /// Whether a determiner is all that was read.
+    /// Whether only a determiner was read so far.
     only_determiner: bool,
-    /// Whether the statement begins with a determiner: `Our office opens at nine`.
+    /// Whether the clause begins with a determiner: `Our office opens at nine`.
     is_statement: bool,
     /// Whether it gives a value.
     has_value: bool,
-    /// Whether it goes on to say when something was so: `when we moved in`.
+    /// Whether it continues with the occasion of the statement: `when we moved in`.
     is_occasion: bool,
     has_copula: bool,
     negated: bool,
@@ -33,30 +33,30 @@ struct Clause {
     after_value: bool,
     /// Whether the last piece is a name after a determiner: `the Kent invoice`.
     after_named: bool,
-    /// How many of the next words no longer hold.
+    /// Which of the next words no longer hold.
     denying: Denying,
-    /// Values before a verb, which may tell the subject from others.
+    /// Values before a verb, which may distinguish the subject from others.
     pending: BTreeSet<String>,
-    /// Whether a word follows a pending value.
+    /// Whether a word follows the last pending value.
     is_tail: bool,
-    /// Its words, each with the one that qualifies it.
+    /// Its words, each with the word that qualifies it.
     words: Vec<(String, String)>,
-    /// The word before, as typed.
+    /// The previous word, as typed.
     previous: String,
-    /// The word before, if it may qualify the next one.
+    /// The previous word, if it may qualify the next one.
     before: String,
     /// The word that the next one qualifies: `dose` in `the dose for children`.
     relation: Option<String>,
 }
 
-/// What of the following no longer holds.
+/// Which of the following words no longer hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Denying {
     #[default]
     Nothing,
     /// The next word or value: `from 8 to 9`.
     Next,
-    /// All to the end of the clause: `instead of tea`.
+    /// All words to the end of the clause: `instead of tea`.
     Rest,
 }
 
@@ -119,7 +119,7 @@ impl Subject {
 
     fn word(&mut self, word: String, clause: &mut Clause) {
         let does = Grammar::of(&word);
-        // What follows is another clause, which may be about something else.
+        // The text after the conjunction is another clause, which may have another subject.
         if clause.has_value && matches!(word.as_str(), "and" | "und" | "y" | "et") {
             self.end(clause);
         }
@@ -127,12 +127,12 @@ impl Subject {
         clause.only_determiner = is_first && does.is(Grammar::DETERMINER);
         clause.is_statement |= clause.only_determiner && self.frame.is_empty();
         clause.tokens += usize::from(!clause.only_determiner);
-        // A copula says something only if a word follows it, which `as they are` has not.
+        // A copula makes a statement only if a word follows it, which is not so in `as they are`.
         self.asserts |= clause.has_copula;
         if does.is(Grammar::COPULA) {
             self.copula(clause);
         }
-        // `Now fix the parser` only comes next.
+        // In `Now fix the parser` the word `now` means `next` and announces no change.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
         clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
         let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
@@ -146,7 +146,7 @@ impl Subject {
         clause.negated |= does.is(Grammar::NEGATION);
         clause.negated &= !does.is(Grammar::EXCEPTION);
         self.frame.push(word.clone());
-        // `Rebased onto a branch` changes what something was based on.
+        // `Rebased onto a branch` changes the base of something.
         if changes && let Some(base) = word.strip_prefix("re") {
             clause.words.push((stem(base), String::new()));
         }
@@ -226,13 +226,14 @@ impl Subject {
 
     fn end(&mut self, clause: &mut Clause) {
         self.asserts |= clause.is_statement;
-        // What is said beside a value in a clause of its own is not what the value is about.
+        // Words in a clause of their own beside a value do not belong to the subject of the value.
         let counts = clause.has_value || self.values.is_empty();
         for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
             let qualifiers = self.words.entry(word).or_default();
             qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
         }
-        // `The page in a.md is old`, but not `The answer is in a.md`.
+        // A value before the verb identifies the subject in `The page in a.md is old`, but not in
+        // `The answer is in a.md`.
         if clause.is_statement && clause.is_tail && !self.tells {
             let counted = [Form::Amount, Form::Date, Form::Time, Form::Number];
             let counts: BTreeSet<&String> =
@@ -244,7 +245,7 @@ impl Subject {
     }
 }
 
-/// Returns what no longer holds after two words.
+/// Returns which words no longer hold after these two words.
 fn denying(previous: &str, word: &str, does: Grammar, changes: bool) -> Option<Denying> {
     match (previous, word) {
         ("instead", "of")
@@ -257,7 +258,7 @@ fn denying(previous: &str, word: &str, does: Grammar, changes: bool) -> Option<D
     }
 }
 
-/// Reads a word that is no part of what a statement is about.
+/// Reads a word that does not belong to the subject.
 fn empty_word(does: Grammar, clause: &mut Clause) {
     if does.is(Grammar::RELATION) && !clause.before.is_empty() {
         clause.relation = Some(std::mem::take(&mut clause.before));

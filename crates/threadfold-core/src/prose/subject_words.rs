@@ -1,10 +1,10 @@
-//! Words that say nothing about the subject of a statement, in a few languages.
+//! Words of grammar, which do not belong to the subject of a statement, in a few languages.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::demand_words::spoken_words;
 
-/// What a word does in a statement. One word may do several things.
+/// The function of a word in a statement. A word may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Grammar(u32);
 
@@ -30,11 +30,11 @@ impl Grammar {
     pub(super) const NUMBER: Self = Self(1 << 18);
     pub(super) const SHORT_FORM: Self = Self(1 << 19);
     pub(super) const ARTICLE: Self = Self(1 << 20);
-    /// Words that are no part of what a statement is about.
+    /// Words that do not belong to the subject of a statement.
     const EMPTY: Self =
         Self(Self::STOP.0 | Self::COPULA.0 | Self::CHANGE.0 | Self::NEGATION.0 | Self::EXCEPTION.0);
 
-    /// Returns what a word in lower case does.
+    /// Returns the functions of a word in lower case.
     pub(super) fn of(word: &str) -> Self {
         GRAMMAR.get(word).copied().unwrap_or_default()
     }
@@ -81,7 +81,7 @@ static GRAMMAR: LazyLock<HashMap<&str, Grammar>> = LazyLock::new(|| {
     table
 });
 
-/// Words of grammar, and words that say nothing about a subject.
+/// Words of grammar, and words that are too general to name a subject.
 const STOPS: &str = " a an the this that these those my your our their his her its it i we you they \
     i'd i'm i've we're we've it's he she me us them of in on at to for from by with as into onto over under above below up out off and or \
     but so if then than when while been being have has had do does did done may can could will would shall should must need \
@@ -102,11 +102,11 @@ const DETERMINERS: &str = " the our my his her their this a an der die das unser
 /// Words between a noun and a noun that qualifies it.
 const RELATIONS: &str = " of for in on from with to at f\u{fc}r von im am aus bei auf de del en para con du des pour dans sur ";
 
-/// Words that say that something is so.
+/// Verbs that state a property or a value.
 const COPULAS: &str = " is are was were be equals means ist sind war bleibt lautet es son est\u{e1} est\u{e1}n era ser \
     est sont \u{e8} sono ";
 
-/// Words that say that something changed.
+/// Words that announce a change.
 const CHANGES: &str = " since seit grown shrunk report\u{e9} report\u{e9}e reporte now new changed changes moved moves updated update switched renamed instead actually swapped \
     correction upgraded downgraded rescheduled relocated reassigned replaced rotated postponed extended raised lowered reduced \
     increased dropped became becomes anymore rebased \
@@ -115,7 +115,7 @@ const CHANGES: &str = " since seit grown shrunk report\u{e9} report\u{e9}e repor
     ahora nuevo nueva cambi\u{f3} cambiado cambiamos movi\u{f3} movido pas\u{f3} trasladado subi\u{f3} baj\u{f3} actualizado aplazado \
     correcci\u{f3}n ya d\u{e9}sormais maintenant nouveau nouvelle chang\u{e9} d\u{e9}plac\u{e9} remplac\u{e9} correction ";
 
-/// Phrases that say that something changed.
+/// Phrases that announce a change.
 pub(super) const ANNOUNCEMENTS: [&str; 21] = [
     "brought forward",
     "cut to ",
@@ -143,10 +143,10 @@ pub(super) const ANNOUNCEMENTS: [&str; 21] = [
 /// Words between two things of one kind.
 const CONJUNCTIONS: &str = " of to and or von bis und oder y o de et ou ";
 
-/// Verbs whose object is what was given up: `I swapped the tea for coffee`.
+/// Verbs whose object is the thing that was given up: `I swapped the tea for coffee`.
 const SWAPS: &str = " swapped replaced exchanged ";
 
-/// Changes in scripts without spaces between words.
+/// Announcements of a change in scripts without spaces between words.
 pub(super) const UNSPACED_CHANGES: [&str; 23] = [
     "\u{5ef6}\u{671f}",
     "\u{73b0}\u{5728}",
@@ -173,11 +173,11 @@ pub(super) const UNSPACED_CHANGES: [&str; 23] = [
     "\u{8a02}\u{6b63}",
 ];
 
-/// Signs that something is so, in scripts without spaces.
+/// Copulas in scripts without spaces.
 pub(super) const UNSPACED_COPULAS: [&str; 5] =
     ["\u{662f}", "\u{4e3a}", "\u{5728}", "\u{306f}", "\u{3067}\u{3059}"];
 
-/// Signs that something is denied, in scripts without spaces.
+/// Negations in scripts without spaces.
 pub(super) const UNSPACED_NEGATIONS: [&str; 10] = [
     "\u{7edd}\u{5bf9}\u{4e0d}",
     "\u{6c7a}\u{3057}\u{3066}",
@@ -191,13 +191,13 @@ pub(super) const UNSPACED_NEGATIONS: [&str; 10] = [
     "\u{306a}\u{3044}",
 ];
 
-/// Words that forbid.
+/// Words of negation and prohibition.
 const NEGATIONS: &str = " ne aucun aucune ning\u{fa}n ninguna weder can't cannot mustn't never not no don't dont nie niemals nicht kein keine keinen nunca no jam\u{e1}s jamais pas ";
 
-/// Words before what is not forbidden: `no visit without Ada`.
+/// Words before an exception from a prohibition: `no visit without Ada`.
 const EXCEPTIONS: &str = " without unless except ohne au\u{df}er sin salvo sans sauf ";
 
-/// Verbs that say what once was.
+/// Verbs and words of the past.
 const PAST: &str = " estaba estaban hab\u{ed}a hatten gestern ayer yesterday was were had used war waren hatte era eran fue \u{e9}tait \u{e9}taient ";
 
 /// Words of suppositions and hearsay.
@@ -219,13 +219,13 @@ pub(super) const UNSPACED_MUSINGS: [&str; 10] = [
     "\u{53bb}\u{5e74}",
 ];
 
-/// First words of talk: about the speaker, the listener, or what was just said.
+/// First words of small talk: about the speaker, the listener, or the text before.
 const TALK: &str = " i i'm i'll i've i'd you you're it it's that that's this these those there so well ok okay hm hmm ah \
     oh yes yeah no nope thanks thank great nice good cool sorry sure right anyway maybe perhaps what he she they \
     ich du sie es das danke gut sch\u{f6}n ja nein na ach tja vielleicht yo t\u{fa} eso esto gracias bien s\u{ed} bueno quiz\u{e1}s \
     je tu \u{e7}a c'est merci oui non bon peut-\u{ea}tre ";
 
-/// First words of a sentence that is about what the one before it names.
+/// First words of a sentence about something that the previous sentence names.
 const BACKWARD: &str = " it it's its they their them he she his her that this these those otherwise er sie es ihn ihm ihre dies dieser dieses \
     ello ella ellos esto eso il elle ils elles cela ";
 
@@ -249,7 +249,7 @@ const UNSPACED_WISHES: [&str; 12] = [
     "\u{5acc}\u{3044}",
 ];
 
-/// Whether a sentence begins with a word that stands for something in the sentence before.
+/// Whether a sentence begins with a word that refers to something in the previous sentence.
 pub(crate) fn refers_back(sentence: &str) -> bool {
     let words: Vec<String> = spoken_words(sentence).take(3).map(str::to_lowercase).collect();
     let first = words.first().is_some_and(|word| Grammar::of(word).is(Grammar::BACKWARD));
@@ -257,7 +257,7 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
     first || object
 }
 
-/// Whether a statement says what the user likes or wants.
+/// Whether a statement expresses a preference or a goal of the user.
 pub(crate) fn has_wish(statement: &str) -> bool {
     (!statement.is_ascii() && UNSPACED_WISHES.iter().any(|part| statement.contains(part)))
         || spoken_words(statement)
@@ -285,14 +285,14 @@ const NUMBERS: &str = " two three four five six seven eight nine ten eleven twel
     dos tres cuatro cinco seis siete ocho nueve diez once doce veinte treinta cuarenta cincuenta cien mil \
     deux trois quatre cinq sept huit neuf dix onze douze vingt trente quarante cinquante cent mille ";
 
-/// Short forms whose point ends no sentence.
+/// Abbreviations whose point does not end a sentence.
 const SHORT_FORMS: &str = " dr mr mrs ms prof st no nr sr sra fr hr vs ca approx ";
 
-/// German articles: a capital after them makes no name.
+/// German articles. A capital after them is a noun, not a name.
 const ARTICLES: &str = " der das den dem des ein eine einen einem einer eines unser unsere unserem unseren mein meine \
     zum zur vom beim im kein keine die neue neuer neues neuen ";
 
-/// Words that demand, in languages other than English.
+/// Words that demand something, in languages other than English.
 const DEMANDS: &str = " nie niemals immer stets nur jedem jeder jedes jede kein keine keinen bitte muss m\u{fc}ssen \
     soll sollen darf d\u{fc}rfen statt bevor wenn ohne nicht nunca jam\u{e1}s siempre s\u{f3}lo solo cada debe deben \
     prohibido obligatorio antes cuando ninguna ning\u{fa}n jamais toujours chaque seulement mai sempre ogni ";
@@ -315,8 +315,8 @@ const UNSPACED_DEMANDS: [&str; 14] = [
     "\u{5148}",
 ];
 
-/// Whether a statement has a word that demands something in a language other than English. It only
-/// raises what the user typed above other typed text, so a wrong answer loses nothing.
+/// Whether a statement has a word that demands something in a language other than English. This
+/// only ranks the statement above other typed text, so a wrong answer loses nothing.
 pub(crate) fn asks_in_any_language(statement: &str) -> bool {
     if !statement.is_ascii() && UNSPACED_DEMANDS.iter().any(|part| statement.contains(part)) {
         return true;

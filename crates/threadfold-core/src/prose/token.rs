@@ -1,6 +1,6 @@
 //! Texts as tokens (words, numbers, punctuation), so that a fact is found whole or not at all.
 //!
-//! White space only decides whether a token is glued to the one before. Quotation marks,
+//! White space only decides whether a token is glued to the previous one. Quotation marks,
 //! apostrophes, backticks and double asterisks are skipped, so a fact is found however it is
 //! quoted.
 
@@ -12,7 +12,7 @@ pub struct Token<'a> {
     pub text: &'a str,
     /// The byte offset at which it begins.
     pub(crate) start: usize,
-    /// Whether no white space separates it from the token before.
+    /// Whether no white space separates it from the previous token.
     pub(crate) glued: bool,
 }
 
@@ -75,7 +75,7 @@ impl Tokens<'_> {
         if digits > 0 {
             return digits;
         }
-        // Nearly all words are of ASCII.
+        // Nearly all words are ASCII.
         let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         let plain = plain.count();
         if rest.as_bytes().get(plain).is_none_or(u8::is_ascii) {

@@ -22,7 +22,7 @@ pub(super) enum Form {
 /// A word or a value of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Without the marks around it.
+    /// The text, without the marks around it.
     pub(super) text: String,
     /// The form, if it is a value.
     pub(super) form: Option<Form>,
@@ -49,7 +49,7 @@ pub(super) fn is_german_month(word: &str) -> bool {
     MONTHS.contains(&word.trim_matches(is_mark))
 }
 
-/// A part of a text between spaces, with what it does.
+/// A part of a text between spaces, with its grammar.
 #[derive(Clone, Copy)]
 struct Token<'a> {
     text: &'a str,

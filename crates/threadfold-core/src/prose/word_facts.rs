@@ -52,7 +52,7 @@ fn may_be_link(kinds: CharKinds) -> bool {
             && kinds.has_any(CharKinds::COLON.and(CharKinds::POINT)))
 }
 
-/// The most bytes that a fact of one word may have.
+/// The maximum length of a fact of one word, in bytes.
 const LONGEST: usize = 400;
 
 fn classify(

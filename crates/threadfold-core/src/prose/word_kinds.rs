@@ -11,7 +11,7 @@ use crate::message::steps;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
-    /// The kinds of its characters; of a word that Unicode white space splits, those of all parts.
+    /// The kinds of its characters. If Unicode white space splits the word, those of all parts.
     pub(crate) kinds: CharKinds,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Iterator for Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Returns the next text between ASCII white space, and its kinds.
+    /// Returns the next text between ASCII white space, and the kinds of its characters.
     fn piece(&mut self) -> Option<(&'a str, CharKinds)> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let spaces =
@@ -156,7 +156,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Returns the kinds of a word, where its last character does not count as point, colon or hyphen.
+/// Returns the kinds of a word. A point, colon or hyphen at its end does not count.
 fn without_ending(text: &str, kinds: CharKinds) -> CharKinds {
     let before =
         text.bytes().rev().skip(1).map(CharKinds::of).fold(CharKinds::default(), CharKinds::and);

@@ -51,7 +51,8 @@ pub fn addendum(
     addendum_up_to(100, retention, budget, counter)
 }
 
-/// Like [`addendum`], but stops adding facts of a class at `wanted` percent of its weight.
+/// Like [`addendum`], but stops listing facts of a class when `wanted` percent of its weight are
+/// kept.
 pub(super) fn addendum_up_to(
     wanted: u64,
     retention: &Retention,
@@ -59,7 +60,7 @@ pub(super) fn addendum_up_to(
     counter: &dyn TokenCounter,
 ) -> Option<Addendum> {
     let mut facts = choose(wanted, retention, budget, counter);
-    // Lines were counted one by one, and the whole text may have more tokens than their sum.
+    // The lines were counted one by one, and the whole text may have more tokens than their sum.
     while !facts.is_empty() {
         let text = write_lists(&facts);
         if counter.text(&text) <= budget {
@@ -109,9 +110,9 @@ struct Candidates {
     /// The recall of the class with the facts chosen so far.
     recall: KeptShare,
     title_tokens: u64,
-    /// Whether a fact was chosen, so that the title is already paid for.
+    /// Whether a fact was chosen, so that the tokens of the title are already spent.
     opened: bool,
-    /// The next one to choose is last.
+    /// The candidates, the next one to choose last.
     missing: Vec<Line>,
 }
 
@@ -129,7 +130,7 @@ impl Candidates {
             return None;
         }
         missing.reverse();
-        // A long demand of the user is worth as much as a short one.
+        // Demands keep their order, so that a long one is worth as much as a short one.
         if class != FactClass::Constraint {
             missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
         }
@@ -142,8 +143,8 @@ impl Candidates {
         !enough && !self.missing.is_empty()
     }
 
-    /// The class with the least rank is next: constraints, then the class with the least recall;
-    /// abundant classes last.
+    /// The class with the lowest rank is next: constraints, then the class with the lowest recall,
+    /// and abundant classes last.
     fn rank(&self) -> (bool, bool, u64) {
         (self.class != FactClass::Constraint, self.class.abounds(), self.recall.weight_percent())
     }

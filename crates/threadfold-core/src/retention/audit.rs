@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
 use crate::{message::Message, prose::fingerprint};
 
-/// Returns what a compaction lost: the facts in the messages of `before` that `after` lacks, and
-/// which of these facts no message of `after` states.
+/// Returns the facts that a compaction lost: the facts in the messages of `before` that are not in
+/// `after`, and which of these facts no message of `after` states.
 ///
-/// No model is asked, so a rule that a summary states in other words counts as missing. Facts are
+/// No model is called, so a rule that a summary states in other words counts as missing. Facts are
 /// compared as follows:
 ///
 /// - White space and quotation marks do not count, nor does the case of constraints, tasks, errors

@@ -22,7 +22,7 @@ pub(super) struct Automaton {
     buffer: String,
 }
 
-/// A word, and whether it is glued to the one before.
+/// A word, and whether it is glued to the previous one.
 type Step = (u32, bool);
 
 #[derive(Clone, Debug, Default)]
@@ -132,7 +132,7 @@ impl Automaton {
             }
             node = self.fail(node);
         }
-        // Whether the first token of a phrase is glued to the text before it does not matter here.
+        // The first token of a phrase may be glued to the text before it.
         self.first.get(step.0 as usize).copied().unwrap_or(ROOT)
     }
 

@@ -13,18 +13,18 @@ use crate::{
 pub struct Fact {
     /// Its class.
     pub class: FactClass,
-    /// The words as first written, on one line and without terminal colours. Of several spellings
-    /// of a path, the longest.
+    /// The words as first written, on one line and without terminal colours. If a path has several
+    /// spellings, the longest.
     pub text: Text,
     /// How much the fact matters: `speaker * often * recent`, between 16 and 512. `speaker` is 1
     /// for a tool, 3 for the model, 8 for the user. `often` is 4 for one message that states the
     /// fact, plus 1 for each further one, at most 8. `recent` rises evenly from 4, if the last of
     /// these messages is the first of the thread, to 8, if it is the thread's last.
     pub weight: u32,
-    /// Who stated it; of several speakers, the one with the largest factor.
+    /// Who stated it. If several did, the speaker with the largest factor.
     pub speaker: Speaker,
-    /// The indices of the messages that state it, ascending: of more than 64, the first 63 and the
-    /// last.
+    /// The indices of the messages that state it, ascending. If there are more than 64, the first
+    /// 63 and the last.
     pub positions: Vec<usize>,
 }
 

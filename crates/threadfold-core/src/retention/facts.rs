@@ -18,8 +18,8 @@ const SPARE: usize = 4;
 
 /// The facts of all messages that were ever in a thread, removed ones included.
 ///
-/// Read each message once, and audit after every compaction. The audit then shows what was lost
-/// over several summaries, and not only what the last one lost.
+/// Read each message once, and audit after every compaction. The audit then shows the losses of all
+/// summaries together, and not only those of the last one.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, Facts}};
@@ -82,12 +82,12 @@ impl Facts {
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
-            // Down to half of the limit, so that pruning is rare.
+            // Prune to half of the limit, so that it is needed rarely.
             self.gathered.prune(self.messages, most / 2);
         }
     }
 
-    /// What the user typed, statement by statement.
+    /// The texts that the user typed, statement by statement.
     #[doc(hidden)]
     #[must_use]
     pub fn statements(&self) -> &Arc<Statements> {

@@ -1,12 +1,12 @@
-//! Which spellings of paths are the same file.
+//! Groups spellings of paths that name the same file.
 //!
 //! `./src/a.rs`, `/repo/src/a.rs` and `src/a.rs` are one file, because one ends with the other at a
-//! slash and no other known path ends so. If `lib/src/a.rs` is known too, `src/a.rs` may be either,
-//! so it counts as a file of its own.
+//! slash and no other known path has this ending. If `lib/src/a.rs` is known too, `src/a.rs` may be
+//! either, so it counts as a file of its own.
 
 use std::collections::HashMap;
 
-/// The most folders from the end of a path that are compared.
+/// The maximum number of folders at the end of a path that are compared.
 const DEEPEST: usize = 40;
 
 /// The number of the file that each spelling names.
@@ -21,7 +21,7 @@ impl<'a> Files<'a> {
         let mut keys: Vec<&str> = keys.into_iter().collect();
         keys.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         keys.dedup();
-        // The only file that ends so, or `None` if several do.
+        // The only file with this ending, or `None` if several have it.
         let mut ends: HashMap<&str, Option<usize>> = HashMap::new();
         let mut files = HashMap::new();
         for (number, key) in keys.into_iter().enumerate() {

@@ -31,7 +31,7 @@ pub(super) struct Stored {
     dropped: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     statements: Vec<StoredStatement>,
-    /// What later statements replaced.
+    /// The values that later statements replaced.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     replaced: BTreeSet<String>,
 }

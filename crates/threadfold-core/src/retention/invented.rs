@@ -1,4 +1,4 @@
-//! Facts of a summary that nothing in the thread states.
+//! Facts of a summary that the thread does not state.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,14 @@ use crate::{
     prose::{FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_typed},
 };
 
-/// Returns what a summary invented: paths, addresses, commands, names, versions, hashes, numbers and
-/// instructions in it that neither the facts of the conversation nor a message of the thread states.
+/// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes,
+/// numbers and instructions in it that neither the facts of the conversation nor a message of the
+/// thread states.
 ///
 /// Words are compared as in an [audit](super::audit()). A sentence of the thread is never invented,
-/// and a false sentence without such words is not found. A name is a word with a capital inside of a
-/// sentence; where one word in five has one, as in German, names are not looked for. Our own lists of
-/// rules and of the user's words do not count.
+/// and a false sentence without such words is not found. A name is a word with a capital inside a
+/// sentence; if one word in five has a capital, as in German, names are ignored. The lists of rules
+/// and of the user's words that this crate adds to summaries do not count.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, Facts, invented}};
@@ -38,7 +39,7 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
     stated.read(0, &Message::user(own.as_str()), &options);
     let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
     let mut missing = Vec::new();
-    // Most summaries state only known facts, and reading a thread takes long.
+    // Most summaries state only known facts, and reading a whole thread takes long.
     if stated.relevant(&options).any(|(class, key, _)| is_unknown(class, key)) {
         let mut search = Search::new(&stated, 1, &options);
         thread.iter().for_each(|message| search.read(message));
@@ -84,7 +85,7 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     kept
 }
 
-/// Whether a text has the words of a fact, not as parts of other words.
+/// Whether a text contains the words of a fact as whole words.
 fn states(text: &str, fact: &Fact) -> bool {
     let (text, wanted) = (text.to_lowercase(), fact.text.to_lowercase());
     text.match_indices(wanted.as_str()).any(|(start, found)| {
@@ -141,7 +142,7 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
     found
 }
 
-/// Whether a line is a heading or a label, in which each word may have a capital.
+/// Whether a line is a heading or a label, in which every word may have a capital.
 fn is_heading(line: &str) -> bool {
     let line = line.trim().trim_end_matches('*');
     line.starts_with('#') || line.ends_with(':')
@@ -161,7 +162,7 @@ fn is_coded(word: &str) -> bool {
         && has(u8::is_ascii_uppercase)
 }
 
-/// Whether a token is a title before a name, whose point ends no sentence.
+/// Whether a token is a title before a name, whose point does not end a sentence.
 fn is_title(token: &str) -> bool {
     matches!(token, "Dr." | "Mr." | "Mrs." | "Ms." | "Prof." | "Sr." | "Sra.")
 }
@@ -182,12 +183,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Returns the words of these that no message of a thread has.
+/// Returns those of the words that no message of a thread contains.
 fn unread(mut wanted: BTreeMap<String, Fact>, thread: &[Message]) -> BTreeMap<String, Fact> {
     for message in thread {
         passages(message, &mut |_, _, text| {
             for word in words(text) {
-                // Few words of a thread are so long as one of these.
+                // Few words of a thread have the length of a wanted word, so most are skipped.
                 let is_long = |other: &String| other.len() == word.len() || !word.is_ascii();
                 if wanted.keys().any(is_long) {
                     wanted.remove(&word.to_lowercase());

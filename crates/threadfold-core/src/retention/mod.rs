@@ -1,4 +1,4 @@
-//! What a compaction lost, measured without a model.
+//! Measures what a compaction lost, without a model.
 //!
 //! A summary is shorter than the messages it replaces, so something is lost. Some of it can be
 //! recognised by its words: paths, commands, errors, names, the user's demands. [`audit`] extracts
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! An audit measures words, not meaning. A fact in other words counts as missing, and a false
-//! sentence with the same words counts as kept. So compare audits with each other; 60 % alone says
-//! little.
+//! sentence with the same words counts as kept. So compare audits with each other; a single
+//! percentage says little.
 
 pub(crate) mod addendum;
 mod audit;

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditOptions {
-    /// The most bytes of a fact. Longer ones are left out and counted.
+    /// The maximum bytes of a fact. Longer ones are left out and counted.
     pub max_fact_bytes: usize,
-    /// The most facts. If there are more, those with the least weight are left out and counted.
+    /// The maximum number of facts. If there are more, those with the least weight are left out and
+    /// counted.
     pub max_facts: usize,
-    /// The least number of messages in which a name, number or quote must occur if only tools state
-    /// it. Files and logs are full of facts that do not matter. 1 includes all.
+    /// The minimum number of messages in which a name, number or quote must occur if only tools
+    /// state it. Files and logs are full of facts that do not matter. 1 includes all.
     pub tool_mentions: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Lines of logs and code that a user pasted without a fence, told from the words around them.
+//! Removes lines of logs and code that a user pasted without a fence.
 
 use std::borrow::Cow;
 
 use crate::message::steps;
 
 /// Returns a text without runs of two or more lines that look like machine output or code. A single
-/// such line among prose is taken for a part of it.
+/// such line among prose stays.
 pub(super) fn without(text: &str) -> Cow<'_, str> {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();

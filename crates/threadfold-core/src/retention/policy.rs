@@ -41,23 +41,23 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionPolicy {
-    /// The least percentage of the weight of all facts that must be kept.
+    /// The minimum percentage of the weight of all facts that must be kept.
     pub minimum: u64,
     /// The percentage of the weight of each class up to which an addendum lists missing facts,
     /// within its budget. An addendum is written whenever a class is below it.
     pub wanted: u64,
-    /// The most tokens of an addendum. 0 for no addendum.
+    /// The maximum tokens of an addendum. 0 for no addendum.
     pub addendum_tokens: u64,
     /// Whether every sentence in which the user demanded something must be kept word for word.
     pub constraints_verbatim: bool,
-    /// The percentage of the target that what the user typed gets before missing facts are listed,
-    /// word for word. More is listed if there is room. 0 for no list.
+    /// The percentage of the target that the user's typed text gets before missing facts are
+    /// listed, word for word. More of it is listed if there is room. 0 for no list.
     pub typed_percent: u64,
-    /// The most facts that a summary may invent; with more it keeps too little. `None` for any
-    /// number: they are reported only.
+    /// The maximum number of facts that a summary may invent; with more it counts as keeping too
+    /// little. `None` only reports them.
     pub max_invented: Option<u64>,
-    /// Whether the sentences of a summary that state something invented are removed. What they
-    /// stated is reported, and no number of it is too many.
+    /// Whether sentences of a summary that state invented facts are removed. The removed facts are
+    /// reported, and their number is not limited.
     pub strikes_invented: bool,
     /// Which facts are looked for.
     pub audit: AuditOptions,
@@ -65,7 +65,7 @@ pub struct RetentionPolicy {
 
 impl Default for RetentionPolicy {
     /// At least 30 percent, 90 percent wanted, an addendum of 4,000 tokens, constraints verbatim, a
-    /// third for what was typed.
+    /// third for typed text.
     fn default() -> Self {
         Self {
             minimum: 30,
@@ -120,20 +120,20 @@ pub enum Shortfall {
         /// How many.
         lost: u64,
     },
-    /// It states facts that nothing in the conversation does.
+    /// It states facts that the conversation does not.
     #[error("{found} facts in it were said by nobody, and {most} are the most")]
     Invented {
-        /// How many, at most the number that a report names.
+        /// How many, at most as many as a report lists.
         found: u64,
-        /// How many may be.
+        /// How many are allowed.
         most: u64,
     },
     /// Too much of everything is lost.
     #[error("{found} % of what the facts weigh is kept, and {minimum} % is the least")]
     Recall {
-        /// How much is kept, in percent.
+        /// The kept share, in percent.
         found: u64,
-        /// How much must be.
+        /// The minimum share, in percent.
         minimum: u64,
     },
 }
@@ -203,7 +203,7 @@ pub fn enrich_with(
 }
 
 impl RetentionPolicy {
-    /// Whether what the user typed is listed.
+    /// Whether the user's typed text is listed.
     #[doc(hidden)]
     #[must_use]
     pub fn lists_typed(&self) -> bool {

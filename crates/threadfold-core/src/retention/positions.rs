@@ -1,7 +1,7 @@
 //! The indices of the messages that state a fact.
 
-/// The most indices that are kept for a fact, so that one in every message of a long thread does
-/// not fill the memory and every report.
+/// The maximum number of indices that are kept for a fact, so that one in every message of a long
+/// thread does not fill the memory and every report.
 pub(super) const KEPT: usize = 64;
 
 /// The first 63 indices, the last one, and the count of all.

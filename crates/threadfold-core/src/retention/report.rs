@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::fact::Fact;
 use crate::prose::FactClass;
 
-/// The most missing facts in a shortened report.
+/// The maximum number of missing facts in a shortened report.
 const NAMED: usize = 12;
 
 /// Which facts of the removed messages are still in the thread, and which are missing.
@@ -22,18 +22,18 @@ pub struct Retention {
     pub classes: BTreeMap<FactClass, KeptShare>,
     /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
-    /// How many facts were left out, because there were more than
-    /// [`max_facts`](super::AuditOptions::max_facts). They have the least weight.
+    /// How many facts were left out because there were more than
+    /// [`max_facts`](super::AuditOptions::max_facts). These have the least weight.
     pub left_out: usize,
     /// How many facts were left out, because they were longer than
     /// [`max_fact_bytes`](super::AuditOptions::max_fact_bytes). Repetitions count.
     pub too_long: usize,
-    /// How many values are still there although the user replaced them. They are no facts that could
-    /// be kept or missing.
+    /// How many values are still in the thread although the user replaced them. They count neither
+    /// as kept nor as missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stale: u64,
-    /// What the summary states and nothing in the conversation does: see
-    /// [`invented`](super::invented()). A shortened report names the first twelve.
+    /// The facts that the summary states and the conversation does not: see
+    /// [`invented`](super::invented()). A shortened report lists the first twelve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invented: Vec<Fact>,
 }
@@ -71,7 +71,7 @@ impl Retention {
     }
 
     /// Drops all missing facts except the twelve heaviest, and all invented ones except the first
-    /// twelve, as in a report. The numbers stay.
+    /// twelve. The numbers stay.
     ///
     /// ```
     /// use threadfold::{Message, retention::{AuditOptions, audit}};

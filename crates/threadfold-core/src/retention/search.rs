@@ -36,7 +36,7 @@ pub(super) struct Search<'a> {
     too_long: usize,
     spelled: Spelled,
     phrases: Phrases,
-    /// What the user typed, by which values that later ones replaced are known.
+    /// The user's statements, which know the values that later ones replaced.
     typed: Option<&'a Statements>,
 }
 
@@ -95,8 +95,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns a search that counts values which the user replaced as stale where they are read, and
-    /// does not miss them.
+    /// Returns a search that counts replaced values as stale if they are read, and not as missing
+    /// otherwise.
     pub(super) fn with_typed(self, typed: &'a Statements) -> Self {
         Self { typed: Some(typed), ..self }
     }
@@ -108,7 +108,7 @@ impl<'a> Search<'a> {
             spelled.read(kind, text);
             phrases.read(text);
             if kind == Kind::Summary {
-                // In the list of the user's words, labels stand above their statements.
+                // In the list of the user's words, a label stands above its statements.
                 typed_items(text).iter().for_each(|item| phrases.read(&item.text));
             }
         });
@@ -153,8 +153,8 @@ impl<'a> Search<'a> {
             || self.phrases.was_read(found.phrase)
     }
 
-    /// Returns one fact for each file, under its longest spelling. Of equally long spellings, the
-    /// one that sorts first wins.
+    /// Returns one fact for each file, under its longest spelling. Among spellings of equal length,
+    /// the one that sorts first wins.
     fn merged(&self, files: &Files<'_>) -> impl Iterator<Item = Found<'a>> {
         let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
         for Spelling { key, mention, phrase } in &self.paths {

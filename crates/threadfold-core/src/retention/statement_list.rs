@@ -12,10 +12,10 @@ use crate::{
 };
 
 impl Statements {
-    /// Returns a list of statements in at most `budget` tokens, those that matter most first, in the
-    /// order in which they were typed; empty if none fits. Statements and sentences with a key in
-    /// `elsewhere` are left out; those with a key in `first` come before all others. If there is no
-    /// room for all, labels that only stress a statement give theirs to more statements.
+    /// Returns a list of statements in at most `budget` tokens, chosen by importance and listed in
+    /// the order in which they were typed; empty if none fits. Statements and sentences with a key
+    /// in `elsewhere` are left out; those with a key in `first` are chosen before all others. If
+    /// not all fit, labels that only stress a statement are left out to make room.
     pub fn list(
         &self,
         budget: u64,
@@ -37,7 +37,7 @@ impl Statements {
 #[derive(Debug, Default)]
 struct Choice {
     text: String,
-    /// Whether it has all statements, whole.
+    /// Whether it contains all statements, complete.
     is_whole: bool,
     /// The sum of the ranks of its statements.
     rank: u64,
@@ -70,7 +70,7 @@ impl Choice {
                 chosen.push((at, line.rank, form));
             }
         }
-        // The whole may have more tokens than the sum of its lines.
+        // The whole text may have more tokens than the sum of its lines.
         while !chosen.is_empty() {
             let mut in_order = chosen.clone();
             in_order.sort_unstable_by_key(|(at, ..)| *at);
@@ -86,16 +86,17 @@ impl Choice {
     }
 }
 
-/// A line of common length: statements that are shorter are hardly preferred.
+/// A line of common length. Shorter statements count with its tokens, so they are hardly preferred.
 const COMMON: &str = "The port of the server is 8080.";
 
 /// A statement as it may be listed.
 #[derive(Debug)]
 struct Line<'a> {
     labelled: Form<'a>,
-    /// Without a label that only stresses it, if it has one.
+    /// The form without the label, if the label only stresses the statement.
     unlabelled: Option<Form<'a>>,
-    /// Only its sentences that demand something, if it has others. For want of room.
+    /// The form with only the sentences that demand something, if there are others. Used if the
+    /// whole does not fit.
     gist: Option<Form<'a>>,
     rank: u64,
     comes_first: bool,

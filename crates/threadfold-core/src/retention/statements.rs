@@ -1,8 +1,9 @@
-//! What the user typed, statement by statement, so that a compaction keeps it word for word.
+//! The texts that the user typed, statement by statement, so that a compaction keeps them word for
+//! word.
 //!
-//! A statement is a sentence, with those after it that make no sense without it. Which statements
-//! matter most only decides the order in which they get room. A later statement that gives another
-//! value for the same subject replaces the earlier one.
+//! A statement is a sentence, with the following ones that make no sense without it. Importance
+//! only decides the order in which statements get room. A later statement that gives another value
+//! for the same subject replaces the earlier one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,22 +19,22 @@ use crate::{
     },
 };
 
-/// The most bytes of a statement of several sentences.
+/// The maximum bytes of a statement of several sentences.
 const SHORT: usize = 300;
 
-/// The most bytes of a statement.
+/// The maximum bytes of a statement.
 const LONGEST: usize = 600;
 
-/// The most statements that hold.
+/// The maximum number of statements that hold.
 const MOST: usize = 1_000;
 
-/// The least rank of a statement that has a mark of its own.
+/// The minimum rank of an emphasised statement.
 const EMPHASISED: u64 = 5;
 
-/// After so many requests that differ only in their values, another one matters little.
+/// After this many requests that differ only in their values, further ones get a low rank.
 const ROUTINE: usize = 3;
 
-/// The most earlier statements with a common word that a new one is compared with.
+/// The maximum number of earlier statements with a shared word that a new one is compared with.
 const COMPARED: usize = 24;
 
 /// The statements of the user, in order.
@@ -43,9 +44,9 @@ pub struct Statements {
     entries: Vec<Statement>,
     by_key: HashMap<String, usize>,
     by_word: HashMap<String, Vec<usize>>,
-    /// How many requests differ only in their values.
+    /// The number of requests with the same words but different values.
     requests: HashMap<Vec<String>, usize>,
-    /// The keys of statements that later ones replaced, and the values that these changed.
+    /// The keys of replaced statements, and the replaced values.
     replaced: HashSet<String>,
 }
 
@@ -55,11 +56,11 @@ pub struct Statements {
 pub struct Statement {
     /// The words as typed, on one line.
     pub text: String,
-    /// How much it matters.
+    /// How important it is.
     pub(super) rank: u64,
     /// Whether it changed an earlier value.
     pub(super) is_change: bool,
-    /// Whether the user put a label before it that an earlier list left out.
+    /// Whether an earlier list left out the label that the user put before it.
     pub(super) lost_label: bool,
     subject: Subject,
     /// Whether a later statement replaced or repeated it.
@@ -78,7 +79,7 @@ pub(super) struct StoredStatement {
 }
 
 impl Statement {
-    /// Whether it has a mark of its own that it matters: it demands, is labelled or gives a value.
+    /// Whether it has a mark of importance: it demands something, has a label or gives a value.
     pub fn is_emphasised(&self) -> bool {
         self.rank >= EMPHASISED
     }
@@ -92,7 +93,7 @@ impl Statements {
         statements
     }
 
-    /// Reads the next message: what the user typed in it, and the list in a summary.
+    /// Reads the next message: the text that the user typed in it, or the list in its summary.
     pub fn read(&mut self, message: &Message) {
         for block in &message.content {
             if let ContentBlock::Summary(summary) = block {
@@ -112,7 +113,7 @@ impl Statements {
         self.entries.iter().filter(|statement| !statement.is_gone)
     }
 
-    /// Whether a line, or a value, was replaced by what the user typed later.
+    /// Whether the user's later text replaced a line or a value.
     pub fn is_replaced(&self, text: &str) -> bool {
         !self.replaced.is_empty() && self.replaced.contains(&key_of(text))
     }
@@ -148,10 +149,11 @@ impl Statements {
         }
         let again = self.by_key.get(&key).copied();
         let old = again.and_then(|at| self.entries.get(at));
-        // Of what is said again and again and has no mark of its own, little is to be kept.
+        // A text that is repeated often without a mark of importance is worth little.
         let repeated = old.map(|old| if old.is_emphasised() { old.rank } else { 1 });
         let subject = old.map_or_else(|| Subject::of(&text), |old| old.subject.clone());
-        // A label that an earlier list left out is found again where the user typed it.
+        // If the user repeats a statement with its label, the label that an earlier list left out
+        // is known again.
         let labelled = old.filter(|old| item.lost_label && !old.lost_label);
         let lost_label = item.lost_label && labelled.is_none();
         let text = labelled.map_or_else(|| text.into_owned(), |old| old.text.clone());
@@ -163,7 +165,7 @@ impl Statements {
         for at in self.alike(&subject) {
             is_change |= self.replace(at, &subject);
         }
-        // What is said again holds again.
+        // A repeated statement holds again.
         self.replaced.remove(&key);
         for value in subject.values() {
             self.replaced.remove(value);
@@ -176,8 +178,8 @@ impl Statements {
         }
     }
 
-    /// Removes what a later statement on this subject replaces of a statement, and returns whether
-    /// that is anything. Sentences beside it that make sense alone stay.
+    /// Removes the part of a statement that a later statement on this subject replaces, and returns
+    /// whether there was one. Sentences beside it that make sense alone stay.
     fn replace(&mut self, at: usize, by: &Subject) -> bool {
         let Some(old) = self.entries.get_mut(at) else { return false };
         if old.is_gone || !by.replaces(&old.subject) {
@@ -205,7 +207,7 @@ impl Statements {
         true
     }
 
-    /// Whether it is one of many requests that differ only in their values.
+    /// Whether many requests differ from this one only in their values.
     fn is_routine(&self, subject: &Subject) -> bool {
         let alike = subject.request().and_then(|request| self.requests.get(request));
         alike.is_some_and(|count| *count >= ROUTINE)
@@ -217,7 +219,7 @@ impl Statements {
         found.flat_map(|found| found.iter().rev().take(COMPARED).copied()).collect()
     }
 
-    /// Drops what does not hold, and of the rest what matters least, the oldest first.
+    /// Drops statements that no longer hold, and then the least important ones, the oldest first.
     fn prune(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|entry| !entry.is_gone);
@@ -247,7 +249,7 @@ impl Statements {
         self.entries.push(entry);
     }
 
-    /// Returns the statements that hold and what they replaced, to be stored.
+    /// Returns the statements that hold and the replaced texts, to be stored.
     pub(super) fn to_stored(&self) -> (Vec<StoredStatement>, BTreeSet<String>) {
         let holding = self.holding().map(|statement| {
             let Statement { text, rank, is_change, lost_label, .. } = statement.clone();
@@ -307,8 +309,8 @@ fn headed(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the statements of a paragraph. A short one with a label is one statement, because the label
-/// is said of all of it.
+/// Returns the statements of a paragraph. A short paragraph with a label is one statement, because
+/// the label belongs to all of it.
 fn units(paragraph: &str) -> Vec<String> {
     if paragraph.len() <= SHORT && label(paragraph).is_some() {
         return vec![paragraph.to_owned()];
@@ -331,13 +333,13 @@ fn units(paragraph: &str) -> Vec<String> {
     units
 }
 
-/// Whether a sentence is about what the one before it names: `It closes at ten.`
+/// Whether a sentence is about something that the previous one names: `It closes at ten.`
 fn needs_sentence_before(sentence: &str) -> bool {
     !sentence.ends_with(['?', '\u{ff1f}'])
         && (ledger::lacks_subject(sentence) || refers_back(sentence))
 }
 
-/// Returns how much a statement matters.
+/// Returns the importance of a statement.
 fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u64 {
     let is_rule = sentences(text).any(ledger::is_rule);
     let is_labelled = lost_label || label(text).is_some();

@@ -1,10 +1,10 @@
-//! Removing the user's demands that were taken back.
+//! Removing demands that the user revoked.
 
 use super::facts::Facts;
 use crate::prose::FactClass;
 
 impl Facts {
-    /// Removes the constraints with these words, because the user took them back.
+    /// Removes the constraints with these words, because the user revoked them.
     #[doc(hidden)]
     pub fn without_constraints<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut facts = self;

@@ -90,7 +90,7 @@ impl Parts {
 }
 
 impl Breakdown {
-    /// Counts the parts of a request. Takes one look at each block.
+    /// Counts the parts of a request. Each block is read once.
     #[must_use]
     pub fn of(request: &Request, counter: &dyn TokenCounter) -> Self {
         let mut parts = Parts::default();
@@ -119,7 +119,7 @@ impl Breakdown {
             let order = |part: &BreakdownPart| (part.kind, u64::MAX - part.tokens);
             order(one).cmp(&order(other)).then_with(|| one.tool.cmp(&other.tool))
         });
-        // A counter may count a message otherwise than the sum of its blocks.
+        // A counter may count a message differently from the sum of its blocks.
         Self { parts }.scaled_to(counter.request(request))
     }
 
@@ -153,7 +153,8 @@ impl Breakdown {
             rest = rest.saturating_sub(part.tokens);
             remainders.push((share % sum, index));
         }
-        // The rest is less than one token a part, and goes to the largest remainders.
+        // The rest is less than one token per part. It goes to the parts with the largest
+        // remainders.
         remainders.sort_unstable_by(|one, other| other.cmp(one));
         let rest = usize::try_from(rest).unwrap_or(usize::MAX);
         for (_, index) in remainders.into_iter().take(rest) {

@@ -97,8 +97,8 @@ fn gemini(size: PixelSize) -> u64 {
     GEMINI_TILE.saturating_mul(width.div_ceil(side).saturating_mul(height.div_ceil(side)))
 }
 
-/// The size scaled down so that a side of this length has at most so many pixels. A header states
-/// at most 32 bits for a side, so no product overflows.
+/// Returns the size scaled down so that a side of length `side` has at most `most` pixels. A header
+/// states at most 32 bits for a side, so no product overflows.
 fn within((width, height): PixelSize, most: u64, side: u64) -> PixelSize {
     if side <= most {
         return (width, height);

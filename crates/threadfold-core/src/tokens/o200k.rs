@@ -23,8 +23,7 @@ const WINDOW: usize = 4 * 1024;
 /// are counted in windows that end where a token always ends, at the start of a line or before a
 /// space, so that the time is linear. If 4 KiB contain no such position, the count may be one or
 /// two tokens off for each such window. The first count unpacks the vocabulary, which takes about a
-/// tenth of a second and permanently 25 MB of memory.
-/// which takes about a tenth of a second and 25 MB that stay.
+/// tenth of a second and 25 MB of memory for the rest of the process.
 ///
 /// ```
 /// use threadfold::tokens::{O200k, TokenCounter};

@@ -15,6 +15,7 @@ fn killed_writers_lose_nothing_and_double_nothing() {
         let (round, folder) = input.split_once(' ').unwrap();
         let store = open(Path::new(folder));
         block_on(write_until_killed(&store, round.parse().unwrap())).unwrap();
+        unreachable!("it is killed");
     }
     let kills = env::var("THREADFOLD_KILLS").map_or(100, |kills| kills.parse().unwrap());
     let (folder, mut suite) = (Folder::new(), Kills::default());

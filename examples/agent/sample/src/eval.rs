@@ -1,11 +1,11 @@
-//! A tree to a number.
+//! Evaluates a tree to a number.
 
 use crate::parser::{Operator, Tree};
 
 /// Why a tree has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalError {
-    /// Something is divided by zero.
+    /// A division by zero.
     DivisionByZero,
     /// The value is larger than a number can be.
     TooLarge,
@@ -15,8 +15,8 @@ pub enum EvalError {
 ///
 /// # Errors
 ///
-/// - [`EvalError::DivisionByZero`] if something is divided by zero.
-/// - [`EvalError::TooLarge`] if a value on the way is not finite.
+/// - [`EvalError::DivisionByZero`] for a division by zero.
+/// - [`EvalError::TooLarge`] if an intermediate value is not finite.
 pub fn value(tree: &Tree) -> Result<f64, EvalError> {
     let value = match tree {
         Tree::Number(number) => *number,

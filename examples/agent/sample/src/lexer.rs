@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits text into tokens.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -21,7 +21,7 @@ pub enum Token {
     Close,
 }
 
-/// What stands where no token can begin.
+/// Why a text cannot be split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LexError {
     /// A character that begins no token.
@@ -31,7 +31,7 @@ pub enum LexError {
         /// Its position in the text, in characters, from 0.
         position: usize,
     },
-    /// Digits and points that are no number, such as `1.2.3`.
+    /// Digits and points that are not a number, such as `1.2.3`.
     NoNumber {
         /// The text that was found.
         text: String,
@@ -45,7 +45,7 @@ pub enum LexError {
 /// # Errors
 ///
 /// - [`LexError::UnknownCharacter`] for a character that begins no token.
-/// - [`LexError::NoNumber`] for digits and points that are no number.
+/// - [`LexError::NoNumber`] for digits and points that are not a number.
 pub fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     let mut characters = text.chars().peekable();
     let mut tokens = Vec::new();
@@ -78,7 +78,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     Ok(tokens)
 }
 
-/// Reads digits and points as long as they come. Returns the number and how many characters it has.
+/// Reads a run of digits and points. Returns the number and the length of the run in characters.
 fn number(characters: &mut Peekable<Chars<'_>>, position: usize) -> Result<(f64, usize), LexError> {
     let mut text = String::new();
     while let Some(character) = characters.peek().copied() {

@@ -1,4 +1,4 @@
-//! Tokens to a tree, by recursive descent: one function for each strength of operators.
+//! Parses tokens into a tree by recursive descent, with one function for each precedence.
 
 use crate::lexer::Token;
 
@@ -26,12 +26,12 @@ pub enum Operator {
     Divide,
 }
 
-/// Why tokens are no expression.
+/// Why tokens are not an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParseError {
-    /// An expression was expected, and the text was over.
+    /// An expression was expected at the end of the text.
     Unfinished,
-    /// A token stands where it may not.
+    /// A token is at a position where it is not allowed.
     Unexpected(Token),
     /// A bracket was opened and not closed.
     Unclosed,
@@ -46,7 +46,7 @@ struct Parser<'t> {
 ///
 /// # Errors
 ///
-/// [`ParseError`], which says what is wrong with them.
+/// [`ParseError`], with the first mistake.
 pub fn parse(tokens: &[Token]) -> Result<Tree, ParseError> {
     let mut parser = Parser { tokens };
     let tree = parser.sum()?;
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// A sign, as often as it stands there.
+    /// Any number of signs.
     fn signed(&mut self) -> Result<Tree, ParseError> {
         if self.tokens.first() == Some(&Token::Minus) {
             self.next();

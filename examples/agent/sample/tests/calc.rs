@@ -1,4 +1,4 @@
-//! What must hold of the program as it is run.
+//! Tests of the program's output.
 
 use std::process::Command;
 

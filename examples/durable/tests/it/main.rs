@@ -1,8 +1,9 @@
-//! The worker under a real engine: turns and compactions while it is killed, errors, two messages at once.
+//! The worker under a real engine: kills during turns and compactions, errors, two messages at
+//! once.
 //!
-//! The tests start an engine of their own, from npm. If none can be started they are skipped with a line
-//! that says why, unless `THREADFOLD_REQUIRE_RESTATE` is set. `THREADFOLD_KILLS` is how often the worker
-//! is killed, `THREADFOLD_SEED` when.
+//! The tests start an engine from npm. If none can be started they are skipped with a line that
+//! gives the reason, unless `THREADFOLD_REQUIRE_RESTATE` is set. `THREADFOLD_KILLS` is the number
+//! of kills, `THREADFOLD_SEED` decides their moments.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,14 +22,15 @@ use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use support::{DELAY, bench, bench_with, until};
 use threadfold::{EventLog, Message, Role, legality, log::Event, message::ToolResult};
 
-/// What a thread is made of, in order.
+/// The messages of a thread, in order.
 #[derive(Debug, PartialEq)]
 enum Said {
     Answer(Message),
     Result(ToolResult),
 }
 
-/// A kill: how many calls had arrived, and the keys of those whose results the engine had.
+/// A kill: the number of calls that had arrived, and the keys of the calls whose results the engine
+/// had.
 struct Kill {
     calls: usize,
     acknowledged: HashSet<String>,
@@ -44,8 +46,8 @@ async fn a_killed_worker_repeats_only_the_call_that_was_in_flight() {
     while turns == 0 || (kills.len() as u64) < most {
         let turn = tokio::spawn(bench.say("killed", "Read 40 parts."));
         while !turn.is_finished() && (kills.len() as u64) < most {
-            // The worker is at it again. Every second one dies as soon as something is answered, every
-            // third one in a compaction.
+            // Wait until the worker works again. Every second worker dies right after an answer,
+            // every third one in a compaction.
             let before = kills.last().map_or(0, |kill: &Kill| kill.calls);
             until(|| turn.is_finished() || bench.service.progress().0 > before).await;
             tokio::time::sleep(Duration::from_millis(random.next_u64() % 400)).await;
@@ -77,11 +79,11 @@ async fn a_killed_worker_repeats_only_the_call_that_was_in_flight() {
     report(&log, &calls, &asked, &kills);
 }
 
-/// The calls grouped by their keys. Each key is asked until it is answered and acknowledged, and then
-/// never again.
+/// Returns the calls grouped by key. Each call is repeated until it is answered and acknowledged,
+/// and never after that.
 fn asked_once_each<'c>(calls: &'c [Call], kills: &[Kill]) -> Vec<&'c [Call]> {
     let asked: Vec<&[Call]> = calls.chunk_by(|one, next| one.key == next.key).collect();
-    // The worker asks for the next thing only when the engine has acknowledged the one before.
+    // The worker makes the next call only after the engine has acknowledged the previous one.
     let keys: HashSet<&str> = asked.iter().map(|calls| calls[0].key.as_str()).collect();
     assert_eq!(keys.len(), asked.len(), "a call was repeated after it was acknowledged");
     for kill in kills {
@@ -93,7 +95,7 @@ fn asked_once_each<'c>(calls: &'c [Call], kills: &[Kill]) -> Vec<&'c [Call]> {
     asked
 }
 
-/// The log holds each answer that counts once, in order, and the thread is legal.
+/// Checks that the log holds each answer that counts once, in order, and that the thread is legal.
 fn check_log(log: &EventLog, asked: &[&[Call]], turns: usize) {
     let counted = asked.iter().filter_map(|calls| match calls.last()?.answer.as_ref() {
         Some(Answer::Turn(turn)) => Some(Said::Answer(turn.as_ref().unwrap().message.clone())),
@@ -111,7 +113,7 @@ fn check_log(log: &EventLog, asked: &[&[Call]], turns: usize) {
     assert_eq!(legality::open_calls(&thread), [] as [&str; 0], "every call has its result");
     let violations = asked.iter().flat_map(|calls| calls.iter()).map(|call| call.violations);
     assert_eq!(violations.sum::<usize>(), 0, "every request was legal");
-    // The thread that the worker held is the one that the log replays to.
+    // The replay of the log equals the thread that the worker held.
     let last = asked.last().unwrap().last().unwrap();
     assert_eq!(thread.split_last().unwrap().1, last.messages);
     let failed = log.iter().any(|logged| matches!(logged.event, Event::CompactionFailed(_)));
@@ -187,7 +189,7 @@ async fn messages_that_come_at_once_are_turns_one_after_the_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_turn_leaves_no_call_open() {
     let Some(bench) = bench().await else { return };
-    // The third answer is that of the second of two calls.
+    // The third answer is the result of the second of two calls.
     bench.cancel("cancelled", "Read 40 parts.", 2).await;
     let answer = bench.say("cancelled", "Read 2 parts.").await.unwrap();
     assert!(answer.starts_with("Round "), "{answer}");
@@ -200,7 +202,7 @@ async fn a_cancelled_turn_leaves_no_call_open() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_that_the_provider_finds_too_long_is_compacted_and_sent_again() {
-    // Less than the worker believes.
+    // The real window is smaller than the worker believes.
     let Some(bench) = bench_with(Service::new(DELAY).with_window(4_000)).await else { return };
     let answer = bench.say("long", "Read 20 parts.").await.unwrap();
     assert!(answer.starts_with("Round 21 "), "{answer}");

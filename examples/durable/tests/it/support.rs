@@ -17,10 +17,10 @@ use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use threadfold::EventLog;
 
-/// The longest that an answer of the model or a tool takes.
+/// The maximum delay of an answer of the model or a tool.
 pub(crate) const DELAY: Duration = Duration::from_millis(30);
 
-/// What has not happened after this time does not happen any more.
+/// The test fails if an event has not happened after this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Bench {
@@ -30,7 +30,7 @@ pub(crate) struct Bench {
     client: Client,
 }
 
-/// Starts all three; `None` if there can be no engine here.
+/// Starts all three; `None` if no engine can run here.
 pub(crate) async fn bench() -> Option<Bench> {
     bench_with(Service::new(DELAY)).await
 }
@@ -49,7 +49,7 @@ pub(crate) async fn bench_with(service: Service) -> Option<Bench> {
 }
 
 impl Bench {
-    /// Sends a text to a thread and returns the answer, or the words of the error.
+    /// Sends a text to a thread and returns the answer, or the text of the error.
     pub(crate) fn say(
         &self,
         thread: &str,
@@ -59,7 +59,7 @@ impl Bench {
         async { Ok(post.await?.json().await.unwrap()) }
     }
 
-    /// Gives a text to a thread and cancels the turn after this many calls of model and tools.
+    /// Sends a text to a thread and cancels the turn after this many calls of model and tools.
     pub(crate) async fn cancel(&self, thread: &str, text: &str, calls: usize) {
         let before = self.service.progress().1;
         let say = format!("{}/Thread/{thread}/say/send", self.engine.ingress);
@@ -84,7 +84,7 @@ impl Bench {
         let rows = query.header("accept", "application/json").send().await.unwrap();
         let rows: Value = rows.json().await.unwrap();
         let rows = rows["rows"].as_array().unwrap();
-        // One step runs at a time, so the result of each is the entry after it.
+        // One step runs at a time, so its result is the next entry.
         let pairs = rows.iter().zip(rows.iter().skip(1));
         let ended = pairs.filter(|(step, result)| {
             step["entry_type"] == "Command: Run" && result["entry_type"] == "Notification: Run"
@@ -141,7 +141,7 @@ impl Drop for Worker {
     }
 }
 
-/// An engine, until this is dropped or the process ends: the script stops it when its input ends.
+/// An engine, which the script stops when its input ends: when this is dropped or the process ends.
 struct Engine {
     ingress: String,
     admin: String,
@@ -175,7 +175,7 @@ impl Drop for Engine {
     }
 }
 
-/// Waits for a condition, for a minute at the most.
+/// Waits for a condition, up to a minute.
 pub(crate) async fn until(condition: impl Fn() -> bool) {
     let begin = Instant::now();
     while !condition() {
@@ -184,7 +184,7 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// An address that was free a moment ago.
+/// Returns an address that was free just now.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

@@ -1,4 +1,4 @@
-//! The dialects that only some hosts need: OpenAI Responses, Gemini and Bedrock Converse.
+//! The dialects that are not enabled by default: OpenAI Responses, Gemini and Bedrock Converse.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::{
 
 const MEDIA_TYPE: &str = "application/vnd.amazon.eventstream";
 
-/// The dialects, the folders of their cases, and what goes out.
+/// The dialects, the folders of their cases, and the expected requests.
 const ROWS: [(Dialect, &str, &str, &str, &str); 3] = [
     (
         Dialect::Responses,
@@ -43,7 +43,7 @@ const ROWS: [(Dialect, &str, &str, &str, &str); 3] = [
     ),
 ];
 
-/// One header of the kind text.
+/// Returns a header with a text value.
 fn header(name: &str, value: &str) -> Vec<u8> {
     let mut header = vec![name.len() as u8];
     header.extend_from_slice(name.as_bytes());
@@ -53,7 +53,7 @@ fn header(name: &str, value: &str) -> Vec<u8> {
     header
 }
 
-/// A frame as AWS sends it, but for its checksums.
+/// Returns a frame as AWS sends it, with zeros as checksums.
 fn frame(name: &str, payload: &str) -> Vec<u8> {
     let headers = [
         header(":content-type", "application/json"),
@@ -71,7 +71,7 @@ fn frame(name: &str, payload: &str) -> Vec<u8> {
     frame
 }
 
-/// The frames of a stream that is written as `text/event-stream`.
+/// Returns the frames for a stream written as `text/event-stream`.
 fn frames(stream: &str) -> Vec<u8> {
     let (mut parser, mut frames) = (SseParser::default(), Vec::new());
     parser.push(stream.as_bytes());
@@ -81,7 +81,7 @@ fn frames(stream: &str) -> Vec<u8> {
     frames
 }
 
-/// Frames, in chunks of so many bytes.
+/// Sends frames in chunks of this many bytes.
 fn framed(frames: Vec<u8>, size: usize) -> Answer {
     Box::new(move |socket| {
         let head = format!(
@@ -106,7 +106,7 @@ fn every_dialect_sends_its_request_and_reads_its_stream() {
         let cases = cases.iter().filter(|case| case.section("response").is_some());
         for (case, size) in cases.zip([1, 2, 7, 61].into_iter().cycle()) {
             let stream = case.section("stream").unwrap();
-            // Some cases are in the form of SDKs, whose events have no name.
+            // Some cases have the form of an SDK, whose events have no name.
             let named = dialect == Dialect::Bedrock && stream.contains("event: ");
             let answer = if named { framed(frames(stream), size) } else { streamed(stream, size) };
             let server = Server::new([answer]);

@@ -1,5 +1,5 @@
-//! The adapter of the example `http`, over sockets: a server of this test says what a provider
-//! would, and what it received is looked at.
+//! The adapter of the example `http` over sockets: a server in the test answers as a provider
+//! would, and the tests check the requests that it received.
 
 use std::{
     error::Error,
@@ -38,16 +38,16 @@ pub(crate) const KEY: &str = "sk-test-4f1d9c";
 
 const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
 
-/// What a server does with one connection once it has read the request.
+/// What a server does with a connection after reading its request.
 pub(crate) type Answer = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
-/// A server that answers each request with the next of its answers, and then listens no more.
+/// A server that answers each request with the next of its answers, and then closes its socket.
 pub(crate) struct Server {
     url: String,
     received: Receiver<Received>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) head: String,
@@ -136,7 +136,7 @@ fn body(status: &str, body: Value) -> Answer {
     whole(status, "content-type: application/json\r\n", body.to_string())
 }
 
-/// The beginning of a streamed answer, in chunks of so many bytes, and no end.
+/// Sends the beginning of a streamed answer, in chunks of this many bytes, and no end.
 fn begin(socket: &mut TcpStream, stream: &str, size: usize) {
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\
         content-type: text/event-stream; charset=utf-8\r\n\r\n";
@@ -154,12 +154,13 @@ pub(crate) fn streamed(stream: impl Into<String>, size: usize) -> Answer {
     let stream = stream.into();
     Box::new(move |socket| {
         begin(socket, &stream, size);
-        // Whoever has read the end of the answer need not read the end of the body.
+        // A client that has read the end of the answer may close the connection before the end of
+        // the body.
         let _ = socket.write_all(b"0\r\n\r\n");
     })
 }
 
-/// The events of an answer of this text.
+/// Returns the events of an answer with this text.
 fn events(dialect: Dialect, text: &str) -> String {
     match dialect {
         Dialect::Anthropic => {
@@ -191,7 +192,7 @@ fn events(dialect: Dialect, text: &str) -> String {
     }
 }
 
-/// The events of an answer that calls this tool with an empty input.
+/// Returns the events of an answer that calls this tool with an empty input.
 fn call_events(dialect: Dialect, name: &str) -> String {
     match dialect {
         Dialect::Anthropic => {
@@ -219,7 +220,7 @@ fn call_events(dialect: Dialect, name: &str) -> String {
     }
 }
 
-/// The events of an answer up to the one that says the text.
+/// Returns the events of an answer up to the one with the text.
 fn events_until(dialect: Dialect, text: &str) -> String {
     let all = events(dialect, text);
     let said = all.find(text).unwrap();
@@ -241,7 +242,7 @@ pub(crate) fn ask() -> Request {
     Request::new(vec![Message::user("hi")])
 }
 
-/// What is told of an answer, and how it ends.
+/// Returns the deltas of an answer, and its end.
 pub(crate) fn told(model: &HttpModel, request: Request) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let mut items: Vec<_> = run(model.stream(request).collect());
     let last = match items.pop().expect("an end") {
@@ -419,7 +420,7 @@ fn every_refusal_has_its_kind() {
             ),
             overflow(200, 190, Some(20)),
         ),
-        // Status 200, and no answer.
+        // Status 200, but no answer.
         (
             Dialect::Compatible,
             "200 OK",
@@ -508,7 +509,7 @@ fn what_was_refused_for_now_is_asked_again_after_the_wait_that_was_named() {
             \"message\":\"Overloaded\"}}\n\n";
         let server = Server::new([
             whole("429 Too Many Requests", "retry-after-ms: 150\r\n", "slow down"),
-            // The answer began, and nothing of it was told yet.
+            // The answer began, but no delta of it was delivered.
             streamed(overloaded, 99),
             streamed(events(dialect, "yes"), 99),
         ]);
@@ -636,10 +637,10 @@ fn a_key_that_no_header_may_have_is_refused_and_not_said() {
     assert!(Key::new(" \n").is_none());
 }
 
-/// A method and a path, and what is answered there.
+/// A method and a path, and the answer to such a request.
 type Route = (&'static str, Value);
 
-/// What a server with these routes, and no other, states for its window, and what it was asked.
+/// Returns the window that a server with only these routes states, and the number of its requests.
 fn asked_for_its_window(paths: &[Route]) -> (Option<u64>, Vec<String>) {
     let all = [
         "GET /props",
@@ -689,7 +690,7 @@ fn a_local_server_is_asked_for_its_window_until_it_says() {
             Some(16_384),
             7,
         ),
-        // Whoever knows nothing of models has none loaded.
+        // A server without model management has no loaded model.
         (&[("GET /v1/models", list)], None, 5),
         (&[], None, 5),
     ];
@@ -733,7 +734,7 @@ fn a_stream_that_is_dropped_closes_the_connection() {
     let (sender, closed) = mpsc::channel();
     let endless: Answer = Box::new(move |socket| {
         begin(socket, &events_until(Dialect::Compatible, "once upon a time"), 99);
-        // Nothing comes from the client until it closes the connection.
+        // The client sends nothing until it closes the connection.
         let end = socket.read(&mut [0; 9]);
         sender.send(end.is_ok_and(|count| count == 0)).unwrap();
     });
@@ -819,8 +820,8 @@ fn a_session_goes_on_after_the_provider_refused_its_thread_as_too_long() {
     }
 }
 
-/// Sends these bytes as chunks of a body of this type until nobody reads any more, waiting between
-/// two.
+/// Sends this chunk again and again in a body of this type, with a wait between two, until the
+/// client stops reading.
 fn endless(kind: &'static str, chunk: String, wait: Duration) -> Answer {
     Box::new(move |socket| {
         let head = format!(
@@ -836,7 +837,7 @@ fn endless(kind: &'static str, chunk: String, wait: Duration) -> Answer {
     })
 }
 
-/// How an answer ends that may be so large and take so long, and what came of it before.
+/// Returns how an answer ends under these limits, and the deltas before the end.
 fn within(answer: Answer, limits: AnswerLimits) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let server = Server::new([answer]);
     let options = HttpOptions { tries: 1, limits, ..server.options(Dialect::Compatible) };
@@ -924,7 +925,7 @@ fn the_names_of_media_types_know_no_case() {
     }
 }
 
-/// A tool that says its own name.
+/// A tool that returns its own name.
 #[derive(Debug)]
 struct Named(&'static str);
 

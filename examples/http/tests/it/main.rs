@@ -1,4 +1,4 @@
-//! The tests of the adapter, as one program: over sockets of this machine, and against a real model.
+//! The tests of the adapter, as one program: over local sockets, and against a real model.
 
 #![allow(
     clippy::unwrap_used,

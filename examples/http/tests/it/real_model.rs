@@ -1,8 +1,8 @@
-//! The adapter of the example `http` and a session over it, against a model that really answers.
+//! The adapter of the example `http` and a session over it, against a real model.
 //!
-//! `tests/real-model.sh` starts a small one and runs this with `THREADFOLD_BASE_URL`; any server
-//! that speaks both dialects will do, such as llama.cpp's. `THREADFOLD_WINDOW` says how many tokens
-//! it holds. Without a server the tests say that they were skipped.
+//! `tests/real-model.sh` starts a small one and runs this with `THREADFOLD_BASE_URL`. Any server
+//! with both dialects works, such as llama.cpp's. `THREADFOLD_WINDOW` is its window in tokens.
+//! Without a server the tests print that they were skipped.
 
 use std::{
     env, iter,
@@ -71,7 +71,7 @@ impl Server {
     }
 }
 
-/// A model whose calls are told of, and whose refusals are kept.
+/// A model that records its calls and its refusals.
 #[derive(Clone, Debug)]
 struct Watched {
     model: HttpModel,
@@ -114,8 +114,8 @@ fn prose(words: usize) -> String {
     text.split_inclusive(' ').cycle().take(words).collect()
 }
 
-/// A summary by the model where it manages one in so few tokens, and a digest where it does not: the
-/// smallest models never come to an end.
+/// A summary by the model, and a digest if the model does not finish one in the allowed tokens: the
+/// smallest models never stop.
 fn strategy() -> Arc<dyn CompactionStrategy> {
     let summarize = Summarize {
         messages: 2,
@@ -140,7 +140,7 @@ fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and
         let (calls, refusals) = <(Arc<AtomicUsize>, Arc<Mutex<Vec<_>>>)>::default();
         let model = server.model(dialect, 48);
         let watched = Watched { model, calls, refusals: Arc::clone(&refusals) };
-        // No window: so it is the provider's own refusal that the session hears of.
+        // Without a window, the session learns of the limit from the provider's refusal.
         let agent = ModelAgent::new(Arc::new(watched));
         let mut session = Session::builder(agent)
             .system("You answer in one sentence.")
@@ -148,7 +148,7 @@ fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and
             .build()
             .unwrap();
         let mut rounds_since = None;
-        // The second goes over the window; what comes behind it is short, for reading takes long.
+        // The second text exceeds the window. The later ones are short, because reading takes long.
         for (round, words) in (1..=8).zip([1_200, 500].into_iter().chain(iter::repeat(60))) {
             let text = format!("Note {round}: {}\nWhat does the keeper do?", prose(words));
             let (answer, compacted) = say(&mut session, &text);
@@ -176,7 +176,7 @@ fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and
     }
 }
 
-/// Says something, and returns the answer and whether an overflow led to a compaction before it.
+/// Sends a text, and returns the answer and whether an overflow caused a compaction before it.
 fn say(session: &mut Session, text: &str) -> (String, bool) {
     let (mut answer, mut summary) = (String::new(), String::new());
     let (mut compacted, mut overflow) = (false, false);

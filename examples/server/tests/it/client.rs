@@ -16,7 +16,7 @@ pub(crate) struct Client {
     pub(crate) thread: String,
 }
 
-/// The events of a turn. Dropping it is what a client does that leaves.
+/// The events of a turn. Dropping it simulates a client that leaves.
 pub(crate) struct Events {
     body: BodyDataStream,
     text: String,
@@ -41,7 +41,7 @@ impl Client {
         Events { body: body.into_data_stream(), text: String::new() }
     }
 
-    /// Goes on with a turn that broke off.
+    /// Continues a turn that broke off.
     pub(crate) async fn go_on(&self) -> Events {
         let (status, body) = self.ask("POST", "/continue", json!({})).await;
         assert_eq!(status, StatusCode::OK);
@@ -59,7 +59,7 @@ impl Client {
         assert_eq!(status, StatusCode::NO_CONTENT);
     }
 
-    /// What a client that comes late sees.
+    /// Returns the thread as a client sees it that connects late.
     pub(crate) async fn show(&self) -> Value {
         let (status, body) = self.ask("GET", "", json!({})).await;
         assert_eq!(status, StatusCode::OK);
@@ -85,7 +85,7 @@ impl Events {
         }
     }
 
-    /// The types of all events that are still to come, but for pieces of texts.
+    /// Returns the types of all remaining events, except pieces of texts.
     pub(crate) async fn kinds(&mut self) -> Vec<String> {
         let mut kinds = Vec::new();
         while let Some(event) = self.next().await {
@@ -98,7 +98,7 @@ impl Events {
         kinds
     }
 
-    /// Reads until this happens.
+    /// Reads events until this future is ready.
     pub(crate) async fn until(&mut self, happens: impl Future<Output = ()>) {
         let happens = std::pin::pin!(happens);
         let read = std::pin::pin!(async { while self.next().await.is_some() {} });

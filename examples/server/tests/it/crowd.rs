@@ -1,4 +1,4 @@
-//! Two hundred users at once, who leave, queue and stop in the middle of turns.
+//! Two hundred users at once, who leave, queue texts and abort in the middle of turns.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -15,14 +15,14 @@ use crate::{client::Client, file::File, judge::Judge};
 const USERS: usize = 200;
 const TURNS: usize = 12;
 
-/// In this turn a second text is queued; in the one after it the user stops the model.
+/// The turn in which a second text is queued, and the turn that the user aborts.
 const QUEUES: usize = 9;
 const STOPS: usize = 10;
 
-/// So few sessions stay in memory that most turns begin with a load.
+/// The maximum number of idle sessions, so small that most turns begin with a load.
 const IDLE: usize = 32;
 
-/// What one user saw.
+/// The observations of one user.
 #[derive(Debug, Default)]
 struct Story {
     ended: usize,
@@ -32,8 +32,8 @@ struct Story {
     aborted: usize,
 }
 
-/// The turn in which a user leaves, and where the model is then. In the middle of a summary there is
-/// something to sum up first.
+/// Returns the turn in which a user leaves, and the state of the model then. Before a summary the
+/// thread must hold something to summarise.
 fn leaves(user: usize) -> (usize, &'static str) {
     match user % 4 {
         0 => (1 + user % 8, "stop-before"),
@@ -43,7 +43,7 @@ fn leaves(user: usize) -> (usize, &'static str) {
     }
 }
 
-/// Whether a user comes back to the turn that was left. A command is no turn.
+/// Whether a user continues the turn that was left. A command is not a turn.
 fn goes_on(user: usize) -> bool {
     user % 8 < 3
 }
@@ -97,7 +97,7 @@ async fn user(number: usize, judge: Arc<Judge>, router: Router) -> Story {
     story
 }
 
-/// Waits until the runtime has no task left. Nothing else wakes it, so it asks again and again.
+/// Waits until the runtime has no task left. Nothing wakes this future, so it polls in a loop.
 async fn until_no_task_is_left() {
     let ended = async {
         while Handle::current().metrics().num_alive_tasks() > 0 {
@@ -126,10 +126,10 @@ async fn two_hundred_users_who_leave_queue_and_stop_lose_nothing() {
     }
     assert_eq!((all.left, all.queued, all.aborted), (USERS, USERS, USERS));
     assert_eq!(all.continued, USERS / 8 * 3);
-    // All turns but those that were left or aborted, and one more for each queued text.
+    // All turns except those that were left or aborted, and one more for each queued text.
     assert_eq!(all.ended, USERS * (TURNS - 2 + 1));
 
-    // Whoever left took everything along.
+    // A client that leaves must drop all work of its turn.
     until_no_task_is_left().await;
     assert_eq!(judge.running.load(Ordering::SeqCst), 0, "an answer or a tool is left");
     assert_eq!(*judge.complaints.lock().unwrap(), [""; 0]);
@@ -138,7 +138,7 @@ async fn two_hundred_users_who_leave_queue_and_stop_lose_nothing() {
     assert_eq!(*judge.complaints.lock().unwrap(), [""; 0]);
 }
 
-/// Opens every thread in another server over the same database, and takes one more turn.
+/// Opens every thread in another server over the same database, and runs one more turn.
 async fn every_thread_goes_on(judge: &Arc<Judge>, store: Arc<dyn ThreadStore>) {
     assert_eq!(store.list().await.unwrap().len(), USERS);
     let server = router(judge.threads(Arc::clone(&store) as _, IDLE));
@@ -150,7 +150,7 @@ async fn every_thread_goes_on(judge: &Arc<Judge>, store: Arc<dyn ThreadStore>) {
         let typed = log.iter().filter(
             |logged| matches!(&logged.event, Event::MessageAppended(message) if message.is_typed()),
         );
-        // All that was sent but for the command, and what was queued.
+        // All texts that were sent, except the command, and the queued text.
         let commands = usize::from(leaves(number).1 == "summary");
         assert_eq!(typed.count(), TURNS - commands + 1, "{thread}");
         let client = Client { router: server.clone(), thread };

@@ -8,7 +8,7 @@ use std::{
 
 use threadfold_sqlite::SqliteStore;
 
-/// The file of a database, which is gone with the test.
+/// The file of a database, removed on drop.
 pub(crate) struct File(pub(crate) PathBuf);
 
 impl File {

@@ -1,7 +1,8 @@
-//! A model that checks every request, and stops where a test wants to act.
+//! A model that checks every request, and waits at points where a test wants to act.
 //!
-//! A text of a user names itself and what the model does with it: `u7-t3 tool` has it call a tool.
-//! At a stop the model says that it has arrived, and goes on when the test says so. So no test sleeps.
+//! A user's text has a name and an instruction for the model: `u7-t3 tool` makes it call a tool. At
+//! a stop the model announces its arrival, and continues when the test allows it. So no test
+//! sleeps.
 
 use std::{
     collections::HashMap,
@@ -34,14 +35,14 @@ use tokio::sync::Notify;
 /// The window of both models, in tokens.
 pub(crate) const WINDOW: u64 = 2_000;
 
-/// What the models and the tool saw.
+/// The observations of the models and the tool.
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
     pub(crate) requests: AtomicUsize,
     pub(crate) summaries: AtomicUsize,
-    /// What was wrong with requests.
+    /// The faults of requests.
     pub(crate) complaints: Mutex<Vec<String>>,
-    /// Answers and tool calls that have begun and were neither finished nor dropped.
+    /// The number of answers and tool calls that have begun and were neither finished nor dropped.
     pub(crate) running: AtomicUsize,
     stops: Mutex<HashMap<String, Arc<Stop>>>,
 }
@@ -54,12 +55,12 @@ pub(crate) struct Stop {
 }
 
 impl Judge {
-    /// The stop of a text, by its name.
+    /// Returns the stop of a text, by its name.
     pub(crate) fn stop(&self, name: &str) -> Arc<Stop> {
         Arc::clone(self.stops.lock().unwrap().entry(name.to_owned()).or_default())
     }
 
-    /// The threads of a server whose models and tool are watched.
+    /// Returns the threads of a server whose models and tool are observed.
     pub(crate) fn threads(self: &Arc<Self>, store: Arc<dyn ThreadStore>, idle: usize) -> Threads {
         Threads::new(store, idle, self.builder())
     }
@@ -89,7 +90,7 @@ impl Judge {
         }
     }
 
-    /// Checks a request, whoever it is for.
+    /// Checks a request of either model.
     fn check(&self, request: &Request) {
         let violations = legality::violations(&request.messages);
         let tokens = ByteEstimate::TRIGGER.request(request);
@@ -112,7 +113,7 @@ impl Judge {
     }
 }
 
-/// Counts itself as long as it is there.
+/// Counts itself while it exists.
 #[derive(Debug)]
 struct Running(Arc<Judge>);
 
@@ -184,7 +185,7 @@ impl Model for Answers {
     }
 }
 
-/// The model of summaries. It stops where the focus of a compaction has it stop.
+/// The model of summaries. It waits if the focus of the compaction names a stop.
 #[derive(Debug)]
 struct Summaries(Arc<Judge>);
 
@@ -209,7 +210,7 @@ impl Model for Summaries {
     }
 }
 
-/// A tool that says a lot.
+/// A tool with a long result.
 #[derive(Debug)]
 struct Look(Arc<Judge>);
 
@@ -229,7 +230,7 @@ impl Tool for Look {
     }
 }
 
-/// What the user typed last: its name, and what is to be done.
+/// Returns the name and the instruction in the user's newest text.
 fn typed(request: &Request) -> (String, Way) {
     let message = request.messages.iter().rev().find(|message| message.is_typed()).unwrap();
     let text = message.content.iter().find_map(ContentBlock::as_text).unwrap().as_str();
@@ -259,7 +260,7 @@ fn words(name: &str) -> String {
     format!("This is the answer to {name}. {}", "It says what was asked, and more. ".repeat(12))
 }
 
-/// A provider reports what the request had.
+/// Returns the usage of a request, as a provider reports it.
 fn usage(request: &Request) -> Option<Usage> {
     Some(Usage::new(ByteEstimate::TRIGGER.request(request), 150))
 }

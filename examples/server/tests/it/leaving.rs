@@ -97,7 +97,7 @@ async fn a_text_that_waits_keeps_its_session_in_memory() {
     let mut events = client.send("u1-t0 stop-within").await;
     events.until(stop.arrived.notified()).await;
     client.queue("u1-t1 plain").await;
-    // The turn that would have taken the text goes.
+    // The turn that would have taken the text is dropped.
     drop(events);
     for other in 2..6 {
         let client = Client { router: server.clone(), thread: format!("u{other}") };

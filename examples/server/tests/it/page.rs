@@ -51,7 +51,7 @@ async fn what_is_no_text_for_a_thread_is_refused() {
         ("/threads/u1/turns", json, text(" \n"), StatusCode::BAD_REQUEST),
         ("/threads/u1/turns", json, long, StatusCode::PAYLOAD_TOO_LARGE),
         ("/threads/u1/turns", json, "{\"text\":".to_owned(), StatusCode::BAD_REQUEST),
-        // A form of another site can send this, and no JSON.
+        // A form of another site can send plain text, but not JSON.
         ("/threads/u1/turns", "text/plain", text("hi"), StatusCode::UNSUPPORTED_MEDIA_TYPE),
     ];
     for (path, kind, body, expected) in rows {

@@ -16,16 +16,17 @@ use threadfold_postgres::PostgresStore;
 const USERS: usize = 50;
 const TURNS: usize = 8;
 
-/// In this turn the user sends a text to each of the two processes at once.
+/// The turn in which the user sends a text to each of the two processes at once.
 const BOTH: usize = 3;
 
-/// In this turn the user leaves in the middle of the answer, and goes on at the other process.
+/// The turn in which the user leaves in the middle of the answer, and continues at the other
+/// process.
 const LEAVES: usize = 5;
 
-/// The database server, until this is dropped.
+/// The database server, which is stopped when this is dropped.
 struct Postgres {
     address: String,
-    /// The script stops the server when its input ends. `None` if the server is that of the caller.
+    /// The script stops the server when its input ends. `None` if the caller started the server.
     _script: Option<(Child, ChildStdin)>,
 }
 
@@ -81,7 +82,8 @@ impl Drop for Process {
     }
 }
 
-/// A request without its answer. HTTP/1.0 has no chunks, and the connection closes with the answer.
+/// Sends a request without reading its answer. HTTP/1.0 has no chunks, and the connection closes
+/// with the answer.
 fn request(at: &str, method: &str, path: &str, body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(at).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -110,7 +112,7 @@ fn ends(answer: &str) {
     assert!(!answer.contains("\"type\":\"failed\""), "{answer}");
 }
 
-/// Reads until a piece of the answer came, and leaves.
+/// Reads until a piece of the answer has arrived, and closes the connection.
 fn leave(mut socket: TcpStream) {
     let (mut read, mut piece) = (Vec::new(), [0; 256]);
     while !String::from_utf8_lossy(&read).contains("text_delta") {
@@ -120,13 +122,13 @@ fn leave(mut socket: TcpStream) {
     }
 }
 
-/// Plays a user, whose requests reach one process and the other in turn, and returns what was sent.
+/// Plays a user whose requests alternate between the two processes, and returns the sent texts.
 fn play(thread: &str, number: usize, servers: &[Process; 2]) -> Vec<String> {
     let mut sent = Vec::new();
     for turn in 0..TURNS {
         let (here, there) =
             (&servers[(number + turn) % 2].at, &servers[(number + turn + 1) % 2].at);
-        // Long enough that the thread is compacted.
+        // Long enough for the thread to be compacted.
         let text = format!("{thread} turn {turn} {}", "and what came before ".repeat(12));
         if turn == BOTH {
             let other = format!("{text} elsewhere");
@@ -148,7 +150,7 @@ fn text(message: &Message) -> String {
     message.content.iter().filter_map(|block| block.as_text()).map(|text| text.as_str()).collect()
 }
 
-/// Checks that each text is in the log once and has its answer before the next one comes.
+/// Checks that each text is in the log once and has its answer before the next one.
 fn check(log: &EventLog, mut sent: Vec<String>) {
     let messages = log.iter().filter_map(|logged| match &logged.event {
         Event::MessageAppended(message) => Some(message),
@@ -189,7 +191,7 @@ fn fifty_users_lose_and_double_nothing_though_each_request_may_reach_either_proc
         check(&log, sent);
     }
 
-    // A process that is killed within a turn keeps its lease until that expires.
+    // A process that is killed within a turn keeps its lease until it expires.
     let thread = name(USERS);
     let text = format!("{thread} turn 0");
     let socket = send(&servers[0].at, &thread, &text);

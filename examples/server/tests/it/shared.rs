@@ -1,4 +1,4 @@
-//! A server whose store is also that of others: what it does without its lease.
+//! A server that shares its store, when it loses its lease.
 
 use std::{
     sync::{Arc, atomic::Ordering},
