@@ -10,7 +10,7 @@
     reason = "a benchmark stops where something is not as it must be"
 )]
 
-use threadfold::edl::{Script, Workspace};
+use threadfold_edl::{Script, Workspace};
 use yardstick::{Row, Tables, is_test, memcpy_of, row};
 
 mod yardstick;

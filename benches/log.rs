@@ -71,7 +71,7 @@ fn measure(tables: &mut Tables, messages: Vec<Message>) {
             EventLog::read(stored.as_slice()).map(|read| read.log.replay())
         }),
         row("replay what is read", repetitions, nothing, |()| log.replay()),
-        row("projection", repetitions, nothing, |()| log.projection()),
+        row("sources", repetitions, nothing, |()| log.sources().count()),
         row("append all, from the first on", repetitions, events, append),
         row(
             "append one, behind all",

@@ -25,8 +25,7 @@ use futures::executor::block_on;
 use threadfold::{
     ContextWindow, Message, Model, ModelAgent, Replacement, Request, Session, Thread, Turn, Usage,
     WireFormat, async_trait, compact,
-    compact::{CompactOptions, Size, TrimOptions, trim},
-    edl::{Script, Workspace},
+    compact::{CompactOptions, Size, TrimToolResults, trim},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog},
     message::{CompactionId, CompactionReason, StopReason, Timestamp},
@@ -36,6 +35,7 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::{AnthropicMessages, DecodeOptions, EncodeOptions, SseParser},
 };
+use threadfold_edl::{Script, Workspace};
 use yardstick::{
     Row, gather, is_test, memcpy, merged, milliseconds, row, thread, values,
     wire::{CODECS, body, stream},
@@ -219,7 +219,7 @@ fn transforms(messages: &[Message], repetitions: usize) -> Vec<Row> {
         row("render", repetitions, nothing, |()| render_into(messages, &options, &mut rendered)),
         row("chunk", repetitions, nothing, |()| chunk(&chunked, ChunkBudget::default()).len()),
         row("trim", repetitions, own, |mut own| {
-            (trim(&own, &TrimOptions::default()).plan.apply(&mut own), own)
+            (trim(&own, &TrimToolResults::default()).apply(&mut own), own)
         }),
         row("audit", 1, nothing, |()| audit(messages, &messages[long..], &AuditOptions::default())),
     ]
@@ -317,7 +317,7 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
             for packet in stream.as_bytes().chunks(1_400) {
                 parser.push(packet);
                 while let Some(event) = parser.next_event().expect("short events") {
-                    builder.handle(event.as_event()).expect("an event of an answer");
+                    builder.handle(&event.name, &event.data).expect("an event of an answer");
                 }
             }
             builder.finish().expect("a whole answer")

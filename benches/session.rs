@@ -22,8 +22,8 @@ use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Thread,
     Turn, Usage, async_trait,
-    message::{Json, Messages, StopReason, ThreadId, ToolSpec, ToolUse},
-    model::{Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput, turn_of},
+    message::{Json, SharedVec, StopReason, ThreadId, ToolSpec, ToolUse},
+    model::{Model, ModelError, Tool, ToolContext, ToolOutput, turn_of},
     session::SessionBuilder,
     store::{Journal, MemoryStore},
 };
@@ -147,7 +147,7 @@ fn row(
 }
 
 /// What a turn costs without a session: the same questions to the same model, and the same call.
-fn direct(model: &dyn Model, messages: &Messages, turns: usize) -> Spread {
+fn direct(model: &dyn Model, messages: &SharedVec<Message>, turns: usize) -> Spread {
     let specs = vec![AtHand.spec()].into();
     let system = vec![Message::system("Be brief.")].into();
     let request = Request { system, tools: specs, ..Request::new(messages.clone()) };
@@ -250,7 +250,11 @@ impl Tool for AtHand {
         ToolSpec::new("at_hand", "Gives what is at hand.", json!({"type": "object"}))
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         Ok(ToolOutput::from("At hand."))
     }
 }

@@ -23,7 +23,7 @@ use threadfold::{
     Message, ThreadStore,
     log::{Event, EventLog, LoggedEvent, write_event},
     message::{ThreadId, Timestamp},
-    store::{Fsync, JsonlOptions, JsonlStore},
+    store::JsonlStore,
 };
 use yardstick::{Row, Tables, is_test, memcpy_of, row, thread, values};
 
@@ -47,7 +47,7 @@ fn measure(folder: &Path, count: usize, [batches, ones, loads]: [&mut Tables; 3]
     let repetitions = (100_000 / count.max(1)).clamp(3, 50);
 
     println!("a batch of all events, into an empty log");
-    let [never, always] = [Fsync::Never, Fsync::Always].map(|fsync| move || emptied(folder, fsync));
+    let [never, always] = [false, true].map(|syncs| move || emptied(folder, syncs));
     let all = |store: JsonlStore| append(&store, &log, 0, log.events());
     let by_hands = folder.join("by-hand");
     let create = || {
@@ -68,7 +68,7 @@ fn measure(folder: &Path, count: usize, [batches, ones, loads]: [&mut Tables; 3]
     one(folder, &log, ones, count);
 
     println!("loading");
-    let full = emptied(folder, Fsync::Never);
+    let full = emptied(folder, false);
     append(&full, &log, 0, log.events());
     let rows = vec![
         values(&stored, repetitions),
@@ -94,11 +94,11 @@ fn measure(folder: &Path, count: usize, [batches, ones, loads]: [&mut Tables; 3]
 fn one(folder: &Path, log: &EventLog, tables: &mut Tables, count: usize) {
     let (mut log, text) = (log.clone(), thread::fill(thread::PROSE, 0, 1_000));
     let mut rows = Vec::new();
-    for (name, yardstick, column, fsync) in [
-        ("append, no sync", "serialise and write", "write", Fsync::Never),
-        ("append, with its sync", "serialise, write and sync", "sync", Fsync::Always),
+    for (name, yardstick, column, syncs) in [
+        ("append, no sync", "serialise and write", "write", false),
+        ("append, with its sync", "serialise, write and sync", "sync", true),
     ] {
-        let store = emptied(folder, fsync);
+        let store = emptied(folder, syncs);
         append(&store, &log, 0, log.events());
         let event = Event::MessageAppended(Message::user(text.clone()));
         log.append(Timestamp(0), event.clone()).expect("it fits");
@@ -106,7 +106,7 @@ fn one(folder: &Path, log: &EventLog, tables: &mut Tables, count: usize) {
         append(&store, &log, log.len() - 1, &last);
         let path = folder.join("by-hand");
         let open = || OpenOptions::new().append(true).open(&path).expect("the file from before");
-        let by_hand = by_hand(yardstick, open, &last, fsync == Fsync::Always, 200);
+        let by_hand = by_hand(yardstick, open, &last, syncs, 200);
         rows.push(by_hand.yardstick(column));
         let mut next = || {
             log.append(Timestamp(0), event.clone()).expect("it fits");
@@ -145,9 +145,10 @@ fn append(store: &JsonlStore, log: &EventLog, len: u64, events: &[LoggedEvent]) 
 }
 
 /// A store without a log.
-fn emptied(folder: &Path, fsync: Fsync) -> JsonlStore {
+fn emptied(folder: &Path, syncs: bool) -> JsonlStore {
     let _ = fs::remove_file(folder.join("main.jsonl"));
-    JsonlStore::with_options(folder, JsonlOptions { fsync }).expect("a store")
+    let store = JsonlStore::open(folder).expect("a store");
+    if syncs { store } else { store.without_sync() }
 }
 
 fn log_of(messages: Vec<Message>) -> EventLog {

@@ -12,7 +12,7 @@
 
 use threadfold::{
     Message,
-    compact::{TrimOptions, trim},
+    compact::{TrimToolResults, trim},
 };
 use yardstick::{Row, memcpy, rounds, row};
 
@@ -25,11 +25,11 @@ fn main() {
 fn measure(messages: &[Message]) -> Vec<Row> {
     let repetitions = (1_000_000 / messages.len().max(1)).clamp(7, 200);
     let (nothing, own) = (|| (), || messages.to_vec());
-    let options = TrimOptions::default();
-    let plan = trim(messages, &options).plan;
+    let options = TrimToolResults::default();
+    let plan = trim(messages, &options);
     let mut trimmed = own();
     plan.apply(&mut trimmed).expect("the same thread");
-    let long = TrimOptions { lines: 100, bytes: None, ..options };
+    let long = TrimToolResults { lines: 100, bytes: None, ..options };
     rounds(repetitions, |repetitions| {
         vec![
             memcpy(messages, repetitions),
@@ -40,7 +40,7 @@ fn measure(messages: &[Message]) -> Vec<Row> {
             }),
             row("apply", repetitions, own, |mut own| (plan.apply(&mut own), own)),
             row("plan and apply", repetitions, own, |mut own| {
-                (trim(&own, &options).plan.apply(&mut own), own)
+                (trim(&own, &options).apply(&mut own), own)
             }),
         ]
     })

@@ -22,7 +22,7 @@ use terminal::{Style, first_line, outline, plain, speaker};
 use threadfold::{
     ContentBlock, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait, legality,
     message::{StopReason, ToolSpec, ToolUse},
-    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{ModelError, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
 };
 
@@ -128,7 +128,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads a file.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let path = input.get("path").and_then(Value::as_str).ok_or("a path is needed")?;
         let (_, line) = FILES.iter().find(|(name, _)| *name == path).ok_or("no such file")?;

@@ -12,7 +12,7 @@ use terminal::{Style, outline, plain, speaker};
 use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
-    model::{ModelError, Sleeper, StdSleeper},
+    model::{ModelError, Sleeper, StdClock},
     strategy::StrategyConfig,
     testing::{ExtractiveModel, ScriptedModel},
 };
@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("{}", style.heading("It is summed up elsewhere, and goes on here"));
     let job = session.prepare_compaction();
-    let worker = thread::spawn(move || block_on(job.run()));
+    let worker = thread::spawn(move || block_on(job));
     println!("  {} begins to sum up {} messages", style.yellow("worker"), session.messages().len());
     for question in ["Where are the keys?", "Is the date fixed?"] {
         let reply = block_on(async { session.send(question).await })?;
@@ -138,7 +138,7 @@ struct Unhurried;
 #[async_trait]
 impl Model for Unhurried {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        StdSleeper.sleep(Duration::from_millis(300)).await;
+        StdClock.sleep(Duration::from_millis(300)).await;
         ExtractiveModel.complete(request).await
     }
 }

@@ -164,35 +164,33 @@ fn ask(session: &mut Session, text: Text) -> Result<Usage, Box<dyn Error>> {
 /// Prints the cost of an answer, the state of the budget, and its recommendation.
 fn show(style: Style, budget: &TokenBudget, cost: Usage) {
     println!("  cost     {} in, {} out", thousands(cost.input), thousands(cost.output));
-    println!("  {}", style.meter(budget.status().total_used, MAX_TOKENS));
-    let advice = budget.recommendations();
-    let Some(warning) = advice.warning else { return };
+    println!("  {}", style.meter(budget.used.context_tokens(), MAX_TOKENS));
+    let Some(warning) = budget.warning() else { return };
     let mut steps = Vec::new();
-    if advice.should_summarize {
+    if budget.should_summarize() {
         steps.push("sum up");
     }
-    if advice.should_prune {
+    if budget.should_prune() {
         steps.push("cut down");
     }
     println!(
         "  {} {warning}: {}; the next request at most {}",
         style.yellow("warning:"),
         steps.join(", "),
-        thousands(advice.max_request_size)
+        thousands(budget.max_request_size())
     );
 }
 
 fn close(style: Style, budget: &TokenBudget) {
-    let status = budget.status();
     println!("{}", style.heading("The account"));
     println!(
         "{} tokens since the last compaction, {} of prompts and {} of answers; {} are left.",
-        thousands(status.total_used),
-        thousands(status.prompt_tokens),
-        thousands(status.completion_tokens),
-        thousands(status.available_tokens)
+        thousands(budget.used.context_tokens()),
+        thousands(budget.used.input),
+        thousands(budget.used.output),
+        thousands(budget.available_tokens())
     );
-    println!("{} answers were paid for.", status.responses);
+    println!("{} answers were paid for.", budget.responses);
 }
 
 /// Returns this many lines of a log.

@@ -21,10 +21,10 @@ use terminal::{Style, outline, speaker, thousands};
 use threadfold::{
     ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, ProviderThread, Request,
     Session, TokenCounter, Turn, async_trait,
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     legality,
     message::{StopReason, ToolSpec, ToolUse},
-    model::{ModelError, ModelErrorKind, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{ModelError, ModelErrorKind, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
     testing::ExtractiveModel,
@@ -78,7 +78,7 @@ fn session(
         .system(system)
         .strategy(Arc::new(Summarize { summary_tokens: 1_500, ..Summarize::default() }))
         // No provider has counted this thread yet, so the trigger uses the estimate.
-        .policy(AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() });
+        .policy(AutoPolicy { estimates_usage: true, ..AutoPolicy::default() });
     for spec in request.tools.iter() {
         builder = builder.tool(Arc::new(Declared(spec.clone())));
     }
@@ -234,7 +234,11 @@ impl Tool for Declared {
         self.0.clone()
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         Err("this example carries nothing out".into())
     }
 }

@@ -23,7 +23,7 @@ use terminal::{Style, first_line, outline, plain, speaker, thousands};
 use threadfold::{
     ContentBlock, Message, ModelAgent, Role, Session, ThreadStore, async_trait,
     message::{CompactionId, ThreadId, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     session::SessionEvent,
     store::{Journal, JsonlStore},
     strategy::KeepRecent,
@@ -226,7 +226,11 @@ impl Tool for CountSteps {
         ToolSpec::new("count_steps", "Counts the steps of a tower.", json!({"type": "object"}))
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         std::future::pending().await
     }
 }

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use terminal::{Style, first_line, plain, thousands};
 use threadfold::{
     ContextWindow, Message, ModelAgent, Role, Session, StrategyRegistry, async_trait,
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     legality,
     log::Event,
     message::{ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
     strategy::StrategyConfig,
     testing::{Answer, ExtractiveModel, ScriptedModel},
@@ -55,7 +55,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads a file.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let path = input.get("path").and_then(Value::as_str).ok_or("a path is needed")?;
         let line = |number| format!("/* {path}:{number} */ fn part_{number}() {{ unwritten }}\n");
@@ -77,11 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .tool(Arc::new(Read))
         .strategy(StrategyRegistry::default().build(&config)?)
         .fast_model(Arc::new(ExtractiveModel))
-        .policy(AutoPolicy {
-            unknown_usage: UnknownUsage::Estimate,
-            cooldown_ms: 0,
-            ..AutoPolicy::default()
-        })
+        .policy(AutoPolicy { estimates_usage: true, cooldown_ms: 0, ..AutoPolicy::default() })
         .build()?;
 
     println!("{}", style.heading("A long task in a small window"));

@@ -52,9 +52,7 @@
 //! | the user's standing rules | [`ledger`] |
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
-//! | compaction between an agent and its provider | [`proxy`] |
 //! | a thread as text | [`render`](mod@render) |
-//! | edit scripts for models | [`edl`] |
 //! | tests of what you built | `testing`, with the feature of that name |
 //!
 //! # For those who build their own
@@ -99,7 +97,6 @@ pub mod cost;
 pub mod drive;
 pub mod log;
 pub mod model;
-pub mod proxy;
 pub mod recall;
 pub mod session;
 pub mod store;
@@ -127,8 +124,6 @@ pub use threadfold_core::{
 };
 #[doc(inline)]
 pub use threadfold_core::{compact, ledger, legality, message, render, retention, tokens};
-#[doc(inline)]
-pub use threadfold_edl as edl;
 #[doc(inline)]
 pub use threadfold_wire as wire;
 pub use wire::WireFormat;

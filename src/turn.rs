@@ -21,7 +21,7 @@
 //! ```
 
 use crate::message::{
-    ContentBlock, Message, Role, StopReason, ToolResult, ToolUse, Turn, UnexpectedInput,
+    ContentBlock, InvalidValue, Message, Role, StopReason, ToolResult, ToolUse, Turn,
 };
 
 /// The result of a call that is refused because the turn has had its last round.
@@ -45,8 +45,8 @@ const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not c
 /// let mut turn = TurnMachine::new(1);
 /// let refused = turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
 /// assert!(refused.is_some_and(|message| message.tool_results().all(|result| result.is_error)));
-/// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.capped));
-/// # Ok::<(), threadfold::message::UnexpectedInput>(())
+/// assert!(matches!(turn.step(), TurnStep::Finished { capped: true, .. }));
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnMachine {
@@ -69,7 +69,7 @@ struct FailedRound {
 enum State {
     Model,
     Tools { calls: Vec<ToolUse>, results: Vec<Option<ToolResult>> },
-    Finished(Finished),
+    Finished { stop_reason: StopReason, rounds: u32, capped: bool },
 }
 
 /// What the caller must do next.
@@ -81,20 +81,15 @@ pub enum TurnStep<'a> {
     /// Run these calls, concurrently or one by one.
     CallTools(&'a [ToolUse]),
     /// The turn is over.
-    Finished(&'a Finished),
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Finished {
-    /// Why the model stopped.
-    pub stop_reason: StopReason,
-    /// The number of answers.
-    pub rounds: u32,
-    /// Whether the turn was ended early: at `max_rounds`, or after three consecutive rounds with
-    /// equal calls and equal errors.
-    pub capped: bool,
+    Finished {
+        /// Why the model stopped.
+        stop_reason: &'a StopReason,
+        /// The number of answers.
+        rounds: u32,
+        /// Whether the turn was ended early: at `max_rounds`, or after three consecutive rounds
+        /// with equal calls and equal errors.
+        capped: bool,
+    },
 }
 
 impl TurnMachine {
@@ -115,14 +110,16 @@ impl TurnMachine {
     /// // After a paused answer the model is called again, with no message in between.
     /// turn.handle_turn(&Turn::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
     /// assert_eq!((turn.step(), turn.rounds()), (TurnStep::CallModel, 1));
-    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn step(&self) -> TurnStep<'_> {
         match &self.state {
             State::Model => TurnStep::CallModel,
             State::Tools { calls, .. } => TurnStep::CallTools(calls),
-            State::Finished(finished) => TurnStep::Finished(finished),
+            State::Finished { stop_reason, rounds, capped } => {
+                TurnStep::Finished { stop_reason, rounds: *rounds, capped: *capped }
+            }
         }
     }
 
@@ -144,16 +141,16 @@ impl TurnMachine {
     /// let mut turn = TurnMachine::new(8);
     /// let answer = Turn::new(Message::assistant("Four."), StopReason::EndTurn, None);
     /// assert_eq!(turn.handle_turn(&answer)?, None);
-    /// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.rounds == 1));
-    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
+    /// assert!(matches!(turn.step(), TurnStep::Finished { rounds: 1, .. }));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`] if no request is open.
-    pub fn handle_turn(&mut self, turn: &Turn) -> Result<Option<Message>, UnexpectedInput> {
+    /// [`InvalidValue`] if no request is open.
+    pub fn handle_turn(&mut self, turn: &Turn) -> Result<Option<Message>, InvalidValue> {
         let State::Model = self.state else {
-            return Err(UnexpectedInput::new("an answer of the model", "no request is open"));
+            return Err(InvalidValue::unexpected("an answer of the model", "no request is open"));
         };
         self.rounds = self.rounds.saturating_add(1);
         let calls: Vec<ToolUse> = turn.message.tool_uses().cloned().collect();
@@ -161,7 +158,8 @@ impl TurnMachine {
         let capped = self.rounds >= self.max_rounds;
         let meant = is_meant(&stop_reason);
         let goes_on = stop_reason == StopReason::PauseTurn || (meant && !calls.is_empty());
-        let finished = Finished { stop_reason, rounds: self.rounds, capped: capped && goes_on };
+        let finished =
+            State::Finished { stop_reason, rounds: self.rounds, capped: capped && goes_on };
         if goes_on && !capped {
             self.state = match calls.is_empty() {
                 true => State::Model,
@@ -169,7 +167,7 @@ impl TurnMachine {
             };
             return Ok(None);
         }
-        self.state = State::Finished(finished);
+        self.state = finished;
         let word = if meant { NO_ROUND } else { NOT_MEANT };
         Ok(refused(&calls, word))
     }
@@ -188,20 +186,20 @@ impl TurnMachine {
     /// assert_eq!(turn.handle_result(1, ToolResult::text("t2", "second"))?, None);
     /// let results = turn.handle_result(0, ToolResult::text("t1", "first"))?.unwrap();
     /// assert_eq!(results.tool_results().next().unwrap().tool_use_id, *"t1");
-    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`] if no call is open, or none of this id at this index.
+    /// [`InvalidValue`] if no call is open, or none of this id at this index.
     pub fn handle_result(
         &mut self,
         call: usize,
         result: ToolResult,
-    ) -> Result<Option<Message>, UnexpectedInput> {
+    ) -> Result<Option<Message>, InvalidValue> {
         let id = result.tool_use_id.clone();
         let State::Tools { calls, results } = &mut self.state else {
-            return Err(UnexpectedInput::new(format!("a result for {id}"), "no call is open"));
+            return Err(InvalidValue::unexpected(format!("a result for {id}"), "no call is open"));
         };
         let fits = calls.get(call).is_some_and(|call| call.id == id);
         match results.get_mut(call) {
@@ -216,7 +214,7 @@ impl TurnMachine {
         self.state = match self.repeats(calls, &results) {
             true => {
                 let (stop_reason, rounds) = (StopReason::ToolUse, self.rounds);
-                State::Finished(Finished { stop_reason, rounds, capped: true })
+                State::Finished { stop_reason, rounds, capped: true }
             }
             false => State::Model,
         };
@@ -278,9 +276,9 @@ pub fn refused(calls: &[ToolUse], words: &str) -> Option<Message> {
     (!results.is_empty()).then(|| Message::new(Role::User, results))
 }
 
-fn no_such_call(call: usize, id: &str) -> UnexpectedInput {
+fn no_such_call(call: usize, id: &str) -> InvalidValue {
     let input = format!("a result for {id} at index {call}");
-    UnexpectedInput::new(input, "no call of this id is open there")
+    InvalidValue::unexpected(input, "no call of this id is open there")
 }
 
 #[cfg(test)]
@@ -332,7 +330,7 @@ mod tests {
             let step = match turn.step() {
                 TurnStep::CallModel => "model",
                 TurnStep::CallTools(_) => "tools",
-                TurnStep::Finished(_) => "finished",
+                TurnStep::Finished { .. } => "finished",
             };
             assert_eq!((step, results.is_some()), (next, answered), "{stop_reason:?} {calls:?}");
         }
@@ -343,21 +341,21 @@ mod tests {
         let mut turn = TurnMachine::new(1);
         let results = turn.handle_turn(&answer(&["a"], StopReason::ToolUse)).unwrap().unwrap();
         assert!(results.tool_results().all(|result| result.is_error));
-        let finished = Finished { stop_reason: StopReason::ToolUse, rounds: 1, capped: true };
-        assert_eq!(turn.step(), TurnStep::Finished(&finished));
+        let stop_reason = &StopReason::ToolUse;
+        assert_eq!(turn.step(), TurnStep::Finished { stop_reason, rounds: 1, capped: true });
     }
 
     #[test]
     fn what_was_not_asked_for_is_refused_and_changes_nothing() {
         let mut turn = TurnMachine::new(3);
-        let unexpected = UnexpectedInput::new("a result for a", "no call is open");
+        let unexpected = InvalidValue::unexpected("a result for a", "no call is open");
         assert_eq!(turn.handle_result(0, result("a")), Err(unexpected));
         turn.handle_turn(&answer(&["a", "b"], StopReason::ToolUse)).unwrap();
         let before = turn.clone();
         let again = turn.handle_turn(&answer(&[], StopReason::EndTurn));
         assert_eq!(
             again,
-            Err(UnexpectedInput::new("an answer of the model", "no request is open"))
+            Err(InvalidValue::unexpected("an answer of the model", "no request is open"))
         );
         for (call, id) in [(0, "b"), (2, "a"), (9, "x")] {
             let none = no_such_call(call, id);
@@ -379,10 +377,7 @@ mod tests {
                 turn.handle_result(0, ToolResult::error(id, "no such tool")).unwrap().is_some()
             );
         }
-        assert!(matches!(
-            turn.step(),
-            TurnStep::Finished(Finished { capped: true, rounds: 3, .. })
-        ));
+        assert!(matches!(turn.step(), TurnStep::Finished { capped: true, rounds: 3, .. }));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use threadfold::{
     CompactionStrategy,
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     compact::Prices,
     cost::CostPolicy,
     message::{InvalidValue, Json},
@@ -39,7 +39,7 @@ pub(crate) const OURS: &str = "ours";
 ///
 /// Returns no error for any window.
 pub(crate) fn policies(prices: Prices, window: u64) -> Result<Vec<Policy>, InvalidValue> {
-    let fixed = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
+    let fixed = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
     let never = AutoPolicy { enabled: false, ..fixed };
     let (half, tenth) = (window / 2, window / 10);
     // The defaults of the documentation, scaled from a window of 200,000 tokens.

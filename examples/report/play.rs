@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     message::{Delta, ModelError, ModelErrorKind, Timestamp, ToolSpec, ToolUse, Turn},
-    model::{self, Clock, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{self, Clock, Tool, ToolContext, ToolOutput},
     strategy::StrategyConfig,
     testing::{Answer, ExtractiveModel, ScriptedModel, WakefulSleeper},
 };
@@ -39,7 +39,7 @@ pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Erro
         .clock(Arc::new(Ticking::default()))
         .sleeper(Arc::new(WakefulSleeper::default()))
         .policy(AutoPolicy {
-            unknown_usage: UnknownUsage::Estimate,
+            estimates_usage: true,
             cooldown_ms: 0,
             failure_pause_ms: 0,
             ..AutoPolicy::default()
@@ -111,7 +111,11 @@ impl Tool for Shell {
         ToolSpec::new("shell", "Runs a command.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let turn = input.get("turn").and_then(Value::as_u64).ok_or("which turn?")?;
         if turn % 11 == 7 {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use threadfold::{
     ContentBlock, Message, Request, Role, TokenCounter, WireFormat, legality,
-    message::{Messages, Text},
+    message::{SharedVec, Text},
     tokens::ByteEstimate,
     wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
 };
@@ -22,7 +22,7 @@ const FIRST: usize = 60;
 /// all of them takes time linear in the messages.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    last: Messages,
+    last: SharedVec<Message>,
     asked: usize,
 }
 

@@ -12,7 +12,7 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     ContentBlock, ContextWindow, Message, Model, ModelAgent, Role, Session,
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     legality,
     message::{Timestamp, ToolResult},
     model::Clock,
@@ -195,7 +195,7 @@ fn session(
     let store = Arc::clone(&listener.store);
     let thread = "simulation".parse().map_err(|error| format!("{error}"))?;
     let journal = block_on(Journal::open(store, thread)).map_err(|error| error.to_string())?;
-    let unknown_usage = if seed % 8 < 4 { UnknownUsage::Estimate } else { UnknownUsage::Skip };
+    let estimates_usage = seed % 8 < 4;
     let after_turn = seed % 16 > 12 && !world.is_calm();
     let builder = Session::builder(agent)
         .journal(journal)
@@ -213,7 +213,7 @@ fn session(
         .retention(
             (seed.is_multiple_of(4) && world.window <= 20_000).then(RetentionPolicy::default),
         )
-        .policy(AutoPolicy { unknown_usage, after_turn, ..AutoPolicy::default() });
+        .policy(AutoPolicy { estimates_usage, after_turn, ..AutoPolicy::default() });
     let builder = if seed.is_multiple_of(3) { builder.reminder("Write lines.") } else { builder };
     builder.build().map_err(|error| error.to_string())
 }

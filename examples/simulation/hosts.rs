@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use threadfold::{
     CompactionStrategy, Message, Plan, Role, Turn,
     compact::{Insert, Splice},
-    message::{Messages, ModelError, ModelErrorKind, Summary},
+    message::{ModelError, ModelErrorKind, SharedVec, Summary},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step, StrategyError},
 };
 
@@ -54,7 +54,7 @@ impl Attempt for Ended {
     fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
-fn nonsense(kind: u64, thread: &Messages) -> Plan {
+fn nonsense(kind: u64, thread: &SharedVec<Message>) -> Plan {
     let len = thread.len();
     let plan = |splices| Plan::from_splices(len, splices);
     let none = Vec::new;
@@ -90,7 +90,7 @@ fn summary(text: &str) -> Vec<Insert> {
 }
 
 /// Drops the last message that is such a one.
-fn without(thread: &Messages, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
+fn without(thread: &SharedVec<Message>, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
     let place = thread.iter().rposition(is_one);
     place.map(|place| Splice { at: place..place + 1, insert: Vec::new() }).into_iter().collect()
 }

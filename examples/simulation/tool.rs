@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, async_trait,
     message::{Image, MediaSource, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
 };
 
 use super::numbers::Numbers;
@@ -21,7 +21,11 @@ impl Tool for Write {
         ToolSpec::new("write", "Writes.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input: Value = call.input.json()?.to_value()?;
         self.0.nap().await;
         let size = input.get("size").and_then(Value::as_u64).ok_or("how much?")?;

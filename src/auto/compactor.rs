@@ -488,7 +488,7 @@ fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auto::{Target, Threshold, UnknownUsage};
+    use crate::auto::{Target, Threshold};
 
     const WINDOW: u64 = 200_000;
 
@@ -569,8 +569,7 @@ mod tests {
     #[test]
     fn an_unknown_usage_waits_unless_the_policy_estimates() {
         let unknown = Pressure { reported: None, thread: 170_000, ..reported(0) };
-        let estimate =
-            AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
+        let estimate = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
         assert!(!fires(AutoPolicy::default(), unknown));
         assert!(fires(estimate, unknown));
         assert!(!fires(estimate, Pressure { window: None, ..unknown }));

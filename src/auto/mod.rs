@@ -30,5 +30,5 @@ mod pressure;
 mod trigger;
 
 pub use compactor::{AutoCompactor, Input, Notice, Output};
-pub use policy::{AutoPolicy, Target, Threshold, UnknownUsage};
+pub use policy::{AutoPolicy, Target, Threshold};
 pub use pressure::Pressure;

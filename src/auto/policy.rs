@@ -37,8 +37,9 @@ pub struct AutoPolicy {
     pub cooldown_ms: u64,
     /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
     pub cooldown_growth: f64,
-    /// What the soft trigger does while no provider has counted the context.
-    pub unknown_usage: UnknownUsage,
+    /// Whether the soft trigger estimates the context while no provider has counted it; otherwise it
+    /// waits. The hard check estimates in any case.
+    pub estimates_usage: bool,
     /// The number of failures in a row after which there is a pause.
     pub max_consecutive_failures: u32,
     /// The length of the first such pause, in milliseconds. Every further failure doubles it.
@@ -82,17 +83,6 @@ pub enum Target {
     Tokens(u64),
 }
 
-/// What the soft trigger does before the provider's first count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnknownUsage {
-    /// It waits. The hard check estimates in any case.
-    #[default]
-    Skip,
-    /// It uses the estimate.
-    Estimate,
-}
-
 impl Default for AutoPolicy {
     fn default() -> Self {
         Self {
@@ -102,7 +92,7 @@ impl Default for AutoPolicy {
             output_reserve: 0,
             cooldown_ms: 60_000,
             cooldown_growth: 0.05,
-            unknown_usage: UnknownUsage::Skip,
+            estimates_usage: false,
             max_consecutive_failures: 3,
             failure_pause_ms: 60_000,
             max_reactive: 2,
@@ -155,17 +145,12 @@ impl AutoPolicy {
             let room = down(all, share).checked_sub(around).filter(|room| *room > 0);
             return room.is_none_or(|room| pressure.messages() > room);
         }
-        let tokens = match (pressure.reported, self.unknown_usage) {
-            (None, UnknownUsage::Skip) => return false,
-            (Some(_), _) | (None, UnknownUsage::Estimate) => pressure.tokens(),
-        };
-        tokens >= level
+        (pressure.reported.is_some() || self.estimates_usage) && pressure.tokens() >= level
     }
 
     /// Whether the soft trigger uses estimates while no provider has reported a count.
     pub(super) fn estimates(&self) -> bool {
-        matches!(self.threshold, Threshold::MessagesOver(_))
-            || self.unknown_usage == UnknownUsage::Estimate
+        matches!(self.threshold, Threshold::MessagesOver(_)) || self.estimates_usage
     }
 
     /// Whether the context would be over the threshold even if everything removable were removed.

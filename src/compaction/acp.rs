@@ -13,7 +13,7 @@
 //! A host sends them as the `update` of a `session/update` notification. In version 1 of the protocol
 //! it does so only if the client advertised the capability `session.compaction`. The protocol has no
 //! request to compact; agents list `/compact` among their commands, which is a
-//! [`Command`](crate::session::Command) of the session.
+//! command of the session.
 
 use serde_json::{Value, json};
 

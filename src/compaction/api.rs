@@ -10,91 +10,113 @@ use serde::{Deserialize, Serialize};
 use super::event::CompactionEvent;
 use crate::{
     log::TotalUsage,
-    message::{ContextWindow, Text, ThreadId, Timestamp},
+    message::{ContextWindow, Json, ThreadId, Timestamp},
 };
 
-/// What a server sends about a compaction.
+/// Returns the JSON that a server sends for an event of a compaction; `None` for an event between
+/// start and end.
+///
+/// | field | `COMPACTION_START` | `COMPACTION_COMPLETE` |
+/// |---|---|---|
+/// | `threadId`, `timestamp` | the thread, and when | the same |
+/// | `data.strategy` | the strategy | the strategy that succeeded, if `COMPACTION_START` named a ladder |
+/// | `data.auto` | whether neither a person nor the agent requested it | |
+/// | `data.reason` | `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or `background` | |
+/// | `data.success` | | whether the thread was compacted; otherwise it is unchanged |
+/// | `data.tokensSaved` | | the saved tokens, as estimated by the thread's counter; 0 without success |
+/// | `data.originalEventCount`, `data.compactedEventCount` | | the number of messages before and after, with success |
+/// | `data.fallbackFrom` | | the strategies that failed before, if there are any |
+/// | `data.error` | | the text of the error, or `cancelled`, without success |
 ///
 /// ```
-/// use threadfold::message::{CompactionId, CompactionReason, Timestamp};
-/// use threadfold::session::{CompactionEvent, api::ApiEvent};
+/// use threadfold::message::{CompactionId, Timestamp};
+/// use threadfold::session::{CompactionEvent, api};
 ///
-/// let cancelled = CompactionEvent::Cancelled {
-///     id: CompactionId(0),
-///     thread: "main".parse()?,
-///     at: Timestamp(1_754_640_000_123),
-/// };
+/// let (id, thread, at) = (CompactionId(0), "main".parse()?, Timestamp(1_754_640_000_123));
+/// assert!(api::compaction_event(&CompactionEvent::Progress { id, done: 1, total: 4 }).is_none());
+/// let cancelled = api::compaction_event(&CompactionEvent::Cancelled { id, thread, at });
 /// assert_eq!(
-///     serde_json::to_string(&ApiEvent::of(&cancelled))?,
+///     cancelled.unwrap().as_str(),
 ///     r#"{"type":"COMPACTION_COMPLETE","threadId":"main","timestamp":"2025-08-08T08:00:00.123Z","data":{"success":false,"tokensSaved":0,"error":"cancelled"}}"#
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum ApiEvent {
-    /// A compaction began.
-    CompactionStart {
-        /// The thread.
-        thread_id: ThreadId,
-        /// When.
-        #[serde(with = "date")]
-        timestamp: Timestamp,
-        /// How, and why.
-        data: CompactionStart,
-    },
-    /// A compaction ended, with or without success.
-    CompactionComplete {
-        /// The thread.
-        thread_id: ThreadId,
-        /// When.
-        #[serde(with = "date")]
-        timestamp: Timestamp,
-        /// How.
-        data: CompactionComplete,
-    },
+#[must_use]
+pub fn compaction_event(event: &CompactionEvent) -> Option<Json> {
+    match event {
+        CompactionEvent::Started { thread, at, reason, strategy, id: _ } => {
+            let data = Start { strategy, auto: reason.is_automatic(), reason: reason.as_str() };
+            Some(sent("COMPACTION_START", thread, *at, data))
+        }
+        CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => None,
+        CompactionEvent::Completed { thread, at, report, rungs, .. } => {
+            let used = rungs.iter().find(|rung| rung.failure.is_none());
+            let failed = event.fallback().map_or(&[][..], |(_, failed)| failed);
+            let data = Complete {
+                success: true,
+                tokens_saved: report.tokens_saved(),
+                original_event_count: Some(report.before.messages),
+                compacted_event_count: Some(report.after.messages),
+                strategy: used.map(|rung| &*rung.strategy),
+                fallback_from: failed.iter().map(|rung| &*rung.strategy).collect(),
+                error: None,
+            };
+            Some(sent("COMPACTION_COMPLETE", thread, *at, data))
+        }
+        CompactionEvent::Failed { thread, at, error, id: _ } => {
+            Some(sent("COMPACTION_COMPLETE", thread, *at, Complete::failed(error)))
+        }
+        CompactionEvent::Cancelled { thread, at, id: _ } => {
+            Some(sent("COMPACTION_COMPLETE", thread, *at, Complete::failed("cancelled")))
+        }
+    }
 }
 
-/// The strategy and the reason of a compaction that begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CompactionStart {
-    /// The strategy.
-    pub strategy: Text,
-    /// Whether the compaction is automatic: neither a person nor the agent requested it.
-    pub auto: bool,
-    /// The kind of reason: `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or
-    /// `background`. It never contains a person's words.
-    pub reason: Text,
+struct Sent<'a, D> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    thread_id: &'a ThreadId,
+    timestamp: String,
+    data: D,
 }
 
-/// How a compaction ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Serialize)]
+struct Start<'a> {
+    strategy: &'a str,
+    auto: bool,
+    reason: &'a str,
+}
+
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CompactionComplete {
-    /// Whether the thread was compacted. Otherwise it is unchanged.
-    pub success: bool,
-    /// The tokens that were saved, as estimated by the thread's counter; 0 without success.
-    pub tokens_saved: i64,
-    /// The number of messages before; `None` without success.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub original_event_count: Option<usize>,
-    /// The number of messages after; `None` without success.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compacted_event_count: Option<usize>,
-    /// The strategy that made the plan, if [`CompactionStart`] names one that tries others, such as
-    /// a ladder. `None` for all other strategies, and without success.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Text>,
-    /// The strategies that failed before it, in order; empty if the first succeeded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fallback_from: Vec<Text>,
-    /// The text of the error, or `cancelled`; `None` with success.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Text>,
+struct Complete<'a> {
+    success: bool,
+    tokens_saved: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_event_count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compacted_event_count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strategy: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fallback_from: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+impl<'a> Complete<'a> {
+    fn failed(error: &'a str) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
+/// Returns the event as JSON, with the time as `Date.toJSON` writes it. Texts, numbers and lists of
+/// texts are always written without an error.
+fn sent(kind: &'static str, thread_id: &ThreadId, at: Timestamp, data: impl Serialize) -> Json {
+    let event = Sent { kind, thread_id, timestamp: at.to_string(), data };
+    Json::from_compact(serde_json::to_string(&event).unwrap_or_default())
 }
 
 /// The tokens that were billed for a thread, and how full its context is.
@@ -124,64 +146,6 @@ pub struct TokenUsageSummary {
     pub percent_used: f64,
     /// Whether the next request takes more than 80 percent of the window.
     pub near_limit: bool,
-}
-
-impl ApiEvent {
-    /// Returns what a server sends for an event of a compaction; `None` for an event between start
-    /// and end.
-    ///
-    /// ```
-    /// use threadfold::message::{CompactionId, Timestamp};
-    /// use threadfold::session::{CompactionEvent, api::ApiEvent};
-    ///
-    /// let (id, thread, at) = (CompactionId(0), "main".parse()?, Timestamp(0));
-    /// let progress = CompactionEvent::Progress { id, done: 1, total: 4 };
-    /// assert_eq!(ApiEvent::of(&progress), None, "pages get the start and the end");
-    /// let failed = CompactionEvent::Failed { id, thread, at, error: "no model".into() };
-    /// let Some(ApiEvent::CompactionComplete { data, .. }) = ApiEvent::of(&failed) else { panic!() };
-    /// assert_eq!((data.success, data.error.as_deref()), (false, Some("no model")));
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
-    /// ```
-    #[must_use]
-    pub fn of(event: &CompactionEvent) -> Option<Self> {
-        let complete = |thread: &ThreadId, at: &Timestamp, data| {
-            Some(Self::CompactionComplete { thread_id: thread.clone(), timestamp: *at, data })
-        };
-        match event {
-            CompactionEvent::Started { thread, at, reason, strategy, id: _ } => {
-                let (auto, kind) = (reason.is_automatic(), reason.as_str().into());
-                let data = CompactionStart { strategy: strategy.clone(), auto, reason: kind };
-                Some(Self::CompactionStart { thread_id: thread.clone(), timestamp: *at, data })
-            }
-            CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => None,
-            CompactionEvent::Completed { thread, at, report, rungs, .. } => {
-                let used = rungs.iter().find(|rung| rung.failure.is_none());
-                let failed = event.fallback().map_or(&[][..], |(_, failed)| failed);
-                let data = CompactionComplete {
-                    success: true,
-                    tokens_saved: report.tokens_saved(),
-                    original_event_count: Some(report.before.messages),
-                    compacted_event_count: Some(report.after.messages),
-                    strategy: used.map(|rung| rung.strategy.clone()),
-                    fallback_from: failed.iter().map(|rung| rung.strategy.clone()).collect(),
-                    error: None,
-                };
-                complete(thread, at, data)
-            }
-            CompactionEvent::Failed { thread, at, error, id: _ } => {
-                complete(thread, at, CompactionComplete::failed(error.clone()))
-            }
-            CompactionEvent::Cancelled { thread, at, id: _ } => {
-                complete(thread, at, CompactionComplete::failed("cancelled".into()))
-            }
-        }
-    }
-}
-
-impl CompactionComplete {
-    fn failed(error: Text) -> Self {
-        Self { error: Some(error), ..Self::default() }
-    }
 }
 
 impl TokenUsageSummary {
@@ -225,21 +189,6 @@ impl TokenUsageSummary {
     }
 }
 
-/// Times as `Date.toJSON` writes them.
-mod date {
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    use crate::message::{Text, Timestamp};
-
-    pub(super) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(at)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        Text::deserialize(from)?.parse().map_err(de::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,14 +201,9 @@ mod tests {
     fn every_event_that_is_sent_has_the_json_that_its_line_says() {
         let told = include_str!("../../testdata/events/compaction.jsonl").lines();
         let told = told.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
-        let sent: Vec<ApiEvent> = told.filter_map(|event| ApiEvent::of(&event)).collect();
-        let written: Vec<_> =
-            sent.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-        let lines = include_str!("../../testdata/events/api.jsonl");
-        assert_eq!(written, lines.lines().collect::<Vec<_>>());
-        for (event, line) in sent.iter().zip(lines.lines()) {
-            assert_eq!(serde_json::from_str::<ApiEvent>(line).unwrap(), *event);
-        }
+        let sent: Vec<Json> = told.filter_map(|event| compaction_event(&event)).collect();
+        let lines = include_str!("../../testdata/events/api.jsonl").lines();
+        assert_eq!(sent.iter().map(Json::as_str).collect::<Vec<_>>(), lines.collect::<Vec<_>>());
     }
 
     #[test]
@@ -267,10 +211,13 @@ mod tests {
         let told = include_str!("../../testdata/events/compaction.jsonl").lines();
         for line in told {
             let event = serde_json::from_str::<CompactionEvent>(line).unwrap();
-            let sent = ApiEvent::of(&event);
+            let sent = compaction_event(&event);
             let begins = matches!(event, CompactionEvent::Started { .. });
-            let start = matches!(sent, Some(ApiEvent::CompactionStart { .. }));
-            let complete = matches!(sent, Some(ApiEvent::CompactionComplete { .. }));
+            let starts = |kind| {
+                let start = format!("{{\"type\":\"{kind}\"");
+                sent.as_ref().is_some_and(|json| json.as_str().starts_with(&start))
+            };
+            let (start, complete) = (starts("COMPACTION_START"), starts("COMPACTION_COMPLETE"));
             assert_eq!((start, complete), (begins, event.is_end()), "{line}");
         }
     }

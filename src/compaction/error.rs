@@ -5,7 +5,7 @@ use std::{error::Error, fmt, sync::Arc};
 use crate::{
     compact::CompactError,
     log::LogError,
-    message::{Redactor, UnexpectedInput, Usage},
+    message::{InvalidValue, Redactor, Usage},
     strategy::StrategyError,
 };
 
@@ -45,7 +45,7 @@ pub enum CompactionErrorKind {
     /// Thread and log are unchanged.
     Log(LogError),
     /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
-    Unexpected(UnexpectedInput),
+    Unexpected(InvalidValue),
     /// The compaction is in thread and log but not in the store yet. The next write stores it.
     Store(Arc<dyn Error + Send + Sync>),
 }
@@ -159,8 +159,8 @@ impl From<LogError> for CompactionError {
     }
 }
 
-impl From<UnexpectedInput> for CompactionError {
-    fn from(error: UnexpectedInput) -> Self {
+impl From<InvalidValue> for CompactionError {
+    fn from(error: InvalidValue) -> Self {
         CompactionErrorKind::Unexpected(error).into()
     }
 }

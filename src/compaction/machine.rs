@@ -1,13 +1,9 @@
 //! One compaction as a state machine.
 
-use crate::message::UnexpectedInput;
+use crate::message::InvalidValue;
 use std::mem;
 
-use super::{
-    error::CompactionError,
-    event::CompactionEvent,
-    outcome::{Done, Driven},
-};
+use super::{error::CompactionError, event::CompactionEvent, outcome::Done};
 use crate::{
     compact::CompactReport,
     log::{CompactionFailure, CompactionRecord, RungReport},
@@ -15,7 +11,7 @@ use crate::{
         CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage,
         redact::redacted_text,
     },
-    strategy::{ArchiveEntry, Brief, Rung, StrategyError},
+    strategy::{ArchiveEntry, Brief, Proposal, Rung, StrategyError},
 };
 
 /// One compaction, from its start to its end.
@@ -37,7 +33,7 @@ use crate::{
 /// Nothing of the thread has changed before `Commit`, and nothing can fail after it: a store that
 /// cannot be written leaves the compaction carried out and in the log.
 #[derive(Debug)]
-pub struct Compaction {
+pub(crate) struct Compaction {
     id: CompactionId,
     thread: ThreadId,
     strategy: Text,
@@ -60,7 +56,7 @@ enum Stage {
 /// An accepted proposal, and the redacted reports of the rungs that were tried.
 #[derive(Debug)]
 struct Offer {
-    driven: Driven,
+    driven: Proposal,
     rungs: Vec<RungReport>,
 }
 
@@ -73,28 +69,27 @@ enum Ending {
 
 /// The next step of a compaction.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum CompactionStep<'a> {
+pub(crate) enum CompactionStep<'a> {
     /// Make a proposal that passes the acceptance check.
     Propose,
     /// Write these entries to the archive, if there is one. Call it without entries too, because
     /// this removes the entries that a crash left under this id.
     Archive(&'a [ArchiveEntry]),
     /// Apply the plan to thread and log, or to neither.
-    Commit(&'a Driven),
+    Commit(&'a Proposal),
     /// Append this failure to the log.
     Note(&'a CompactionFailure),
     /// Write the log to the store.
     Store,
     /// Nothing more: this was the last event.
-    Ended(&'a CompactionEvent),
+    Ended,
 }
 
 impl Compaction {
     /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief must
     /// be redacted, because its texts go into the events and the log.
     #[must_use]
-    pub fn begin(
+    pub(crate) fn begin(
         id: CompactionId,
         thread: ThreadId,
         strategy: impl Into<Text>,
@@ -114,19 +109,19 @@ impl Compaction {
 
     /// The id of the compaction.
     #[must_use]
-    pub fn id(&self) -> CompactionId {
+    pub(crate) fn id(&self) -> CompactionId {
         self.id
     }
 
     /// Why the thread is compacted.
     #[must_use]
-    pub fn reason(&self) -> &CompactionReason {
+    pub(crate) fn reason(&self) -> &CompactionReason {
         &self.reason
     }
 
     /// The start event.
     #[must_use]
-    pub fn started(&self) -> CompactionEvent {
+    pub(crate) fn started(&self) -> CompactionEvent {
         CompactionEvent::Started {
             id: self.id,
             thread: self.thread.clone(),
@@ -138,13 +133,13 @@ impl Compaction {
 
     /// The end event; `None` before the end.
     #[must_use]
-    pub fn end(&self) -> Option<&CompactionEvent> {
+    pub(crate) fn end(&self) -> Option<&CompactionEvent> {
         if let Stage::Ended(event, _) = &self.stage { Some(event) } else { None }
     }
 
     /// The result; `None` before the commit, and if the compaction failed.
     #[must_use]
-    pub fn done(&self) -> Option<&Done> {
+    pub(crate) fn done(&self) -> Option<&Done> {
         match &self.stage {
             Stage::Committed(done, _) => Some(done),
             Stage::Ended(_, done) => done.as_deref(),
@@ -168,25 +163,25 @@ impl Compaction {
     /// The time of its records and of its end event: the time of its start, until a driver with a
     /// clock [sets another](Self::set_now).
     #[must_use]
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
 
     /// Sets the time. Call it after an await that may have taken long.
-    pub fn set_now(&mut self, now: Timestamp) {
+    pub(crate) fn set_now(&mut self, now: Timestamp) {
         self.now = now;
     }
 
     /// Returns the next step, and changes nothing.
     #[must_use]
-    pub fn step(&self) -> CompactionStep<'_> {
+    pub(crate) fn step(&self) -> CompactionStep<'_> {
         match &self.stage {
             Stage::Proposing => CompactionStep::Propose,
-            Stage::Accepted(offer) => CompactionStep::Archive(&offer.driven.proposal.archive),
+            Stage::Accepted(offer) => CompactionStep::Archive(&offer.driven.archive),
             Stage::Archived(offer, _) => CompactionStep::Commit(&offer.driven),
             Stage::Committed(..) => CompactionStep::Store,
             Stage::Failing(failure, _) => CompactionStep::Note(failure),
-            Stage::Ended(event, _) => CompactionStep::Ended(event),
+            Stage::Ended(..) => CompactionStep::Ended,
         }
     }
 
@@ -195,16 +190,16 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`] unless the next step is [`CompactionStep::Propose`].
-    pub fn proposed(
+    /// [`InvalidValue`] unless the next step is [`CompactionStep::Propose`].
+    pub(crate) fn proposed(
         &mut self,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         redactor: Option<&dyn Redactor>,
-    ) -> Result<(), UnexpectedInput> {
+    ) -> Result<(), InvalidValue> {
         let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
         self.stage = match outcome {
             Ok(driven) => {
-                let rungs = reports(&driven.proposal.rungs, redactor);
+                let rungs = reports(&driven.rungs, redactor);
                 Stage::Accepted(Box::new(Offer { driven, rungs }))
             }
             Err(error) => {
@@ -223,8 +218,8 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`].
-    pub fn archived(&mut self, written: Result<usize, Text>) -> Result<(), UnexpectedInput> {
+    /// [`InvalidValue`].
+    pub(crate) fn archived(&mut self, written: Result<usize, Text>) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
         let Stage::Accepted(offer) = stage else { return self.refuse(stage) };
         self.stage = match written {
@@ -238,10 +233,10 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`] unless the next step is [`CompactionStep::Commit`].
-    pub fn record(&self, report: CompactReport) -> Result<CompactionRecord, UnexpectedInput> {
+    /// [`InvalidValue`] unless the next step is [`CompactionStep::Commit`].
+    pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
         let Stage::Archived(offer, archived) = &self.stage else { return Err(self.unexpected()) };
-        let plan = offer.driven.proposal.plan.clone();
+        let plan = offer.driven.plan.clone();
         let mut record =
             CompactionRecord::new(self.id, self.reason.clone(), self.strategy.clone(), plan);
         record.report = report;
@@ -255,14 +250,14 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`].
-    pub fn committed(
+    /// [`InvalidValue`].
+    pub(crate) fn committed(
         &mut self,
         outcome: Result<CompactReport, Text>,
-    ) -> Result<(), UnexpectedInput> {
+    ) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
         let Stage::Archived(offer, _) = stage else { return self.refuse(stage) };
-        let Offer { driven: Driven { usage, calls, .. }, rungs } = *offer;
+        let Offer { driven: Proposal { usage, calls, .. }, rungs } = *offer;
         self.stage = match outcome {
             Ok(report) => {
                 let done = Done { id: self.id, report, usage, calls };
@@ -278,8 +273,8 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`].
-    pub fn stored(&mut self) -> Result<(), UnexpectedInput> {
+    /// [`InvalidValue`].
+    pub(crate) fn stored(&mut self) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
         let Stage::Committed(done, rungs) = stage else { return self.refuse(stage) };
         let event = CompactionEvent::Completed {
@@ -298,8 +293,8 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`].
-    pub fn noted(&mut self) -> Result<(), UnexpectedInput> {
+    /// [`InvalidValue`].
+    pub(crate) fn noted(&mut self) -> Result<(), InvalidValue> {
         let Stage::Failing(failure, ending) = &self.stage else { return Err(self.unexpected()) };
         let (id, thread, at) = (self.id, self.thread.clone(), self.now);
         let event = match ending {
@@ -314,7 +309,7 @@ impl Compaction {
 
     /// Records that the driver was dropped. Before the commit this cancels the compaction. After it
     /// the compaction stands, and the driver continues with the same step.
-    pub fn interrupted(&mut self) {
+    pub(crate) fn interrupted(&mut self) {
         let (usage, rungs) = match &mut self.stage {
             Stage::Proposing => (Usage::default(), Vec::new()),
             Stage::Accepted(offer) | Stage::Archived(offer, _) => {
@@ -334,12 +329,12 @@ impl Compaction {
     }
 
     /// Restores the state, and refuses the input.
-    fn refuse(&mut self, stage: Stage) -> Result<(), UnexpectedInput> {
+    fn refuse(&mut self, stage: Stage) -> Result<(), InvalidValue> {
         self.stage = stage;
         Err(self.unexpected())
     }
 
-    pub(crate) fn unexpected(&self) -> UnexpectedInput {
+    pub(crate) fn unexpected(&self) -> InvalidValue {
         let state = match &self.stage {
             Stage::Proposing => "proposing",
             Stage::Accepted(_) => "accepted",
@@ -348,7 +343,7 @@ impl Compaction {
             Stage::Failing(..) => "failing",
             Stage::Ended(..) => "over",
         };
-        UnexpectedInput::new("this input", format!("the compaction is {state}"))
+        InvalidValue::unexpected("this input", format!("the compaction is {state}"))
     }
 }
 
@@ -376,9 +371,9 @@ mod tests {
 
     const STATES: [&str; 6] = ["proposing", "accepted", "archived", "committed", "failing", "over"];
 
-    type Take = fn(&mut Compaction) -> Result<(), UnexpectedInput>;
+    type Take = fn(&mut Compaction) -> Result<(), InvalidValue>;
 
-    fn driven() -> Driven {
+    fn driven() -> Proposal {
         let splice = Splice { at: 0..1, insert: Vec::new() };
         let mut proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
         proposal.rungs = vec![Rung {
@@ -387,7 +382,7 @@ mod tests {
             usage: Usage::default(),
             calls: 0,
         }];
-        Driven { proposal, usage: Usage::new(9, 4), calls: 2 }
+        Proposal { usage: Usage::new(9, 4), calls: 2, ..proposal }
     }
 
     /// A compaction in the state of this name.
@@ -414,7 +409,7 @@ mod tests {
     }
 
     fn state_of(compaction: &Compaction) -> String {
-        let state = compaction.unexpected().state;
+        let state = compaction.unexpected().rule;
         state.strip_prefix("the compaction is ").unwrap().to_owned()
     }
 
@@ -500,7 +495,7 @@ mod tests {
         assert_eq!((*at, rungs.len(), *usage), (Timestamp(8), 1, Usage::new(9, 4)));
         let CompactionEvent::Started { at, id, .. } = compaction.started() else { panic!() };
         assert_eq!((at, id, compaction.id()), (Timestamp(1), CompactionId(3), CompactionId(3)));
-        assert!(matches!(compaction.step(), CompactionStep::Ended(_)));
+        assert!(matches!(compaction.step(), CompactionStep::Ended));
         assert_eq!(*compaction.reason(), CompactionReason::default());
     }
 
@@ -519,7 +514,7 @@ mod tests {
         assert!(failure.error.ends_with("[word]"), "{}", failure.error);
         assert_eq!(failure.usage, Usage::new(5, 0));
         let mut tried = at("proposing");
-        let rungs = driven().proposal.rungs;
+        let rungs = driven().rungs;
         let error = CompactionError::new(StrategyError::NoRung { rungs });
         tried.proposed(Err(error), Some(&Hides)).unwrap();
         let CompactionStep::Note(failure) = tried.step() else { panic!("{tried:?}") };

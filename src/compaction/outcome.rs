@@ -8,18 +8,6 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// A proposal, and the tokens that the attempt spent on it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Driven {
-    /// The proposal.
-    pub proposal: Proposal,
-    /// The tokens of all calls, as far as the models reported them.
-    pub usage: Usage,
-    /// The number of calls.
-    pub calls: usize,
-}
-
 /// A compaction that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -37,34 +25,28 @@ pub struct Done {
 /// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
 /// those in its notes. Providers quote requests in their errors.
 pub(crate) fn redacted(
-    outcome: Result<Driven, CompactionError>,
+    outcome: Result<Proposal, CompactionError>,
     redactor: Option<&dyn Redactor>,
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     let Some(redactor) = redactor else { return outcome };
     match outcome {
-        Ok(driven) => Ok(Driven { proposal: driven.proposal.redacted(redactor), ..driven }),
+        Ok(proposal) => Ok(proposal.redacted(redactor)),
         Err(failed) => Err(failed.redacted(redactor)),
     }
 }
 
-impl Driven {
-    /// Returns a proposal that was made without a model call.
-    #[must_use]
-    pub fn new(proposal: Proposal) -> Self {
-        Self { proposal, usage: Usage::default(), calls: 0 }
-    }
-
-    /// Returns this if its plan passes the acceptance check.
+impl Proposal {
+    /// Returns the proposal if its plan passes the acceptance check.
     ///
     /// ```
-    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, drive::Driven};
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
     /// use threadfold::strategy::{Brief, Proposal, Snapshot};
     ///
     /// let thread = Snapshot::new(vec![Message::assistant("Hello!"), Message::user("Fix the parser.")]);
     /// // Of the whole thread, so what the user asked for would be gone.
     /// let all = Replacement::new("Hi.");
     /// let plan = Plan::new(thread.messages(), &[all], &CompactOptions::default())?;
-    /// let error = Driven::new(Proposal::new(plan)).accepted(&thread, &Brief::default()).unwrap_err();
+    /// let error = Proposal::new(plan).accepted(&thread, &Brief::default()).unwrap_err();
     /// assert_eq!(error.to_string(), "rejected: the last message that the user typed would be gone");
     /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
@@ -73,11 +55,9 @@ impl Driven {
     ///
     /// [`CompactionError`], with the tokens that were spent, if it does not.
     pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, CompactionError> {
-        let Self { proposal, usage, calls } = self;
-        match thread.settle(proposal, brief) {
-            Ok(settled) => Ok(Self { proposal: settled.proposal, usage, calls }),
-            Err(rejection) => Err(CompactionError::new(rejection).after(usage, calls)),
-        }
+        let (usage, calls) = (self.usage, self.calls);
+        let rejected = |rejection| CompactionError::new(rejection).after(usage, calls);
+        thread.settle(self, brief).map_err(rejected)
     }
 
     /// Returns the error of a compaction whose proposal could not be used.
@@ -91,7 +71,7 @@ impl Driven {
         thread: &[Message],
         counter: &dyn TokenCounter,
     ) -> Result<CompactReport, CompactError> {
-        let Proposal { plan, retention, notes, .. } = &self.proposal;
+        let Proposal { plan, retention, notes, .. } = self;
         let after = plan.after(thread)?;
         let mut report = CompactReport::new(Size::of(thread, counter), &after, plan, counter);
         report.retention = retention.clone().map(Box::new);
@@ -110,7 +90,7 @@ impl Driven {
         is_warm: bool,
     ) -> Option<Box<CompactionCost>> {
         let prices = prices?;
-        let untouched = thread.get(..self.proposal.plan.first_touched()).unwrap_or(thread);
+        let untouched = thread.get(..self.plan.first_touched()).unwrap_or(thread);
         let fixed = counter.tools(tools).saturating_add(counter.messages(system));
         let request = |messages: u64| fixed.saturating_add(messages);
         let change = PromptChange {

@@ -4,8 +4,7 @@ use super::{compact::Work, value::Compactor};
 use crate::{
     compact::Plan,
     compaction::{
-        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, Driven, ONE_CALL, not_compacted,
-        plan_call,
+        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, not_compacted, plan_call,
     },
     drive::{CompactionError, Done, Models},
     log,
@@ -174,11 +173,11 @@ impl Compactor {
     }
 
     /// Audits the plan. Nothing is added to the model's own words.
-    fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Driven>, CompactionError> {
+    fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>, CompactionError> {
         let after = plan.after(thread)?;
         let mut proposal = Proposal::new(plan);
         proposal.retention = self.facts().map(|facts| facts.audit(&after).shortened());
-        Ok(Box::new(Driven::new(proposal)))
+        Ok(Box::new(proposal))
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::value::Compactor;
 use crate::{
     compaction::COMPACT,
-    drive::{self, CompactionError, Conversation, Done, Driven, Models},
+    drive::{self, CompactionError, Conversation, Done, Models},
     log::{Event, EventLog},
-    message::{InvalidValue, Message, Request, UnexpectedInput},
+    message::{InvalidValue, Message, Request},
     store::Journal,
-    strategy::{Brief, Known, Net},
+    strategy::{Brief, Known, Net, Proposal},
 };
 
 /// The work of a compaction.
@@ -18,7 +18,7 @@ pub(super) enum Work<'m> {
     /// Run the strategy with these models.
     Ask(Models<'m>),
     /// Carry out a call of the tool `compact`.
-    Apply(Box<Driven>),
+    Apply(Box<Proposal>),
 }
 
 impl Compactor {
@@ -171,7 +171,7 @@ impl Compactor {
 /// A log of these messages alone, for the record of one compaction.
 fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionError> {
     let thread = "compactor".parse();
-    let no_id = |error: InvalidValue| UnexpectedInput::new("a thread id", error.to_string());
+    let no_id = |error: InvalidValue| InvalidValue::unexpected("a thread id", error.to_string());
     let mut log = EventLog::new(thread.map_err(no_id)?);
     for message in messages {
         log.append(brief.now, Event::MessageAppended(message.clone()))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::value::Compactor;
 use crate::{
-    message::{ContextWindow, Messages, Redactor, SharedVec, ToolSpec},
+    message::{ContextWindow, Message, Redactor, SharedVec, ToolSpec},
     retention::RetentionPolicy,
     strategy::CompactionStrategy,
     tokens::TokenCounter,
@@ -74,7 +74,7 @@ impl Compactor {
     #[must_use]
     pub fn with_context(
         mut self,
-        system: impl Into<Messages>,
+        system: impl Into<SharedVec<Message>>,
         tools: impl Into<SharedVec<ToolSpec>>,
     ) -> Self {
         (self.options.system, self.options.tools) = (system.into(), tools.into());

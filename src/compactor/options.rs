@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    message::{ContextWindow, Messages, Redactor, SharedVec, ToolSpec},
+    message::{ContextWindow, Message, Redactor, SharedVec, ToolSpec},
     retention::RetentionPolicy,
     strategy::{CompactionStrategy, Ladder},
     tokens::{ByteEstimate, TokenCounter},
@@ -17,7 +17,7 @@ pub(super) struct Options {
     pub(super) retention: Option<RetentionPolicy>,
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) window: Option<ContextWindow>,
-    pub(super) system: Messages,
+    pub(super) system: SharedVec<Message>,
     pub(super) tools: SharedVec<ToolSpec>,
 }
 
@@ -29,7 +29,7 @@ impl Default for Options {
             retention: Some(RetentionPolicy::default()),
             counter: Arc::new(ByteEstimate::TRIGGER),
             window: None,
-            system: Messages::default(),
+            system: SharedVec::default(),
             tools: SharedVec::default(),
         }
     }

@@ -8,11 +8,11 @@ use futures::{
 };
 
 use crate::{
-    compaction::{CompactionError, Driven},
+    compaction::CompactionError,
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
-    model::{self, Model, Sleeper, StdSleeper},
+    model::{self, Model, Sleeper, StdClock},
     strategy::{
-        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Progress, RunStep, Snapshot,
+        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
         Step, StrategyError, attempt::record_call,
     },
 };
@@ -27,7 +27,7 @@ pub struct Models<'a> {
     pub conversation: Option<&'a dyn Model>,
     /// A fast and cheap model; `None` uses that of the conversation.
     pub fast: Option<&'a dyn Model>,
-    /// Waits before retries; `None` uses [`StdSleeper`].
+    /// Waits before retries; `None` uses [`StdClock`].
     pub sleeper: Option<&'a dyn Sleeper>,
 }
 
@@ -39,8 +39,10 @@ pub enum DriveEvent<'a> {
     Called {
         /// Which model.
         model: ModelRole,
-        /// Progress of the attempt.
-        progress: Progress,
+        /// Number of finished calls.
+        done: usize,
+        /// Number of calls needed in all, as far as known.
+        total: usize,
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
@@ -62,7 +64,7 @@ pub enum DriveEvent<'a> {
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief::default();
 /// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_| {}))?;
-/// assert_eq!(driven.proposal.plan.messages_after(), 1);
+/// assert_eq!(driven.plan.messages_after(), 1);
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///
@@ -75,7 +77,7 @@ pub async fn propose(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     let mut attempt = strategy.begin(thread, brief);
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
@@ -94,7 +96,7 @@ pub async fn propose(
 /// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_| {}))?;
 /// // Check the proposal. The thread is still unchanged.
 /// let driven = driven.accepted(&thread, &Brief::default())?;
-/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 1));
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 1));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///
@@ -105,7 +107,7 @@ pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     drive_with(attempt, models, &mut observe).await
 }
 
@@ -114,12 +116,12 @@ pub(crate) async fn drive_with(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     listener: &mut dyn Listener,
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
         let (model, request, after) = match attempt.step() {
             Step::Proposed(proposal) => {
-                return Ok(Driven { proposal: proposal.clone(), usage, calls });
+                return Ok(Proposal { usage, calls, ..proposal.clone() });
             }
             Step::Failed(error) => {
                 return Err(CompactionError::new(error.clone()).after(usage, calls));
@@ -129,8 +131,8 @@ pub(crate) async fn drive_with(
                 let error = StrategyError::TooManyCalls { calls };
                 return Err(CompactionError::new(error).after(usage, calls));
             }
-            Step::Call { model, request, progress, after } => {
-                listener.on_event(DriveEvent::Called { model, progress, after }).await;
+            Step::Call { model, request, done, total, after } => {
+                listener.on_event(DriveEvent::Called { model, done, total, after }).await;
                 (model, request.clone(), after)
             }
         };
@@ -161,10 +163,10 @@ impl<F: FnMut(DriveEvent<'_>) + Send> Listener for F {
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::{Message, drive::{Models, advance}, testing::ExtractiveModel};
-/// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+/// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
 ///
 /// let thread = [Message::user("Fix src/parser.rs."), Message::assistant("src/parser.rs is fixed.")];
-/// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?;
+/// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
 /// while block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {})) {
 ///     // The run is a value: store it here.
 /// }
@@ -178,8 +180,7 @@ pub async fn advance(
 ) -> bool {
     let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
     let request = request.clone();
-    let progress = Progress { done: chunk, total };
-    observe(DriveEvent::Called { model: ModelRole::Fast, progress, after });
+    observe(DriveEvent::Called { model: ModelRole::Fast, done: chunk, total, after });
     let answer = models.answer(ModelRole::Fast, request, after, &mut observe).await;
     // The run requested a call, so it cannot refuse the answer.
     let handled = match answer {
@@ -222,7 +223,7 @@ impl<'a> Models<'a> {
         let none = || ModelError::new(ModelErrorKind::NoModel, "");
         let asked = self.get(role).ok_or_else(none)?;
         if !after.is_zero() {
-            self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
+            self.sleeper.unwrap_or(&StdClock).sleep(after).await;
         }
         if role == ModelRole::Native {
             return asked.compact_natively(request).await?.ok_or_else(none);

@@ -9,13 +9,15 @@ use super::{
 use crate::{
     compact::{CompactReport, Prices},
     compaction::{
-        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, Driven, redacted,
+        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, redacted,
     },
     log::{Event, LogError},
-    message::{CompactionId, ContextWindow, Message, Messages, SharedVec, ToolSpec},
+    message::{CompactionId, ContextWindow, Message, SharedVec, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
-    strategy::{Attempt, Brief, CompactionStrategy, Known, Snapshot, Step, StrategyError},
+    strategy::{
+        Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step, StrategyError,
+    },
 };
 
 /// A thread, its journal and its archive, which a compaction changes together.
@@ -24,7 +26,7 @@ pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
     pub(crate) archive: Option<&'a dyn Archive>,
-    pub(crate) system: Messages,
+    pub(crate) system: SharedVec<Message>,
     pub(crate) tools: Tools,
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
@@ -63,7 +65,7 @@ impl<'a> Conversation<'a> {
             thread,
             journal,
             archive: None,
-            system: Messages::default(),
+            system: SharedVec::default(),
             tools: Tools::default(),
             window: None,
             arriving: None,
@@ -80,7 +82,7 @@ impl<'a> Conversation<'a> {
 
     /// Returns the conversation with this system prompt and these tools.
     #[must_use]
-    pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
+    pub fn with_context(self, system: SharedVec<Message>, tools: SharedVec<ToolSpec>) -> Self {
         Self { system, tools: Tools::of(tools), ..self }
     }
 
@@ -168,7 +170,7 @@ pub async fn compact(
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Done, CompactionError> {
-    run(conversation, strategy, brief, models, observe, Driven::accepted).await
+    run(conversation, strategy, brief, models, observe, Proposal::accepted).await
 }
 
 /// Like [`compact`], with another check of the proposal.
@@ -178,7 +180,7 @@ pub(crate) async fn run(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-    accept: fn(Driven, &Snapshot, &Brief) -> Result<Driven, CompactionError>,
+    accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal, CompactionError>,
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
@@ -332,7 +334,7 @@ impl Conversation<'_> {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
     ) -> Result<Done, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         // Archiving under a used id would overwrite the entries of another compaction.
@@ -349,7 +351,7 @@ impl Conversation<'_> {
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
     ) -> Result<Done, CompactionError> {
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let outcome = redacted(outcome, redactor);
@@ -380,7 +382,7 @@ impl Conversation<'_> {
                 CompactionStep::Commit(_) => self.commit(compaction, span),
                 CompactionStep::Store => self.store(compaction, span).await,
                 CompactionStep::Note(_) => self.note(compaction).await,
-                CompactionStep::Propose | CompactionStep::Ended(_) => return first,
+                CompactionStep::Propose | CompactionStep::Ended => return first,
             };
             // Later errors follow from the first one.
             first = first.and(done);
@@ -444,7 +446,7 @@ impl Conversation<'_> {
         let CompactionStep::Commit(driven) = compaction.step() else {
             return Err(compaction.unexpected().into());
         };
-        let (at, proposal) = (compaction.now(), &driven.proposal);
+        let (at, proposal) = (compaction.now(), driven);
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();

@@ -12,7 +12,7 @@ mod span;
 #[doc(inline)]
 pub use crate::compaction::telemetry;
 
-pub use crate::compaction::{CompactionError, CompactionErrorKind, Done, Driven};
+pub use crate::compaction::{CompactionError, CompactionErrorKind, Done};
 pub use attempt::{DriveEvent, Models, advance, drive, propose};
 pub use compact::{Conversation, compact};
 

@@ -45,46 +45,6 @@ pub struct TokenBudget {
     pub last_compaction: Option<Timestamp>,
 }
 
-/// The status of a budget.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct BudgetStatus {
-    /// The tokens of prompts and answers together.
-    pub total_used: u64,
-    /// The tokens of prompts.
-    pub prompt_tokens: u64,
-    /// The tokens of answers.
-    pub completion_tokens: u64,
-    /// The most tokens that may be spent.
-    pub max_tokens: u64,
-    /// `max_tokens` without the reserve.
-    pub effective_limit: u64,
-    /// The tokens that may still be spent; 0 if the limit is exceeded.
-    pub available_tokens: u64,
-    /// The fraction of `max_tokens` that was spent. It may exceed 1.
-    pub usage_fraction: f64,
-    /// Whether that fraction has reached the threshold.
-    pub warning_triggered: bool,
-    /// The number of answers recorded since the start or the last reset.
-    pub responses: u64,
-    /// When the thread was last compacted.
-    pub last_compaction: Option<Timestamp>,
-}
-
-/// What a host should do, given the status of a budget.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Recommendations {
-    /// Whether to summarise: the budget warns, and more than 70 % of the tokens are spent.
-    pub should_summarize: bool,
-    /// Whether to prune: the budget warns, and more than 80 % of the tokens are spent.
-    pub should_prune: bool,
-    /// The most tokens that the next request should have.
-    pub max_request_size: u64,
-    /// A line for the user if the budget warns.
-    pub warning: Option<String>,
-}
-
 impl TokenBudget {
     /// Returns a budget of one window's tokens. 5 % of them, at most 2,000, are the reserve, and it
     /// warns at 80 %.
@@ -117,7 +77,7 @@ impl TokenBudget {
     /// let mut budget = TokenBudget::default();
     /// budget.record(Usage::new(1_000, 200));
     /// budget.record(None);
-    /// assert_eq!((budget.status().total_used, budget.responses), (1_200, 1));
+    /// assert_eq!((budget.used.context_tokens(), budget.responses), (1_200, 1));
     /// ```
     pub fn record(&mut self, usage: impl Into<Option<Usage>>) {
         if let Some(usage) = usage.into().filter(|usage| !usage.is_zero()) {
@@ -177,78 +137,67 @@ impl TokenBudget {
     /// let mut budget = TokenBudget::default();
     /// budget.record(Usage::new(150_000, 2_000));
     /// budget.after_compaction(Timestamp(1_000), Usage::new(9_000, 0));
-    /// assert_eq!(budget.status().total_used, 9_000);
+    /// assert_eq!(budget.used.context_tokens(), 9_000);
     /// ```
     pub fn after_compaction(&mut self, at: Timestamp, left: Usage) {
         self.used = left;
         self.last_compaction = Some(at);
     }
 
-    /// Returns the status of the budget.
-    ///
-    /// ```
-    /// use threadfold::{ContextWindow, Usage, log::TokenBudget};
-    ///
-    /// let mut budget = TokenBudget::for_window(ContextWindow::new(10_000));
-    /// budget.record(Usage::new(8_000, 500));
-    /// let status = budget.status();
-    /// assert_eq!((status.effective_limit, status.available_tokens), (9_500, 1_000));
-    /// assert_eq!((status.usage_fraction, status.warning_triggered), (0.85, true));
-    /// ```
+    /// Returns the fraction of `max_tokens` that was spent. It may exceed 1. A budget of 0 tokens is
+    /// spent.
     #[must_use]
-    pub fn status(&self) -> BudgetStatus {
-        BudgetStatus {
-            total_used: self.used.context_tokens(),
-            prompt_tokens: self.used.input,
-            completion_tokens: self.used.output,
-            max_tokens: self.max_tokens,
-            effective_limit: self.effective_limit(),
-            available_tokens: self.available_tokens(),
-            usage_fraction: self.usage_fraction(),
-            warning_triggered: self.is_near_limit(),
-            responses: self.responses,
-            last_compaction: self.last_compaction,
+    pub fn usage_fraction(&self) -> f64 {
+        match self.max_tokens {
+            0 => 1.0,
+            max => self.used.context_tokens() as f64 / max as f64,
         }
     }
 
-    /// Returns what the host should do. Below the threshold: nothing. From the threshold on:
-    /// summarise above 70 %, prune above 80 %, and request at most a tenth of `max_tokens`.
+    /// Whether to summarise: the budget warns, and more than 70 % of the tokens are spent.
+    #[must_use]
+    pub fn should_summarize(&self) -> bool {
+        self.is_near_limit() && self.usage_fraction() > 0.7
+    }
+
+    /// Whether to prune: the budget warns, and more than 80 % of the tokens are spent.
+    #[must_use]
+    pub fn should_prune(&self) -> bool {
+        self.is_near_limit() && self.usage_fraction() > 0.8
+    }
+
+    /// Returns the most tokens that the next request should have: what is available, and from the
+    /// threshold on at most a tenth of `max_tokens`.
+    #[must_use]
+    pub fn max_request_size(&self) -> u64 {
+        let available = self.available_tokens();
+        if self.is_near_limit() { available.min(self.max_tokens / 10) } else { available }
+    }
+
+    /// Returns a line for the user from the threshold on.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};
     ///
     /// let mut budget = TokenBudget { max_tokens: 1_000, reserve_tokens: 100, ..TokenBudget::default() };
     /// budget.record(Usage::new(850, 0));
-    /// let advice = budget.recommendations();
-    /// assert_eq!((advice.should_prune, advice.max_request_size), (true, 50));
-    /// assert_eq!(advice.warning.as_deref(), Some("85 % of the tokens are spent"));
+    /// assert_eq!((budget.should_prune(), budget.max_request_size()), (true, 50));
+    /// assert_eq!(budget.warning().as_deref(), Some("85 % of the tokens are spent"));
     /// ```
     #[must_use]
-    pub fn recommendations(&self) -> Recommendations {
-        let (available, fraction) = (self.available_tokens(), self.usage_fraction());
-        let near = self.is_near_limit();
-        let warning = if available < ALMOST_NOTHING {
-            format!("almost all tokens are spent: {available} are left")
-        } else {
-            format!("{:.0} % of the tokens are spent", (fraction * 100.0).round())
-        };
-        Recommendations {
-            should_summarize: near && fraction > 0.7,
-            should_prune: near && fraction > 0.8,
-            max_request_size: if near { available.min(self.max_tokens / 10) } else { available },
-            warning: near.then_some(warning),
-        }
+    pub fn warning(&self) -> Option<String> {
+        let available = self.available_tokens();
+        self.is_near_limit().then(|| {
+            if available < ALMOST_NOTHING {
+                format!("almost all tokens are spent: {available} are left")
+            } else {
+                format!("{:.0} % of the tokens are spent", (self.usage_fraction() * 100.0).round())
+            }
+        })
     }
 
     fn effective_limit(&self) -> u64 {
         self.max_tokens.saturating_sub(self.reserve_tokens)
-    }
-
-    fn usage_fraction(&self) -> f64 {
-        match self.max_tokens {
-            0 => 1.0,
-            max => self.used.context_tokens() as f64 / max as f64,
-        }
     }
 }
 
@@ -275,45 +224,30 @@ mod tests {
     }
 
     fn advice(limits: TokenBudget, total: u64) -> (bool, bool, u64, Option<String>) {
-        let Recommendations { should_summarize, should_prune, max_request_size, warning } =
-            spent(limits, total).recommendations();
-        (should_summarize, should_prune, max_request_size, warning)
+        let budget = spent(limits, total);
+        (
+            budget.should_summarize(),
+            budget.should_prune(),
+            budget.max_request_size(),
+            budget.warning(),
+        )
     }
 
     #[test]
     fn what_is_recorded_adds_up() {
         let mut budget = limits();
         budget.record(Usage::new(50, 30));
-        assert_eq!(budget.status().total_used, 80);
+        assert_eq!(budget.used.context_tokens(), 80);
         budget.record(Some(Usage { cache_read: 40, ..Usage::new(60, 40) }));
         assert_eq!(budget.used, Usage { cache_read: 40, ..Usage::new(110, 70) });
-        assert_eq!((budget.status().total_used, budget.status().responses), (180, 2));
+        assert_eq!((budget.used.context_tokens(), budget.responses), (180, 2));
         // A provider that reports nothing changes nothing.
         budget.record(None);
         budget.record(Usage::default());
-        assert_eq!((budget.status().total_used, budget.status().responses), (180, 2));
+        assert_eq!((budget.used.context_tokens(), budget.responses), (180, 2));
         budget.record(Usage::new(u64::MAX, u64::MAX));
-        assert_eq!(budget.status().total_used, u64::MAX);
+        assert_eq!(budget.used.context_tokens(), u64::MAX);
         assert_eq!(budget.available_tokens(), 0);
-    }
-
-    #[test]
-    fn a_status_says_everything() {
-        let mut budget = limits();
-        budget.record(Usage::new(300, 200));
-        let expected = BudgetStatus {
-            total_used: 500,
-            prompt_tokens: 300,
-            completion_tokens: 200,
-            max_tokens: 1_000,
-            effective_limit: 900,
-            available_tokens: 400,
-            usage_fraction: 0.5,
-            warning_triggered: false,
-            responses: 1,
-            last_compaction: None,
-        };
-        assert_eq!(budget.status(), expected);
     }
 
     #[test]
@@ -342,7 +276,7 @@ mod tests {
             [(0, false), (799, false), (800, true), (820, true), (1_000, true), (5_000, true)];
         for (total, near) in rows {
             assert_eq!(spent(limits(), total).is_near_limit(), near, "{total}");
-            assert_eq!(spent(limits(), total).status().warning_triggered, near, "{total}");
+            assert_eq!(spent(limits(), total).warning().is_some(), near, "{total}");
         }
     }
 
@@ -389,10 +323,10 @@ mod tests {
         let budget = TokenBudget { max_tokens: 0, ..limits() };
         assert!(!budget.can_request(1) && budget.can_request(0));
         assert!(budget.is_near_limit());
-        assert_eq!((budget.status().usage_fraction, budget.status().effective_limit), (1.0, 0));
+        assert_eq!((budget.usage_fraction(), budget.available_tokens()), (1.0, 0));
         // A reserve above the limit leaves 0 tokens.
         let reserved = TokenBudget { reserve_tokens: u64::MAX, ..limits() };
-        assert_eq!(reserved.status().available_tokens, 0);
+        assert_eq!(reserved.available_tokens(), 0);
     }
 
     #[test]
@@ -407,7 +341,7 @@ mod tests {
     fn other_limits_hold_at_once() {
         let mut budget = spent(limits(), 500);
         (budget.max_tokens, budget.reserve_tokens) = (2_000, 200);
-        assert_eq!((budget.status().effective_limit, budget.status().total_used), (1_800, 500));
+        assert_eq!((budget.available_tokens(), budget.used.context_tokens()), (1_300, 500));
         budget.max_tokens = 550;
         assert!(budget.is_near_limit());
     }
@@ -417,14 +351,10 @@ mod tests {
         let large = TokenBudget { max_tokens: 10_000, ..limits() };
         let mut budget = spent(large, 7_000);
         budget.after_compaction(Timestamp(60_000), Usage::new(300, 200));
-        assert_eq!(budget.status().total_used, 500);
+        assert_eq!(budget.used.context_tokens(), 500);
         budget.record(Usage::new(100, 50));
-        let status = budget.status();
-        assert_eq!(
-            (status.total_used, status.prompt_tokens, status.completion_tokens),
-            (650, 400, 250)
-        );
-        assert_eq!((status.last_compaction, status.responses), (Some(Timestamp(60_000)), 2));
+        assert_eq!(budget.used, Usage::new(400, 250));
+        assert_eq!((budget.last_compaction, budget.responses), (Some(Timestamp(60_000)), 2));
     }
 
     #[test]

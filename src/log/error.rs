@@ -1,4 +1,4 @@
-//! The error of a log, and what replaying a log leaves out.
+//! The error of a log.
 
 use std::io;
 
@@ -176,14 +176,4 @@ impl From<io::Error> for LogError {
     fn from(error: io::Error) -> Self {
         Self::Io { kind: error.kind(), reason: error.to_string().into() }
     }
-}
-
-/// An event that replay leaves out, because it does not fit the events before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Skipped {
-    /// The number of the event.
-    pub seq: u64,
-    /// Why it is left out.
-    pub reason: LogError,
 }

@@ -27,19 +27,28 @@ const FORMAT: &str = "threadfold";
 /// The beginning of every header, to distinguish a truncated header from another file.
 const HEADER_START: &[u8] = br#"{"log":"threadfold","#;
 
-/// The result of reading a log.
+/// A log that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LogRead {
+pub struct Loaded {
     /// The log, up to the last complete line.
     pub log: EventLog,
-    /// The id in the header.
+    /// The id of the log, if the store keeps ids and the writer gave one.
     pub id: Option<LogId>,
-    /// The end of the last complete line, in bytes from the start of the input. A store continues
-    /// to write here.
+    /// The end of the last complete line, in bytes from the start of the input, where a store
+    /// continues to write; 0 if the log was not read from lines.
     pub end: u64,
-    /// The bytes of the incomplete line after `end`, if there is one.
+    /// The bytes of the incomplete last line of a writer that died, if there is one. The next append
+    /// removes it.
     pub torn: Option<u64>,
+}
+
+impl Loaded {
+    /// Returns a loaded log without id and torn line.
+    #[must_use]
+    pub fn new(log: EventLog) -> Self {
+        Self { log, id: None, end: 0, torn: None }
+    }
 }
 
 /// Writes the first line of a log.
@@ -150,7 +159,7 @@ impl EventLog {
     ///
     /// [`LogError`] for an input without a complete header, of another format or version, with a
     /// broken line before the last, or with a line that is no event, too long or out of order.
-    pub fn read(input: impl BufRead) -> Result<LogRead, LogError> {
+    pub fn read(input: impl BufRead) -> Result<Loaded, LogError> {
         Self::read_within(input, Self::MAX_LINE_BYTES)
     }
 
@@ -170,7 +179,7 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    pub fn read_within(input: impl BufRead, max_line_bytes: u64) -> Result<LogRead, LogError> {
+    pub fn read_within(input: impl BufRead, max_line_bytes: u64) -> Result<Loaded, LogError> {
         let mut lines = Lines { input, limit: max_line_bytes, line: 0, start: 0, end: 0 };
         let mut buffer = Vec::new();
         let complete = lines.next(&mut buffer)?;
@@ -263,9 +272,9 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Returns the log, and the last line read as the torn one.
-    fn torn(self, log: EventLog, id: Option<LogId>) -> LogRead {
+    fn torn(self, log: EventLog, id: Option<LogId>) -> Loaded {
         let Self { start, end, .. } = self;
         let torn = (start < end).then_some(end - start);
-        LogRead { log, id, end: start, torn }
+        Loaded { log, id, end: start, torn }
     }
 }

@@ -46,7 +46,7 @@
 //! - Compactions apply in order: each plan is for the thread that the earlier ones left.
 //! - A compaction that cannot be read or does not fit is skipped. The thread then keeps all messages,
 //!   and is only longer. Later events that were meant for the compacted thread do no harm.
-//!   [`Projection::skipped`] lists the skipped events.
+//!   [`EventLog::skipped`] lists the skipped events.
 //! - A message that cannot be read is an error ([`LogError`]), so no message is silently missing.
 //! - Tool results that are duplicates, have no id or answer no call are kept.
 //!   [`legality::repair`](crate::legality::repair) removes them from a replayed thread. It keeps the
@@ -102,20 +102,20 @@ mod undo;
 mod usage;
 
 pub use base::LogBase;
-pub use budget::{BudgetStatus, Recommendations, TokenBudget};
-pub use error::{LogError, Skipped};
+pub use budget::TokenBudget;
+pub use error::LogError;
 pub use event::{
     CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange, RungReport,
 };
 pub use event_log::EventLog;
 pub(crate) use form::read as read_event;
 pub(crate) use lines::write_named_header;
-pub use lines::{LogRead, write_event, write_header};
+pub use lines::{Loaded, write_event, write_header};
 pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
-pub use projection::{Projection, Source};
+pub use projection::Source;
 pub(crate) use rewrite::{Next, Rewrite};
 pub use taken::Taken;
 pub use thread::{Thread, stamp};

@@ -1,28 +1,12 @@
 //! The thread that results from a log. The [module](super) says how a replay works.
 
 use super::{
-    error::{LogError, Skipped},
+    error::LogError,
     event::Event,
     event_log::EventLog,
     state::{Entry, EntrySource},
 };
 use crate::message::{CompactionId, Message, Timestamp};
-
-/// The thread that results from a log, with the sources of its messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Projection {
-    /// The messages.
-    pub messages: Vec<Message>,
-    /// The source of each message.
-    pub sources: Vec<Source>,
-    /// The time of each message's event, as [`Snapshot::with_times`] takes it.
-    ///
-    /// [`Snapshot::with_times`]: crate::strategy::Snapshot::with_times
-    pub times: Vec<Timestamp>,
-    /// The events since the log's base that were skipped, in order.
-    pub skipped: Vec<Skipped>,
-}
 
 /// The event that a message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,31 +37,35 @@ impl Source {
 }
 
 impl EventLog {
-    /// Returns the thread that results from the log, with the sources of its messages and the
-    /// skipped events.
+    /// Returns the source of each message of the thread.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog, Source}, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// let projection = log.projection()?;
-    /// assert_eq!(projection.messages, [Message::user("hi")]);
-    /// assert_eq!(projection.times, [Timestamp(7)]);
-    /// assert_eq!(projection.sources, [Source::Message { seq: 0 }]);
+    /// assert!(log.sources().eq([Source::Message { seq: 0 }]));
+    /// assert!(log.times().eq([Timestamp(7)]));
+    /// assert_eq!(log.skipped(), []);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    pub fn sources(&self) -> impl Iterator<Item = Source> {
+        self.state().thread.iter().filter_map(|entry| self.source(entry))
+    }
+
+    /// Returns the time of the event of each message of the thread, as [`Snapshot::with_times`] takes
+    /// them.
     ///
-    /// # Errors
-    ///
-    /// [`LogError::Unreadable`] for a message that cannot be read.
-    pub fn projection(&self) -> Result<Projection, LogError> {
-        Ok(Projection {
-            messages: self.replay()?,
-            sources: self.state().thread.iter().filter_map(|entry| self.source(entry)).collect(),
-            times: self.state().thread.iter().map(|entry| entry.at).collect(),
-            skipped: self.state().skipped.clone(),
-        })
+    /// [`Snapshot::with_times`]: crate::strategy::Snapshot::with_times
+    pub fn times(&self) -> impl Iterator<Item = Timestamp> {
+        self.state().thread.iter().map(|entry| entry.at)
+    }
+
+    /// The events since the log's base that [`replay`](Self::replay) leaves out, because they do not
+    /// fit the events before them: the number of each, and the reason.
+    #[must_use]
+    pub fn skipped(&self) -> &[(u64, LogError)] {
+        &self.state().skipped
     }
 
     /// Returns the thread that results from the log. It copies handles of messages, no text.
@@ -96,12 +84,17 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// As [`projection`](Self::projection).
+    /// [`LogError::Unreadable`] for a message that cannot be read.
     pub fn replay(&self) -> Result<Vec<Message>, LogError> {
         match self.state().unreadable {
             Some(seq) => Err(LogError::Unreadable { seq }),
             None => Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect()),
         }
+    }
+
+    /// Whether every message of the log can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.state().unreadable.is_none()
     }
 
     /// Returns the number of each message of the thread among all messages ever appended; `None` for

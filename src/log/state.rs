@@ -10,7 +10,7 @@ use std::{collections::HashMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    error::{LogError, Skipped},
+    error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange},
     form,
     ids::Ids,
@@ -36,7 +36,7 @@ pub(super) struct State {
     pub(super) standing: Vec<Standing>,
     /// The `seq` and outcome of every compaction since the base.
     pub(super) compactions: HashMap<CompactionId, (u64, Outcome)>,
-    pub(super) skipped: Vec<Skipped>,
+    pub(super) skipped: Vec<(u64, LogError)>,
     /// The `seq` of the first event with a message that cannot be read.
     pub(super) unreadable: Option<u64>,
     pub(super) totals: Totals,
@@ -415,7 +415,7 @@ impl State {
     }
 
     fn skip(&mut self, seq: u64, reason: LogError) {
-        self.skipped.push(Skipped { seq, reason });
+        self.skipped.push((seq, reason));
     }
 }
 

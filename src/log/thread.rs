@@ -12,7 +12,7 @@ use crate::{
         CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position,
         Replacement, Size, legality,
     },
-    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role, SharedVec, Text},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -40,7 +40,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Thread {
-    messages: Messages,
+    messages: SharedVec<Message>,
     counter: Arc<dyn TokenCounter>,
     /// For each message, the size of the thread up to and including it.
     sums: Vec<Sum>,
@@ -71,7 +71,7 @@ impl Thread {
     #[must_use]
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
-            messages: Messages::default(),
+            messages: SharedVec::default(),
             counter,
             sums: Vec::new(),
             checkpoints: CheckpointIndex::default(),
@@ -98,7 +98,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn restored(
-        messages: impl Into<Messages>,
+        messages: impl Into<SharedVec<Message>>,
         log: &EventLog,
         counter: Arc<dyn TokenCounter>,
     ) -> Self {
@@ -114,7 +114,7 @@ impl Thread {
     /// Returns the messages. Cloning the handle is free; the first append while a clone is held
     /// copies the vector of message handles.
     #[must_use]
-    pub fn messages(&self) -> &Messages {
+    pub fn messages(&self) -> &SharedVec<Message> {
         &self.messages
     }
 

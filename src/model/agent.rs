@@ -13,7 +13,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
     log::{Next, Rewrite, Thread},
-    message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
+    message::{ContextWindow, Delta, Message, ModelError, Request, SharedVec, Turn},
 };
 
 /// The conversation of an adapter.
@@ -66,7 +66,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     fn rewritten(&mut self);
 
     /// Returns the messages.
-    fn messages(&self) -> &Messages {
+    fn messages(&self) -> &SharedVec<Message> {
         self.thread().messages()
     }
 
@@ -343,9 +343,14 @@ impl Agent for ModelAgent {
     }
 }
 
-/// The model of an agent, for requests outside the conversation, such as one for a summary.
+/// Returns the model of an agent, for requests outside the conversation, such as one for a summary.
+pub fn model_of(agent: &dyn Agent) -> impl Model + '_ {
+    AgentModel(agent)
+}
+
+/// The model of [`model_of`].
 #[derive(Clone, Copy, Debug)]
-pub struct AgentModel<'a>(pub &'a dyn Agent);
+pub(crate) struct AgentModel<'a>(pub(crate) &'a dyn Agent);
 
 #[async_trait]
 impl Model for AgentModel<'_> {

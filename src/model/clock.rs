@@ -39,7 +39,18 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// The system clock.
+/// The system clock, for hosts without a runtime. As a [`Sleeper`](super::Sleeper) it waits on a thread
+/// of its own, which ends with the wait or when the future is dropped.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use futures::executor::block_on;
+/// use threadfold::model::{Sleeper, StdClock};
+///
+/// let before = Instant::now();
+/// block_on(StdClock.sleep(Duration::from_millis(5)));
+/// assert!(before.elapsed() >= Duration::from_millis(5));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StdClock;
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
-    wire::{SseParser, StreamEvent, TurnBuilder, WireFormat},
+    wire::{SseParser, TurnBuilder, WireFormat},
 };
 
 /// Decodes a response body of `text/event-stream` into a stream like that of
@@ -61,12 +61,12 @@ where
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use futures::{StreamExt, executor::block_on, stream};
-/// use threadfold::{model::{self, AnswerLimits, StdSleeper}, wire::OpenAiChat};
+/// use threadfold::{model::{self, AnswerLimits, StdClock}, wire::OpenAiChat};
 ///
 /// let limits = AnswerLimits { idle: Some(Duration::from_millis(20)), ..AnswerLimits::default() };
 /// let begun = stream::iter([Ok::<_, std::io::Error>(": one moment\n\n")]);
 /// let silent = begun.chain(stream::pending());
-/// let deltas = model::deltas_within(silent, &OpenAiChat, limits, Arc::new(StdSleeper));
+/// let deltas = model::deltas_within(silent, &OpenAiChat, limits, Arc::new(StdClock));
 /// let items: Vec<_> = block_on(deltas.collect());
 /// let error = items[0].as_ref().unwrap_err();
 /// assert_eq!(error.message, "no event of the answer came for 0.02 s");
@@ -134,7 +134,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
             match self.parser.next_event() {
                 Ok(Some(event)) => {
                     self.watch.event();
-                    self.handle(event.as_event());
+                    self.handle(&event.name, &event.data);
                 }
                 Err(error) => {
                     let failure = ModelError::new(ModelErrorKind::Other, error.to_string());
@@ -161,8 +161,8 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
         }
     }
 
-    fn handle(&mut self, event: StreamEvent<'_>) {
-        match self.builder.handle(event) {
+    fn handle(&mut self, name: &str, data: &str) {
+        match self.builder.handle(name, data) {
             Ok(deltas) => self.ready.extend(deltas.into_iter().map(Ok)),
             Err(error) => return self.close(Err(error)),
         }
@@ -174,7 +174,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     /// Handles the end of the input. Some servers omit the blank line after the last event.
     fn end(&mut self) {
         if let Some(event) = self.parser.rest() {
-            self.handle(event.as_event());
+            self.handle(&event.name, &event.data);
         }
         if self.bytes.is_some() {
             self.finish();

@@ -15,8 +15,9 @@ use crate::message::{ModelError, ModelErrorKind};
 /// The number of ticks in the idle time. Silence is noticed at most one tick late.
 const TICKS: u32 = 4;
 
-/// The most bytes and the longest time of an answer. An answer that exceeds them ends with an
-/// [`AnswerLimitError`].
+/// The most bytes and the longest time of an answer. An answer that exceeds them ends with a
+/// [`ModelError`] whose message names the limit. Only silence is retryable, because it may be over the
+/// next time; the next answer would be as long.
 ///
 /// ```
 /// use std::time::Duration;
@@ -51,31 +52,18 @@ impl Default for AnswerLimits {
     }
 }
 
-/// The limit that an answer exceeded, as the source of the [`ModelError`].
-///
-/// [`Idle`](Self::Idle) is retryable, because silence may be over the next time. The others are
-/// not, because the next answer would be as long.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnswerLimitError {
+/// The limit that an answer exceeded.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AnswerLimitError {
     /// The whole answer is too large.
     #[error("the answer has more than {limit} bytes")]
-    Bytes {
-        /// The limit in bytes.
-        limit: u64,
-    },
+    Bytes { limit: u64 },
     /// No event came for too long.
     #[error("no event of the answer came for {} s", .limit.as_secs_f64())]
-    Idle {
-        /// The limit.
-        limit: Duration,
-    },
+    Idle { limit: Duration },
     /// The answer takes too long.
     #[error("the answer was not complete after {} s", .limit.as_secs_f64())]
-    Total {
-        /// The limit.
-        limit: Duration,
-    },
+    Total { limit: Duration },
 }
 
 impl From<AnswerLimitError> for ModelError {
@@ -86,7 +74,7 @@ impl From<AnswerLimitError> for ModelError {
                 ModelErrorKind::Other
             }
         };
-        Self::new(kind, error.to_string()).with_source(error)
+        Self::new(kind, error.to_string())
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
 //! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and
-//! [`AgentModel`] an agent into a model.
+//! [`model_of`] an agent into a model.
 
 mod agent;
 mod clock;
@@ -20,14 +20,15 @@ mod sleep;
 mod tool;
 mod tools;
 
+pub(crate) use agent::AgentModel;
 pub(crate) use agent::rewrite;
-pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
+pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
 pub use clock::{Clock, StdClock};
 pub use deltas::{deltas_of, deltas_within};
-pub use limits::{AnswerLimitError, AnswerLimits};
+pub use limits::AnswerLimits;
 pub use model::{Model, turn_of};
-pub use sleep::{Sleeper, StdSleeper};
-pub use tool::{Tool, ToolContext, ToolFailure, ToolOutput};
+pub use sleep::Sleeper;
+pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};
 

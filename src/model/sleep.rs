@@ -9,6 +9,8 @@ use std::{
 
 use futures::{FutureExt, channel::oneshot, future::BoxFuture};
 
+use super::clock::StdClock;
+
 /// Waits, for example between a failed request and its retry.
 ///
 /// Use the timer of your runtime. With tokio, and `futures::future::BoxFuture` and
@@ -37,20 +39,7 @@ pub trait Sleeper: fmt::Debug + Send + Sync {
 
 /// Waits on a thread of its own, for hosts without a runtime. The thread ends with the wait or when
 /// the future is dropped.
-///
-/// ```
-/// use std::time::{Duration, Instant};
-/// use futures::executor::block_on;
-/// use threadfold::model::{Sleeper, StdSleeper};
-///
-/// let before = Instant::now();
-/// block_on(StdSleeper.sleep(Duration::from_millis(5)));
-/// assert!(before.elapsed() >= Duration::from_millis(5));
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StdSleeper;
-
-impl Sleeper for StdSleeper {
+impl Sleeper for StdClock {
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
         if time.is_zero() {
             return futures::future::ready(()).boxed();

@@ -1,13 +1,10 @@
 //! `Tool`: a function that an agent can call.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::message::{ContentBlock, Messages, Text, ThreadId, ToolSpec, ToolUse, Usage};
-
-/// Why a tool failed. Its text becomes the tool result for the model.
-pub type ToolFailure = Box<dyn Error + Send + Sync>;
+use crate::message::{ContentBlock, Message, SharedVec, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
 ///
@@ -16,7 +13,7 @@ pub type ToolFailure = Box<dyn Error + Send + Sync>;
 ///
 /// ```
 /// use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
-/// use threadfold::model::{Tool, ToolContext, ToolFailure, ToolOutput};
+/// use threadfold::model::{Tool, ToolContext, ToolOutput};
 ///
 /// #[derive(Debug)]
 /// struct Dice;
@@ -27,7 +24,7 @@ pub type ToolFailure = Box<dyn Error + Send + Sync>;
 ///         ToolSpec::new("roll", "Rolls a die.", serde_json::json!({"type": "object"}))
 ///     }
 ///
-///     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+///     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
 ///         Ok(ToolOutput::from("4"))
 ///     }
 /// }
@@ -53,12 +50,12 @@ pub trait Tool: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ToolFailure`], whose text is written for the model.
+    /// Any error, whose text is written for the model.
     async fn call(
         &self,
         call: &ToolUse,
         context: &ToolContext<'_>,
-    ) -> Result<ToolOutput, ToolFailure>;
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>>;
 }
 
 /// The context of a tool call.
@@ -69,7 +66,7 @@ pub struct ToolContext<'a> {
     pub thread: &'a ThreadId,
     /// The messages of the thread, including the answer with the call. A clone is free during the
     /// call; one that is kept longer makes the next append copy the vector of handles.
-    pub messages: &'a Messages,
+    pub messages: &'a SharedVec<Message>,
 }
 
 /// The result of a tool call.
@@ -87,7 +84,7 @@ pub struct ToolOutput {
 impl<'a> ToolContext<'a> {
     /// Returns the context of a call in this thread.
     #[must_use]
-    pub fn new(thread: &'a ThreadId, messages: &'a Messages) -> Self {
+    pub fn new(thread: &'a ThreadId, messages: &'a SharedVec<Message>) -> Self {
         Self { thread, messages }
     }
 }
@@ -128,7 +125,7 @@ macro_rules! forward {
                 &self,
                 call: &ToolUse,
                 context: &ToolContext<'_>,
-            ) -> Result<ToolOutput, ToolFailure> {
+            ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
                 (**self).call(call, context).await
             }
         }

@@ -105,7 +105,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::{message::Json, model::ToolFailure};
+    use crate::message::Json;
 
     /// Knows what its calls are about, but for those of an odd number.
     #[derive(Debug)]
@@ -122,7 +122,11 @@ mod tests {
             Some(call.id.clone())
         }
 
-        async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        async fn call(
+            &self,
+            _: &ToolUse,
+            _: &ToolContext<'_>,
+        ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
             Ok(ToolOutput::default())
         }
     }

@@ -9,7 +9,7 @@ use super::{
     session::{Session, Settings},
 };
 use crate::{
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     compaction,
     log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
@@ -87,7 +87,7 @@ impl SessionBuilder {
             redactor: None,
             host_rules: Vec::new(),
             // Until a provider reports a count, a session uses estimates.
-            policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
+            policy: AutoPolicy { estimates_usage: true, ..AutoPolicy::default() },
             tools: Vec::new(),
             own_tools: Vec::new(),
             observers: Observers::default(),
@@ -422,13 +422,13 @@ impl SessionBuilder {
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, async_trait}};
     /// # use threadfold::{ContentBlock, Message, Role, message::{ToolSpec, ToolUse}};
-    /// # use threadfold::{model::{Tool, ToolContext, ToolFailure, ToolOutput}, testing::ScriptedModel};
+    /// # use threadfold::{model::{Tool, ToolContext, ToolOutput}, testing::ScriptedModel};
     /// # #[derive(Debug)]
     /// # struct Log;
     /// # #[async_trait]
     /// # impl Tool for Log {
     /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("log", "Reads the log.", serde_json::json!({})) }
-    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
     /// #         Ok("a line of the log\n".repeat(10_000).into())
     /// #     }
     /// # }

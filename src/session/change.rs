@@ -9,7 +9,7 @@ use crate::{
     compact::{CompactOptions, Replacement},
     compaction::Done,
     log::Thread,
-    message::{CompactionId, ContextWindow, Message, Messages, Text},
+    message::{CompactionId, ContextWindow, Message, SharedVec, Text},
     model::{self, Agent, Tool, Tools},
     strategy::{CompactionStrategy, StrategyConfig},
     tokens::Calibrated,
@@ -107,7 +107,7 @@ impl Session {
     pub fn set_system(&mut self, text: impl Into<Text>) {
         let text = text.into();
         self.settings.system = match text.trim().is_empty() {
-            true => Messages::default(),
+            true => SharedVec::default(),
             false => vec![Message::system(text)].into(),
         };
         self.count_overhead();

@@ -2,8 +2,7 @@
 
 /// A user message that the session executes instead of sending it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Command {
+pub(super) enum Command {
     /// `/compact FOCUS`: compacts, and does not ask the agent.
     Compact {
         /// The text after the word: what the summary should concentrate on.
@@ -19,16 +18,7 @@ pub enum Command {
 impl Command {
     /// Returns the command in a message, or `None` for an ordinary message. The word must stand
     /// alone or be followed by white space: `/compaction` is an ordinary message.
-    ///
-    /// ```
-    /// use threadfold::session::Command;
-    ///
-    /// let focus = Some("the parser".to_owned());
-    /// assert_eq!(Command::parse("/compact the parser"), Some(Command::Compact { focus }));
-    /// assert_eq!(Command::parse("/compaction is slow"), None);
-    /// ```
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         // Every message passes here, so an ordinary one must cost only a comparison of its start.
         let text = text.trim_start();
         match argument(text, "/compact") {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     compact::Plan,
-    compaction::{self, COMPACT, COMPACTED, ContextCompacted, Driven},
+    compaction::{self, COMPACT, COMPACTED, ContextCompacted},
     message::{CompactionId, CompactionReason, Message, Role, Text, ToolResult, ToolUse},
     model::ToolOutput,
     strategy::{Brief, Proposal},
@@ -69,7 +69,7 @@ impl Session {
             let facts = Box::pin(self.journal.facts(&policy.audit)).await?;
             proposal.retention = Some(facts.audit(&after).shortened());
         }
-        let driven = Driven::new(proposal);
+        let driven = proposal;
         let span = self.span(COMPACT, &brief);
         let work = self.carry_out(COMPACT, &brief, Ok(driven), Some(arriving), (&span, emit));
         stored(work.await)??;

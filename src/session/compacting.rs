@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | the strategy, with the safety net below it |
 //! | the tool `compact` | [`Session::carry_out`] | the model, as named ranges |
-//! | [`Session::adopt`] | [`Session::carry_out`] | a [`CompactionJob`](super::CompactionJob), earlier |
+//! | [`Session::adopt`] | [`Session::carry_out`] | a prepared compaction |
 //! | [`Session::replace`], [`Session::redo_compaction`] | [`Session::carry_out`] | the host, or the log |
 //!
 //! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
@@ -20,13 +20,13 @@ use futures::{
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
-    compaction::{Compaction, CompactionEvent, Done, Driven},
+    compaction::{Compaction, CompactionEvent, Done},
     drive::{
         Begun, CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, drive_with,
     },
-    message::{CompactionId, CompactionReason, Delta, Message, Timestamp, UnexpectedInput},
+    message::{CompactionId, CompactionReason, Delta, InvalidValue, Message, Timestamp},
     model::AgentModel,
-    strategy::{Attempt, Brief, CompactionStrategy, Net},
+    strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal},
 };
 
 /// The parameters of a compaction.
@@ -83,7 +83,7 @@ impl Session {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         arriving: Option<Message>,
         (span, emit): (&CompactionSpan, &mut Emit),
     ) -> Result<Done, CompactionError> {
@@ -128,7 +128,7 @@ impl Session {
     /// trigger.
     async fn conclude(
         &mut self,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         arriving: Option<Message>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
@@ -143,8 +143,8 @@ impl Session {
     }
 
     /// The compaction in flight and the conversation that it changes.
-    fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), UnexpectedInput> {
-        let none = UnexpectedInput::new("this input", "no compaction has begun");
+    fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), InvalidValue> {
+        let none = InvalidValue::unexpected("this input", "no compaction has begun");
         let (conversation, compaction) = self.parts();
         Ok((compaction.ok_or(none)?, conversation))
     }
@@ -179,7 +179,7 @@ impl Session {
         attempt: &mut dyn Attempt,
         id: CompactionId,
         emit: &mut Emit,
-    ) -> Result<Driven, CompactionError> {
+    ) -> Result<Proposal, CompactionError> {
         let conversation = AgentModel(self.agent.as_ref());
         let models = self.settings.models(&conversation);
         drive_with(attempt, models, &mut EmitProgress { emit, id }).await
@@ -239,9 +239,7 @@ impl Listener for EmitProgress<'_> {
     fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
         let id = self.id;
         let event = match event {
-            DriveEvent::Called { progress, .. } => {
-                CompactionEvent::Progress { id, done: progress.done, total: progress.total }
-            }
+            DriveEvent::Called { done, total, .. } => CompactionEvent::Progress { id, done, total },
             DriveEvent::Delta(Delta::Text { text }) => {
                 CompactionEvent::SummaryDelta { id, text: text.clone() }
             }

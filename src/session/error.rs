@@ -4,7 +4,7 @@ use crate::{
     compact::CompactError,
     drive::CompactionError,
     log::LogError,
-    message::{CheckpointId, InvalidValue, ModelError, Text, ThreadId, UnexpectedInput},
+    message::{CheckpointId, InvalidValue, ModelError, Text, ThreadId},
     store::StoreError,
 };
 
@@ -88,9 +88,6 @@ pub enum SessionError {
     /// The thread is not the one that the log describes. Both are as before.
     #[error(transparent)]
     Stale(#[from] CompactError),
-    /// The turn machine refused an input. This is a defect of the session.
-    #[error(transparent)]
-    Turn(#[from] UnexpectedInput),
 }
 
 fn after(tried: &Option<Text>) -> String {

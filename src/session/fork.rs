@@ -7,32 +7,8 @@ use crate::{
     store::Journal,
 };
 
-/// Where a conversation forks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ForkPoint {
-    /// After its last message.
-    End,
-    /// Before the message with this index: this many messages are kept.
-    Message(usize),
-    /// After the message that holds this checkpoint.
-    Checkpoint(CheckpointId),
-}
-
-impl From<usize> for ForkPoint {
-    fn from(message: usize) -> Self {
-        Self::Message(message)
-    }
-}
-
-impl From<CheckpointId> for ForkPoint {
-    fn from(id: CheckpointId) -> Self {
-        Self::Checkpoint(id)
-    }
-}
-
 impl Session {
-    /// Returns the builder of a session that continues from a point of this one as a separate
+    /// Returns the builder of a session that continues from the end of this one as a separate
     /// thread. It inherits the history, compactions included, and all settings. Calls that are open
     /// at that point are answered as cancelled before its first message.
     ///
@@ -47,7 +23,7 @@ impl Session {
     /// let model = Arc::new(ScriptedModel::new(["Blue.", "Red, then."]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// block_on(async { session.send("Which colour?").await })?;
-    /// let mut other = block_on(session.fork("another-way".parse()?, 0))?.build()?;
+    /// let mut other = block_on(session.fork_before("another-way".parse()?, 0))?.build()?;
     /// block_on(async { other.send("Which colour, but not blue?").await })?;
     /// assert_eq!((session.messages().len(), other.messages().len()), (2, 2));
     /// assert_ne!(session.messages()[0], other.messages()[0]);
@@ -56,21 +32,30 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// - [`SessionError::NoMessage`] if the thread has fewer messages.
-    /// - [`SessionError::NoCheckpoint`] if the checkpoint is not in the thread, or there more than
-    ///   once.
     /// - [`SessionError::Log`] if the log cannot be cut there.
     /// - [`SessionError::Store`] if the store cannot be read.
-    pub async fn fork(
+    pub async fn fork(&self, thread: ThreadId) -> Result<SessionBuilder, SessionError> {
+        self.fork_before(thread, self.messages().len()).await
+    }
+
+    /// Same as [`fork`](Self::fork), from before the message with this index: so many messages are
+    /// kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`fork`](Self::fork), and [`SessionError::NoMessage`] if the thread has fewer messages.
+    pub async fn fork_before(
         &self,
         thread: ThreadId,
-        at: impl Into<ForkPoint>,
+        message: usize,
     ) -> Result<SessionBuilder, SessionError> {
-        let from = self.messages().len();
-        let len = self.fork_point(at.into())?;
+        let found = self.messages().len();
+        if message > found {
+            return Err(SessionError::NoMessage { message, found });
+        }
         let mut journal = Journal::new(self.whole_log().await?.forked(thread));
-        if len < from {
-            journal.append(self.now(), Event::Truncated { from, len })?;
+        if message < found {
+            journal.append(self.now(), Event::Truncated { from: found, len: message })?;
         }
         Ok(SessionBuilder {
             tools: self.tools.host().to_vec(),
@@ -82,16 +67,19 @@ impl Session {
         })
     }
 
-    fn fork_point(&self, at: ForkPoint) -> Result<usize, SessionError> {
-        let found = self.messages().len();
-        match at {
-            ForkPoint::End => Ok(found),
-            ForkPoint::Message(message) if message <= found => Ok(message),
-            ForkPoint::Message(message) => Err(SessionError::NoMessage { message, found }),
-            ForkPoint::Checkpoint(id) => {
-                let place = self.agent.thread().checkpoint(id);
-                place.map(|place| place.message + 1).ok_or(SessionError::NoCheckpoint { id })
-            }
-        }
+    /// Same as [`fork`](Self::fork), from after the message that holds this checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// As [`fork`](Self::fork), and [`SessionError::NoCheckpoint`] if the checkpoint is not in the
+    /// thread, or there more than once.
+    pub async fn fork_after(
+        &self,
+        thread: ThreadId,
+        checkpoint: CheckpointId,
+    ) -> Result<SessionBuilder, SessionError> {
+        let position = self.agent.thread().checkpoint(checkpoint);
+        let position = position.ok_or(SessionError::NoCheckpoint { id: checkpoint })?;
+        self.fork_before(thread, position.message + 1).await
     }
 }

@@ -13,7 +13,7 @@ use futures::task::AtomicWaker;
 use super::{error::SessionError, event::SessionEvent, recent::Recent};
 use crate::{
     compaction::api::TokenUsageSummary,
-    message::{CompactionId, Messages, Text},
+    message::{CompactionId, Message, SharedVec, Text},
 };
 
 /// Watches and controls a session while one of its turns borrows it, from any thread. Clones
@@ -57,7 +57,7 @@ pub enum SessionStatus {
 }
 
 impl SessionHandle {
-    /// Queues a message or a [command](super::Command). Queued texts run in order, each as a turn
+    /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in order, each as a turn
     /// of its own: after the current turn, or, if the session is idle, before the next message that
     /// is sent. The answer says which; it is exact, also for a turn that is about to end.
     ///
@@ -91,7 +91,7 @@ impl SessionHandle {
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
-    pub fn messages(&self) -> Messages {
+    pub fn messages(&self) -> SharedVec<Message> {
         self.shared.lock().messages.clone()
     }
 
@@ -207,7 +207,7 @@ pub(super) struct State {
     takes_queued: bool,
     /// The thread, as handles show it. The vector is their own: if it were that of the thread, each
     /// appended message would copy all others.
-    pub(super) messages: Messages,
+    pub(super) messages: SharedVec<Message>,
     pub(super) usage: TokenUsageSummary,
     pub(super) recent: Recent,
     /// Whether a turn is running.

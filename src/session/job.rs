@@ -6,15 +6,17 @@
 
 use std::sync::Arc;
 
+use futures::{FutureExt, future::BoxFuture};
+
 use super::{
     events::Emit,
     session::{Session, Settings},
 };
 use crate::{
     compact::{CompactError, CompactReport, Plan},
-    compaction::{Done, Driven, redacted},
+    compaction::{Done, redacted},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do, with_facts},
-    message::{CompactionId, CompactionReason, ContentBlock, Message, Messages, StopReason, Text},
+    message::{CompactionId, CompactionReason, ContentBlock, Message, SharedVec, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
     strategy::{Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, StrategyError},
@@ -22,8 +24,7 @@ use crate::{
 
 /// A compaction to be prepared, with a copy of the thread from when the job was made.
 #[derive(Debug)]
-#[must_use]
-pub struct CompactionJob {
+struct CompactionJob {
     /// The agent that is asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
     settings: Settings,
@@ -49,70 +50,24 @@ pub struct CompactionJob {
 /// let preview = block_on(session.preview(Arc::new(keep)));
 /// assert_eq!(preview.report().map_err(Clone::clone)?.after.messages, 2);
 /// let driven = preview.outcome().map_err(Clone::clone)?;
-/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 2));
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 #[must_use]
 pub struct PreparedCompaction {
-    messages: Messages,
+    messages: SharedVec<Message>,
     /// The thread as the strategy saw it.
     snapshot: Snapshot,
     strategy: Text,
     brief: Brief,
     span: CompactionSpan,
-    outcome: Result<(Driven, CompactReport), CompactionError>,
+    outcome: Result<(Proposal, CompactReport), CompactionError>,
 }
 
 impl CompactionJob {
-    /// Runs the strategy and returns the prepared compaction. The future may be dropped at any
-    /// point; then only the calls of the models are spent.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
-    ///
-    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// block_on(async { session.send("Hi.").await })?;
-    /// let prepared = block_on(session.prepare_compaction().run());
-    /// let error = prepared.report().unwrap_err();
-    /// assert!(error.is_nothing_to_compact());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub async fn run(self) -> PreparedCompaction {
-        self.run_observed(&mut |_| {}).await
-    }
-
-    /// Same as [`run`](Self::run), and reports progress to `observe`.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, drive::DriveEvent, strategy::Summarize};
-    /// use threadfold::testing::ScriptedModel;
-    ///
-    /// let story = "Once upon a time there was a parser. ".repeat(20);
-    /// let model = Arc::new(ScriptedModel::new([story.as_str(), "The end.", "A tale of a parser."]));
-    /// let short = Summarize { messages: 2, ..Summarize::default() };
-    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(short));
-    /// let mut session = builder.build()?;
-    /// block_on(async { session.send("Tell me a story.").await })?;
-    /// block_on(async { session.send("And then?").await })?;
-    ///
-    /// let mut calls = 0;
-    /// let mut observe = |event: DriveEvent<'_>| {
-    ///     calls += usize::from(matches!(event, DriveEvent::Called { .. }));
-    /// };
-    /// let prepared = block_on(session.prepare_compaction().run_observed(&mut observe));
-    /// assert_eq!((prepared.outcome().map_err(Clone::clone)?.calls, calls), (1, 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub async fn run_observed(
-        mut self,
-        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-    ) -> PreparedCompaction {
+    /// Runs the strategy and returns the prepared compaction.
+    async fn run(mut self, observe: &mut (dyn FnMut(DriveEvent<'_>) + Send)) -> PreparedCompaction {
         let mut span = CompactionSpan::none();
         let outcome = self.prepare(&mut span, observe).await;
         let Self { agent, strategy, snapshot, brief, .. } = self;
@@ -124,7 +79,7 @@ impl CompactionJob {
         &mut self,
         span: &mut CompactionSpan,
         observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
-    ) -> Result<(Driven, CompactReport), CompactionError> {
+    ) -> Result<(Proposal, CompactReport), CompactionError> {
         let snapshot = self.snapshot.clone();
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
@@ -155,7 +110,7 @@ impl PreparedCompaction {
     #[must_use]
     pub fn summary(&self) -> Option<&Text> {
         let (driven, _) = self.outcome.as_ref().ok()?;
-        let blocks = driven.proposal.plan.new_messages().flat_map(|message| &message.content);
+        let blocks = driven.plan.new_messages().flat_map(|message| &message.content);
         let summaries = blocks.filter_map(|block| {
             if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
         });
@@ -180,7 +135,7 @@ impl PreparedCompaction {
     /// block_on(async { session.send("Tell me a story.").await })?;
     /// block_on(async { session.send("And then?").await })?;
     ///
-    /// let prepared = block_on(session.prepare_compaction().run());
+    /// let prepared = block_on(session.prepare_compaction());
     /// let edited = format!("{} It is about a parser.", prepared.summary().ok_or("a summary")?);
     /// block_on(session.adopt(prepared.edited(edited)))?;
     /// let mut blocks = session.messages().iter().flat_map(|message| &message.content);
@@ -197,7 +152,7 @@ impl PreparedCompaction {
                 let blank = StrategyError::BlankSummary { stop_reason: StopReason::EndTurn };
                 return Err(driven.failed(blank));
             }
-            driven.proposal.plan = driven.proposal.plan.with_last_summary(text);
+            driven.plan = driven.plan.with_last_summary(text);
             reported(&snapshot, driven.accepted(&snapshot, &brief)?)
         });
         Self { outcome, snapshot, brief, ..self }
@@ -208,7 +163,7 @@ impl PreparedCompaction {
     /// # Errors
     ///
     /// The [`CompactionError`] that ended the preparation.
-    pub fn outcome(&self) -> Result<&Driven, &CompactionError> {
+    pub fn outcome(&self) -> Result<&Proposal, &CompactionError> {
         self.outcome.as_ref().map(|(driven, _)| driven)
     }
 }
@@ -233,13 +188,49 @@ impl Session {
     ///
     /// let job = session.prepare_compaction();
     /// block_on(async { session.send("The thread goes on.").await })?;
-    /// let done = block_on(async { session.adopt(job.run().await).await })?;
+    /// let done = block_on(async { session.adopt(job.await).await })?;
     /// assert!(done.report.after.tokens < done.report.before.tokens);
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn prepare_compaction(&mut self) -> CompactionJob {
-        self.job(Arc::clone(&self.settings.strategy), CompactionReason::Background)
+    pub fn prepare_compaction(&mut self) -> BoxFuture<'static, PreparedCompaction> {
+        self.prepare_compaction_observed(|_| {})
+    }
+
+    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
+    /// use threadfold::{ModelAgent, Session, drive::DriveEvent, strategy::Summarize};
+    /// use threadfold::testing::ScriptedModel;
+    ///
+    /// let story = "Once upon a time there was a parser. ".repeat(20);
+    /// let model = Arc::new(ScriptedModel::new([story.as_str(), "The end.", "A tale of a parser."]));
+    /// let short = Summarize { messages: 2, ..Summarize::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(short));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Tell me a story.").await })?;
+    /// block_on(async { session.send("And then?").await })?;
+    ///
+    /// let calls = Arc::new(AtomicUsize::new(0));
+    /// let counter = calls.clone();
+    /// let job = session.prepare_compaction_observed(move |event| {
+    ///     let is_call = matches!(event, DriveEvent::Called { .. });
+    ///     counter.fetch_add(usize::from(is_call), Ordering::Relaxed);
+    /// });
+    /// let prepared = block_on(job);
+    /// assert_eq!(prepared.outcome().map_err(Clone::clone)?.calls, 1);
+    /// assert_eq!(calls.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare_compaction_observed(
+        &mut self,
+        mut observe: impl FnMut(DriveEvent<'_>) + Send + 'static,
+    ) -> BoxFuture<'static, PreparedCompaction> {
+        let strategy = Arc::clone(&self.settings.strategy);
+        let job = self.job(strategy, CompactionReason::Background);
+        async move { job.run(&mut observe).await }.boxed()
     }
 
     /// Returns what another strategy would do, without changing the thread. The report has the
@@ -268,7 +259,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn preview(&mut self, strategy: Arc<dyn CompactionStrategy>) -> PreparedCompaction {
-        self.job(strategy, CompactionReason::Manual { focus: None }).run().await
+        self.job(strategy, CompactionReason::Manual { focus: None }).run(&mut |_| {}).await
     }
 
     /// Applies a prepared compaction, if the messages it was prepared for are still in the thread.
@@ -334,13 +325,13 @@ impl Session {
         &mut self,
         strategy: Text,
         plan: Plan,
-        messages: Messages,
+        messages: SharedVec<Message>,
     ) -> Result<Done, CompactionError> {
         // Nothing is added to the words of a host, or to what was settled the first time.
         let reason = CompactionReason::Manual { focus: None };
         let brief = Brief { retention: None, ..self.brief(reason, None) };
         let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
-        let driven = Driven::new(Proposal::new(plan));
+        let driven = Proposal::new(plan);
         let snapshot = self.conversation().ruled_snapshot();
         let outcome = self.fitted(driven, &messages, &snapshot, &brief);
         let span = self.span(&strategy, &brief);
@@ -369,7 +360,7 @@ impl Session {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Driven, CompactionError>,
+        outcome: Result<Proposal, CompactionError>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let mut emit = Emit { shared: Arc::clone(&self.shared), defers: true };
@@ -385,18 +376,18 @@ impl Session {
     /// Adapts a proposal for these messages to the thread as it is now, of which this is the snapshot.
     fn fitted(
         &self,
-        mut driven: Driven,
-        messages: &Messages,
+        mut driven: Proposal,
+        messages: &SharedVec<Message>,
         snapshot: &Snapshot,
         brief: &Brief,
-    ) -> Result<Driven, CompactionError> {
+    ) -> Result<Proposal, CompactionError> {
         let pairs = messages.iter().zip(self.messages().iter());
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
             let rewritten = CompactError::Rewritten { message: same };
             return Err(driven.failed(Rejection::from(rewritten)));
         }
-        driven.proposal.plan = driven.proposal.plan.extended(self.messages());
+        driven.plan = driven.plan.extended(self.messages());
         driven.accepted(snapshot, brief)
     }
 }
@@ -416,8 +407,8 @@ fn renumber(message: &mut Message, id: Option<CompactionId>) {
 /// The proposal with its report.
 fn reported(
     snapshot: &Snapshot,
-    driven: Driven,
-) -> Result<(Driven, CompactReport), CompactionError> {
+    driven: Proposal,
+) -> Result<(Proposal, CompactReport), CompactionError> {
     let report = driven.report(snapshot.messages(), snapshot.counter());
     let report = report.map_err(|stale| driven.failed(Rejection::from(stale)))?;
     Ok((driven, report))

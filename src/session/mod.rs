@@ -72,7 +72,7 @@
 //! | the host | [`SessionEvent::Compaction`], in the events of the turn |
 //! | every observer, `adopt` included | [`SessionBuilder::observe`] |
 //! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
-//! | a web page | [`api::ApiEvent`] and [`api::TokenUsageSummary`] |
+//! | a web page | [`api::compaction_event`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
 
@@ -100,13 +100,11 @@ pub use crate::compaction::{
     COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
 };
 pub use builder::SessionBuilder;
-pub use command::Command;
 pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
-pub use fork::ForkPoint;
 pub use handle::{Queued, SessionHandle, SessionStatus};
-pub use job::{CompactionJob, PreparedCompaction};
+pub use job::PreparedCompaction;
 pub use session::Session;
 
 #[cfg(test)]
@@ -122,7 +120,6 @@ mod tests {
         unpin::<Events<'static>>();
         send::<Result<Reply, SessionError>>();
         send::<SessionEvent>();
-        send::<CompactionJob>();
         send::<PreparedCompaction>();
     }
 }

@@ -4,7 +4,7 @@ use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, RuleId, TITLE},
     log::{Event, RuleChange},
-    message::{Message, Messages, Text},
+    message::{Message, SharedVec, Text},
 };
 
 impl Session {
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// The system prompt, with the rules if the host put them there.
-    pub(super) fn system_prompt(&self) -> Messages {
+    pub(super) fn system_prompt(&self) -> SharedVec<Message> {
         let Some(rules) = self.rules_to_send() else { return self.settings.system.clone() };
         self.settings.system.iter().cloned().chain([rules]).collect()
     }

@@ -12,10 +12,10 @@ use crate::{
     drive::Models,
     log::EventLog,
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, Messages, Text, ThreadId, Timestamp,
+        CheckpointIds, CompactionId, ContextWindow, Message, SharedVec, Text, ThreadId, Timestamp,
         Turn,
     },
-    model::{Agent, AgentModel, Clock, Model, Sleeper, StdClock, StdSleeper, Tools},
+    model::{Agent, AgentModel, Clock, Model, Sleeper, StdClock, Tools},
     retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
@@ -78,7 +78,7 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) system: Messages,
+    pub(super) system: SharedVec<Message>,
     pub(super) reminder: Option<Text>,
     pub(super) remind_every: Option<u64>,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
@@ -111,7 +111,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             archive: None,
-            system: Messages::default(),
+            system: SharedVec::default(),
             reminder: None,
             remind_every: None,
             strategy: Arc::new(Ladder::default()),
@@ -125,7 +125,7 @@ impl Default for Settings {
             max_tool_result: None,
             tool_panics_unwind: false,
             clock: Arc::new(StdClock),
-            sleeper: Arc::new(StdSleeper),
+            sleeper: Arc::new(StdClock),
             seed: 0,
         }
     }
@@ -152,7 +152,7 @@ impl Session {
 
     /// The messages of the next request.
     #[must_use]
-    pub fn messages(&self) -> &Messages {
+    pub fn messages(&self) -> &SharedVec<Message> {
         self.agent.messages()
     }
 

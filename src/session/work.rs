@@ -21,7 +21,7 @@ use crate::{
         StopReason, SystemReminder, Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
-    turn::{self, Finished, TurnMachine, TurnStep},
+    turn::{self, TurnMachine, TurnStep},
 };
 
 /// The result of calls whose turn was cancelled before they finished.
@@ -137,8 +137,8 @@ impl Session {
                         }
                     }
                 }
-                TurnStep::Finished(finished) => {
-                    let Finished { stop_reason, rounds, capped } = finished.clone();
+                TurnStep::Finished { stop_reason, rounds, capped } => {
+                    let stop_reason = stop_reason.clone();
                     emit.event(SessionEvent::TurnEnded { stop_reason, rounds, capped, usage })
                         .await;
                     return Ok(());

@@ -18,10 +18,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     plain_file::{self, OpenError},
     store_error::StoreError,
-    thread_store::Loaded,
 };
 use crate::{
-    log::{EventLog, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header},
+    log::{
+        EventLog, Loaded, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header,
+    },
     message::ThreadId,
 };
 
@@ -110,7 +111,10 @@ impl<'a> LogFile<'a> {
     pub(super) fn load(&self) -> Result<(Loaded, LogPrefix), StoreError> {
         let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
-            Ok(read) => (Loaded { log: read.log, id: read.id, torn: read.torn }, read.end),
+            Ok(read) => {
+                let end = read.end;
+                (read, end)
+            }
             // The file is empty, or its writer died within the header.
             Err(LogError::NoHeader { bytes }) => {
                 let torn = (bytes > 0).then_some(bytes);

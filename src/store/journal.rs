@@ -5,12 +5,12 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     rules_cache::RulesCache,
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, begins_with, check_log},
+    thread_store::{ThreadStore, begins_with, check_log},
 };
 use crate::{
     compact::Plan,
     compaction,
-    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts},
+    log::{Event, EventLog, Loaded, LogError, LogId, LoggedEvent, LoggedFacts},
     message::{CompactionId, Redactor, Text, ThreadId, Timestamp},
     strategy::Brief,
 };

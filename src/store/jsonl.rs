@@ -12,16 +12,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 
 use super::{
     file::{LogFile, LogPrefix, failed},
     plain_file::{self, OpenError},
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, check_length, check_log, check_places},
+    thread_store::{ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, LogBase, LogId, LoggedEvent},
+    log::{EventLog, Loaded, LogBase, LogId, LoggedEvent},
     message::ThreadId,
 };
 
@@ -73,30 +72,10 @@ const MAX_PREFIXES: usize = 4_096;
 #[derive(Debug)]
 pub struct JsonlStore {
     folder: PathBuf,
-    options: JsonlOptions,
+    /// Whether each append is on the disk before it returns.
+    syncs: bool,
     prefixes: Mutex<HashMap<ThreadId, LogPrefix>>,
     bytes_read: AtomicU64,
-}
-
-/// How a [`JsonlStore`] writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JsonlOptions {
-    /// When writes are forced to the disk.
-    pub fsync: Fsync,
-}
-
-/// When writes are forced to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Fsync {
-    /// Before each append returns. No appended event is ever lost.
-    #[default]
-    Always,
-    /// When the system decides. A crash of the process loses no event; a crash of the machine may
-    /// lose the last appends.
-    Never,
 }
 
 impl JsonlStore {
@@ -118,31 +97,28 @@ impl JsonlStore {
     ///
     /// [`StoreError::Medium`] if it cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Self::with_options(folder, JsonlOptions::default())
+        let folder = folder.into();
+        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
+        let (prefixes, bytes_read) = (Mutex::default(), AtomicU64::default());
+        Ok(Self { folder, syncs: true, prefixes, bytes_read })
     }
 
-    /// Like [`open`](Self::open), with these options.
+    /// Leaves it to the system when appended events are forced to the disk. A crash of the process
+    /// loses no event; a crash of the machine may lose the last appends. By default each append is on
+    /// the disk before it returns.
     ///
     /// ```
-    /// use threadfold::store::{Fsync, JsonlOptions, JsonlStore};
+    /// use threadfold::store::JsonlStore;
     ///
     /// let folder = std::env::temp_dir().join(format!("threadfold-{}-o", std::process::id()));
-    /// let store = JsonlStore::with_options(&folder, JsonlOptions { fsync: Fsync::Never })?;
+    /// let store = JsonlStore::open(&folder)?.without_sync();
     /// assert_eq!(store.folder(), folder);
     /// # std::fs::remove_dir_all(folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
-    pub fn with_options(
-        folder: impl Into<PathBuf>,
-        options: JsonlOptions,
-    ) -> Result<Self, StoreError> {
-        let folder = folder.into();
-        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
-        Ok(Self { folder, options, prefixes: Mutex::default(), bytes_read: AtomicU64::default() })
+    #[must_use]
+    pub fn without_sync(self) -> Self {
+        Self { syncs: false, ..self }
     }
 
     /// Returns the folder.
@@ -187,13 +163,6 @@ impl JsonlStore {
         file.write_all(lines.join("\n").as_bytes())
     }
 
-    fn syncs(&self) -> bool {
-        match self.options.fsync {
-            Fsync::Always => true,
-            Fsync::Never => false,
-        }
-    }
-
     /// Appends if the stored prefix passes the check. A new log gets this id.
     fn write(
         &self,
@@ -213,7 +182,7 @@ impl JsonlStore {
         let before = self.prefixes().remove(thread);
         let mut prefix = file.prefix(before)?;
         let appended =
-            check(&prefix).and_then(|()| file.append(&mut prefix, id, events, self.syncs()));
+            check(&prefix).and_then(|()| file.append(&mut prefix, id, events, self.syncs));
         self.remember(thread, prefix);
         appended
     }
@@ -368,7 +337,7 @@ impl ThreadStore for JsonlStore {
                 }
                 Ok(()) | Err(_) => {}
             }
-            file.clear(self.syncs())?;
+            file.clear(self.syncs)?;
         }
         Ok(())
     }

@@ -5,13 +5,10 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use super::{
-    lease::Lease,
-    store_error::StoreError,
-    thread_store::{Loaded, ThreadStore},
-    word_index::WordIndex,
+    lease::Lease, store_error::StoreError, thread_store::ThreadStore, word_index::WordIndex,
 };
 use crate::{
-    log::{LogBase, LogId, LoggedEvent},
+    log::{Loaded, LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
 };
 

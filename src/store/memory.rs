@@ -13,10 +13,10 @@ use super::{
     lease_store::LeaseStore,
     run_store::RunStore,
     store_error::StoreError,
-    thread_store::{Loaded, ThreadStore, check_length, check_log, check_places},
+    thread_store::{ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, LogBase, LogId, LoggedEvent},
+    log::{EventLog, Loaded, LogBase, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     strategy::CompactionRun,
 };

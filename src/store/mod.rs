@@ -61,15 +61,16 @@ mod thread_store;
 mod visible;
 mod word_index;
 
+pub use crate::log::Loaded;
 pub use archive::{Archive, check_entries};
 pub use journal::Journal;
-pub use jsonl::{Fsync, JsonlOptions, JsonlStore};
+pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, Leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 pub use run_store::RunStore;
 pub use store_error::StoreError;
-pub use thread_store::{Loaded, ThreadStore, check_places, event_lines, stored_event};
+pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
 pub use visible::{Hit, Visible, search_text, search_words};
 pub use word_index::{Indexed, IndexedMessage, WordIndex};

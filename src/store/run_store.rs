@@ -16,10 +16,10 @@ use crate::{message::ThreadId, strategy::CompactionRun};
 /// use futures::executor::block_on;
 /// use threadfold::message::{Message, ThreadId};
 /// use threadfold::store::{MemoryStore, RunStore};
-/// use threadfold::strategy::{CompactionRun, RunOptions};
+/// use threadfold::strategy::{CompactionRun, Chunked};
 ///
 /// let (store, thread): (_, ThreadId) = (MemoryStore::default(), "t1".parse()?);
-/// let run = CompactionRun::new(&[Message::user("Fix the parser.")], None, RunOptions::default())?;
+/// let run = CompactionRun::new(&[Message::user("Fix the parser.")], None, Chunked::default())?;
 /// block_on(store.save_run(&thread, &run))?;
 /// assert_eq!(block_on(store.load_run(&thread))?, Some(run));
 /// block_on(store.delete_run(&thread))?;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{store_error::StoreError, word_index::WordIndex};
 use crate::{
-    log::{EventLog, LogBase, LogError, LogId, LoggedEvent, read_event},
+    log::{EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, read_event},
     message::ThreadId,
 };
 
@@ -172,26 +172,6 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     ///
     /// [`StoreError::OtherThread`] and [`StoreError::Medium`].
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError>;
-}
-
-/// A stored log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Loaded {
-    /// The log.
-    pub log: EventLog,
-    /// The id of the log, if the store keeps ids and the writer gave one.
-    pub id: Option<LogId>,
-    /// The bytes of the incomplete last line of a writer that died. The next append removes it.
-    pub torn: Option<u64>,
-}
-
-impl Loaded {
-    /// Returns a loaded log without id and torn line.
-    #[must_use]
-    pub fn new(log: EventLog) -> Self {
-        Self { log, id: None, torn: None }
-    }
 }
 
 /// Checks that the `seq`s of events continue a log of `expected_len` events. Every append does this

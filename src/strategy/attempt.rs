@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError};
+use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
     message::{
@@ -99,7 +99,7 @@ impl From<ModelRole> for AskOptions {
 /// let sleeper = WakefulSleeper::default();
 /// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
-/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (2, 2));
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (2, 2));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[must_use]
@@ -237,7 +237,8 @@ impl Attempt for Asking {
             None => Step::Call {
                 model: self.options.model,
                 request: &self.request,
-                progress: Progress { done: 0, total: 1 },
+                done: 0,
+                total: 1,
                 after: self.after,
             },
         }

@@ -17,8 +17,11 @@ impl Snapshot {
     /// Returns a snapshot of a thread, with the times of its messages and their numbers from the log.
     pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
         let snapshot = Self::of(thread);
-        let Ok(projection) = log.projection() else { return snapshot };
-        snapshot.with_times(projection.times).with_numbers(log.numbers().collect())
+        if !log.is_readable() {
+            return snapshot;
+        }
+        let times: Vec<_> = log.times().collect();
+        snapshot.with_times(times).with_numbers(log.numbers().collect())
     }
 
     /// Returns the snapshot with the subject of each tool call, as [`Tool::subject`] returns it. A

@@ -95,8 +95,10 @@ pub enum Step<'a> {
         model: ModelRole,
         /// The request to send.
         request: &'a Request,
-        /// Progress of the attempt.
-        progress: Progress,
+        /// Number of finished calls.
+        done: usize,
+        /// Number of calls needed in all, as far as known.
+        total: usize,
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
@@ -104,15 +106,6 @@ pub enum Step<'a> {
     Proposed(&'a Proposal),
     /// The attempt gave up.
     Failed(&'a StrategyError),
-}
-
-/// Progress of an attempt, in model calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Number of finished calls.
-    pub done: usize,
-    /// Number of calls needed in all, as far as known.
-    pub total: usize,
 }
 
 /// A proposed plan for the thread that the attempt began with, and what belongs to it.
@@ -130,6 +123,12 @@ pub struct Proposal {
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
+    /// Why the compacted thread keeps too few facts, if [`Snapshot::settle`] found that.
+    pub shortfall: Option<Shortfall>,
+    /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
+    pub usage: Usage,
+    /// Number of these calls.
+    pub calls: usize,
 }
 
 /// A batch to archive.
@@ -252,7 +251,16 @@ impl Proposal {
     /// Returns the proposal of a plan.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        Self { plan, archive: Vec::new(), rungs: Vec::new(), retention: None, notes: Vec::new() }
+        Self {
+            plan,
+            archive: Vec::new(),
+            rungs: Vec::new(),
+            retention: None,
+            notes: Vec::new(),
+            shortfall: None,
+            usage: Usage::default(),
+            calls: 0,
+        }
     }
 }
 

@@ -15,12 +15,11 @@ use super::{
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     panic_guard::Guarded,
-    settle::Settled,
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
-    trim_tool_results::TrimToolResults,
 };
 use crate::{
+    compact::TrimToolResults,
     message::{ModelError, Turn},
     retention::FactClass,
 };
@@ -91,8 +90,8 @@ impl Ladder {
     /// let thread = vec![Message::user("Tell me."), long, Message::user("And then?")];
     /// let thread = Snapshot::new(thread).with_window(Some(ContextWindow::new(16_000)));
     /// let attempt = ladder.begin(&thread, &Brief::default());
-    /// let Step::Call { progress, .. } = attempt.step() else { panic!("it asks about a chunk") };
-    /// assert!(progress.total > 1);
+    /// let Step::Call { total, .. } = attempt.step() else { panic!("it asks about a chunk") };
+    /// assert!(total > 1);
     /// ```
     #[must_use]
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
@@ -220,7 +219,7 @@ impl Climb {
         self.brief.target.filter(|target| before > *target)?;
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
-        let Settled { proposal, .. } = self.thread.settle(proposal.clone(), &self.brief).ok()?;
+        let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
         // A model's summary would state nine tenths of the facts, so a cheaper plan must not lose
         // more. The policy judges summaries only, so demands and paths are checked here. Without a
         // policy the loss is unknown.
@@ -248,12 +247,14 @@ impl Climb {
                 Step::Proposed(proposal) => proposal.clone(),
             };
             match self.thread.settle(proposal.clone(), &self.brief) {
-                Ok(Settled { proposal, shortfall: None }) => {
-                    let index = self.record_rungs(rung, &proposal.rungs, None);
-                    self.end(proposal, index);
-                }
-                Ok(Settled { proposal, shortfall: Some(shortfall) }) => {
-                    let index = self.record_rungs(rung, &proposal.rungs, Some(shortfall.into()));
+                Ok(proposal) => {
+                    let failure = proposal.shortfall.clone().map(StrategyError::from);
+                    let is_enough = failure.is_none();
+                    let index = self.record_rungs(rung, &proposal.rungs, failure);
+                    if is_enough {
+                        self.end(proposal, index);
+                        continue;
+                    }
                     let weight = kept_weight(&proposal);
                     if self.best.as_ref().is_none_or(|(best, _)| kept_weight(best) < weight) {
                         self.best = Some((proposal, index));

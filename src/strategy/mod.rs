@@ -56,14 +56,14 @@ mod tail;
 mod trim_tool_results;
 mod typed;
 
+pub use crate::compact::TrimToolResults;
 pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
-pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunOptions, RunStep};
+pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::{ClearInputs, ClearResults};
 pub use config::StrategyConfig;
 pub use contract::{
-    ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
-    StrategyError,
+    ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Rung, Step, StrategyError,
 };
 pub use digest::Digest;
 pub use fold_batches::{FoldBatches, Scoring};
@@ -74,7 +74,5 @@ pub(crate) use net::Net;
 pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
 pub use run_error::RunError;
-pub use settle::Settled;
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::{RangeForm, Summarize};
-pub use trim_tool_results::TrimToolResults;

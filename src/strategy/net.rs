@@ -16,9 +16,11 @@ use super::{
     ladder::Ladder,
     panic_guard::Guarded,
     snapshot::Snapshot,
-    trim_tool_results::TrimToolResults,
 };
-use crate::message::{CompactionReason, ModelError, Turn};
+use crate::{
+    compact::TrimToolResults,
+    message::{CompactionReason, ModelError, Turn},
+};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
@@ -128,7 +130,7 @@ impl NetAttempt {
     fn accepted(&self, proposal: Proposal) -> Result<Proposal, StrategyError> {
         let rungs = proposal.rungs.clone();
         match self.thread.settle_within(proposal, &self.brief, self.limit) {
-            Ok(settled) => Ok(settled.proposal),
+            Ok(settled) => Ok(settled),
             Err(_) if !rungs.is_empty() => Err(StrategyError::NoRung { rungs }),
             Err(rejection) => Err(rejection.into()),
         }

@@ -12,7 +12,7 @@ use std::{
 use super::{
     attempt::{Ended, record_call},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Progress, Rung, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Rung, Step, StrategyError},
     snapshot::Snapshot,
 };
 use crate::message::{ModelError, Request, Text, Turn, Usage};
@@ -32,15 +32,15 @@ pub(super) struct Guarded {
 /// A copy of the attempt's current step, so that [`Attempt::step`] need not call the strategy.
 #[derive(Debug)]
 enum StoredStep {
-    Call { model: ModelRole, request: Request, progress: Progress, after: Duration },
+    Call { model: ModelRole, request: Request, done: usize, total: usize, after: Duration },
     Ended(Ended),
 }
 
 impl Attempt for Guarded {
     fn step(&self) -> Step<'_> {
         match &self.step {
-            StoredStep::Call { model, request, progress, after } => {
-                Step::Call { model: *model, request, progress: *progress, after: *after }
+            StoredStep::Call { model, request, done, total, after } => {
+                Step::Call { model: *model, request, done: *done, total: *total, after: *after }
             }
             StoredStep::Ended(ended) => ended.step(),
         }
@@ -100,8 +100,8 @@ impl Guarded {
 impl StoredStep {
     fn of(step: Step<'_>) -> Self {
         match step {
-            Step::Call { model, request, progress, after } => {
-                Self::Call { model, request: request.clone(), progress, after }
+            Step::Call { model, request, done, total, after } => {
+                Self::Call { model, request: request.clone(), done, total, after }
             }
             Step::Proposed(proposal) => Self::Ended(Ended(Ok(proposal.clone()))),
             Step::Failed(error) => Self::Ended(Ended(Err(error.clone()))),

@@ -1,6 +1,6 @@
 //! Strategies by name.
 
-use crate::message::InvalidValue;
+use crate::{compact::TrimToolResults, message::InvalidValue};
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
@@ -10,7 +10,6 @@ use super::{
     chunked::Chunked, clear_results::ClearResults, config::StrategyConfig,
     contract::CompactionStrategy, digest::Digest, fold_batches::FoldBatches,
     keep_recent::KeepRecent, ladder::Ladder, native::Native, summarize::Summarize,
-    trim_tool_results::TrimToolResults,
 };
 
 /// Strategies by name, for commands, settings and logs.

@@ -15,7 +15,7 @@ pub enum RunError {
     /// The thread has no text.
     #[error("the thread renders to nothing")]
     NothingToSummarise,
-    /// The thread needs more chunks than [`RunOptions::max_chunks`](super::RunOptions::max_chunks).
+    /// The thread needs more chunks than [`Chunked::max_chunks`](super::Chunked::max_chunks).
     #[error("{found} chunks are needed, {limit} are the most")]
     TooManyChunks {
         /// Number of chunks needed.

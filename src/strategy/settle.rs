@@ -17,23 +17,12 @@ use crate::{
     message::{ContentBlock, Message, Role, Summary, Text},
     prose::without_typed,
     retention::{
-        Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, enrich_with, invented,
-        without_invented,
+        Enriched, Fact, Facts, RetentionPolicy, enrich, enrich_with, invented, without_invented,
     },
 };
 
 /// Summaries with fewer tokens are not shortened for facts.
 const SHORT_TOKENS: u64 = 100;
-
-/// An accepted proposal.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Settled {
-    /// The proposal, with an addendum for what its summary left out.
-    pub proposal: Proposal,
-    /// Why it still keeps too few facts, if it does.
-    pub shortfall: Option<Shortfall>,
-}
 
 impl Snapshot {
     /// Returns the proposal ready to apply: checked by [`accept`](Self::accept), and, if the brief
@@ -78,7 +67,7 @@ impl Snapshot {
     /// let proposal = Proposal::new(Plan::from_splices(3, vec![splice]));
     /// let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
     /// let settled = thread.settle(proposal, &brief)?;
-    /// let summary = settled.proposal.plan.new_messages().next().unwrap();
+    /// let summary = settled.plan.new_messages().next().unwrap();
     /// assert!(format!("{summary:?}").contains("- Never touch the lexer."));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -86,13 +75,13 @@ impl Snapshot {
     /// # Errors
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
-    pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Settled, Rejection> {
+    pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
         let Some(policy) = &brief.retention else {
             self.accept(&proposal.plan, brief)?;
-            return Ok(Settled { proposal, shortfall: None });
+            return Ok(Proposal { shortfall: None, ..proposal });
         };
         if policy.strikes_invented && proposal.retention.is_none() {
             let (proposal, struck) = self.struck(proposal, policy);
@@ -100,7 +89,7 @@ impl Snapshot {
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
             let mut settled = self.settle(proposal, &brief)?;
-            if let Some(retention) = &mut settled.proposal.retention {
+            if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }
             return Ok(settled);
@@ -109,7 +98,7 @@ impl Snapshot {
         let summary = last_summary(&proposal.plan).cloned();
         if let Some(retention) = &proposal.retention {
             let shortfall = summary.and_then(|_| policy.shortfall(retention));
-            return Ok(Settled { proposal, shortfall });
+            return Ok(Proposal { shortfall, ..proposal });
         }
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
@@ -125,8 +114,7 @@ impl Snapshot {
                 };
                 let after = self.accept(&proposal.plan, brief)?;
                 let retention = self.current_facts(policy).audit(&after).shortened();
-                let proposal = Proposal { retention: Some(retention), ..proposal };
-                Ok(Settled { proposal, shortfall: None })
+                Ok(Proposal { retention: Some(retention), shortfall: None, ..proposal })
             }
         }
     }
@@ -159,7 +147,7 @@ impl Snapshot {
         proposal: Proposal,
         brief: &Brief,
         limit: Option<u64>,
-    ) -> Result<Settled, Rejection> {
+    ) -> Result<Proposal, Rejection> {
         let is_wider = limit.is_none_or(|limit| brief.target.is_some_and(|target| target < limit));
         match self.settle(proposal.clone(), brief) {
             Err(Rejection::OverTarget { .. }) if is_wider => {
@@ -177,7 +165,7 @@ impl Snapshot {
         after: &[Message],
         policy: &RetentionPolicy,
         brief: &Brief,
-    ) -> Result<Settled, Rejection> {
+    ) -> Result<Proposal, Rejection> {
         let (proposal, summary, merged) =
             self.append_rules(proposal.clone(), summary, after, brief);
         let after = self.accept(&proposal.plan, brief)?;
@@ -189,12 +177,12 @@ impl Snapshot {
     /// cannot.
     fn with_shorter(
         &self,
-        whole: Settled,
+        whole: Proposal,
         proposal: &Proposal,
         summary: &Text,
         policy: &RetentionPolicy,
         brief: &Brief,
-    ) -> Settled {
+    ) -> Proposal {
         const GAIN: u64 = 10;
         let tokens = self.counter().text(summary);
         let kept = self.kept(&whole, policy, brief);
@@ -220,10 +208,10 @@ impl Snapshot {
     }
 
     /// Returns what a settled proposal keeps of the facts and of what the user typed.
-    fn kept(&self, settled: &Settled, policy: &RetentionPolicy, brief: &Brief) -> Kept {
-        let retention = settled.proposal.retention.as_ref();
+    fn kept(&self, settled: &Proposal, policy: &RetentionPolicy, brief: &Brief) -> Kept {
+        let retention = settled.retention.as_ref();
         let facts = retention.map_or(100, |retention| retention.overall.weight_percent());
-        let plan = &settled.proposal.plan;
+        let plan = &settled.plan;
         let after = self.accept(plan, brief).ok().filter(|_| policy.lists_typed());
         let Some((after, summary)) = after.zip(last_summary(plan)) else {
             return Kept { facts, typed: 100 };
@@ -306,7 +294,7 @@ impl Snapshot {
         policy: &RetentionPolicy,
         brief: &Brief,
         merged: &[&str],
-    ) -> Settled {
+    ) -> Proposal {
         let facts = self.current_facts(policy);
         let statements = self.statements();
         let mut typed = Typed::new(&statements, self, brief, after);
@@ -338,7 +326,7 @@ impl Snapshot {
             let summary = rules::joined(summary, list);
             let enriched = enrich_with(&summary, &facts, after, &policy, self.counter(), is_listed);
             let settled = with_enriched(&proposal, summary, enriched, &invented, &policy);
-            let after = self.accept(&settled.proposal.plan, brief).ok()?;
+            let after = self.accept(&settled.plan, brief).ok()?;
             Some((settled, self.room(&after, brief)))
         };
         let settled = with(&first, false);
@@ -412,7 +400,7 @@ fn with_enriched(
     enriched: Enriched,
     invented: &[Fact],
     policy: &RetentionPolicy,
-) -> Settled {
+) -> Proposal {
     let (text, shortfall, mut retention) = match enriched {
         Enriched::Enough { retention } => (summary, None, retention),
         Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
@@ -423,7 +411,8 @@ fn with_enriched(
     let mut proposal = proposal.clone();
     proposal.plan = proposal.plan.with_last_summary(text);
     proposal.retention = Some(retention.shortened());
-    Settled { proposal, shortfall }
+    proposal.shortfall = shortfall;
+    proposal
 }
 
 /// The plan with the number of the compaction in every new summary that has none.
@@ -468,7 +457,7 @@ mod tests {
         let brief = Brief { compaction: Some(CompactionId(7)), ..Brief::default() };
         let snapshot = Snapshot::new(thread.clone());
         let settled = snapshot.settle(Proposal::new(plan), &brief).unwrap();
-        let after = settled.proposal.plan.after(&thread).unwrap();
+        let after = settled.plan.after(&thread).unwrap();
         let numbers = after.iter().flat_map(|message| &message.content).filter_map(|block| {
             if let ContentBlock::Summary(summary) = block { summary.compaction } else { None }
         });
@@ -502,18 +491,18 @@ mod tests {
         let plan = Plan::from_splices(5, splices);
         assert_eq!(marks(&plan, &thread), [false; 5]);
         let settled = snapshot.settle(Proposal::new(plan), &Brief::default()).unwrap();
-        let plan = settled.proposal.plan.clone();
+        let plan = settled.plan.clone();
         assert_eq!(marks(&plan, &thread), [false, false, true, true, false]);
         // The stored plan holds the marks, and settling again finds nothing to mark.
         let stored = serde_json::to_string(&plan).unwrap();
         let read: Plan = serde_json::from_str(&stored).unwrap();
         assert_eq!(read.after(&thread).unwrap(), plan.after(&thread).unwrap());
-        let again = snapshot.settle(settled.proposal, &Brief::default()).unwrap();
-        assert_eq!(again.proposal.plan, plan);
+        let again = snapshot.settle(settled, &Brief::default()).unwrap();
+        assert_eq!(again.plan, plan);
     }
 
-    fn stated(settled: &Settled) -> String {
-        last_summary(&settled.proposal.plan).map(ToString::to_string).unwrap_or_default()
+    fn stated(settled: &Proposal) -> String {
+        last_summary(&settled.plan).map(ToString::to_string).unwrap_or_default()
     }
 
     /// A prompt, a call whose result names a file among much else, and a prompt.
@@ -548,7 +537,7 @@ mod tests {
         };
         let listed = settled(&shorter, &brief);
         assert!(stated(&listed).contains("- src/lexer.rs"), "{listed:?}");
-        let after = listed.proposal.plan.after(&thread).unwrap();
+        let after = listed.plan.after(&thread).unwrap();
         assert!(after[1].is_summary() && legality::violations(&after).is_empty(), "{after:?}");
         let none = RetentionPolicy { addendum_tokens: 0, ..policy };
         let none = Brief { retention: Some(none), ..Brief::default() };
@@ -583,7 +572,7 @@ mod tests {
         let snapshot = Snapshot::new(thread);
         let kept = |wanted: u64| {
             let settled = snapshot.settle(Proposal::new(plan.clone()), &brief(wanted)).unwrap();
-            let retention = settled.proposal.retention.clone().unwrap();
+            let retention = settled.retention.clone().unwrap();
             (stated(&settled).contains("bytes omitted"), retention.overall.weight_percent())
         };
         let (whole, half) = (kept(0), kept(90));

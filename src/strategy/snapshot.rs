@@ -11,8 +11,8 @@ use crate::{
     ledger::Ledger,
     log::Thread,
     message::{
-        CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
-        SharedVec, Text, Timestamp, ToolSpec, redact::Redaction,
+        CompactionId, ContentBlock, ContextWindow, Message, Redactor, Request, Role, SharedVec,
+        Text, Timestamp, ToolSpec, redact::Redaction,
     },
     retention::{AuditOptions, Facts, Statements},
     tokens::{ByteEstimate, TokenCounter},
@@ -21,8 +21,8 @@ use crate::{
 /// A thread at one moment, with the context that a strategy needs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    messages: Messages,
-    system: Messages,
+    messages: SharedVec<Message>,
+    system: SharedVec<Message>,
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
@@ -104,10 +104,10 @@ impl Snapshot {
     /// assert_eq!(snapshot.messages().len(), 1);
     /// ```
     #[must_use]
-    pub fn new(messages: impl Into<Messages>) -> Self {
+    pub fn new(messages: impl Into<SharedVec<Message>>) -> Self {
         Self {
             messages: messages.into(),
-            system: Messages::default(),
+            system: SharedVec::default(),
             tools: SharedVec::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
@@ -165,7 +165,7 @@ impl Snapshot {
     /// assert_eq!(snapshot.system()[0], Message::system("Be brief."));
     /// ```
     #[must_use]
-    pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
+    pub fn with_context(self, system: SharedVec<Message>, tools: SharedVec<ToolSpec>) -> Self {
         Self { system, tools, ..self }
     }
 
@@ -282,7 +282,7 @@ impl Snapshot {
     #[must_use]
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
         let mut redaction = Redaction::of(redactor);
-        let mut redacted = |messages: &Messages| -> Messages {
+        let mut redacted = |messages: &SharedVec<Message>| -> SharedVec<Message> {
             messages.iter().map(|message| redaction.message(message)).collect()
         };
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
@@ -339,13 +339,13 @@ impl Snapshot {
 
     /// The messages of the thread.
     #[must_use]
-    pub fn messages(&self) -> &Messages {
+    pub fn messages(&self) -> &SharedVec<Message> {
         &self.messages
     }
 
     /// The system prompt of the conversation.
     #[must_use]
-    pub fn system(&self) -> &Messages {
+    pub fn system(&self) -> &SharedVec<Message> {
         &self.system
     }
 

@@ -149,7 +149,7 @@ mod tests {
     fn settled(thread: &[Message], plan: Plan, number: u64) -> Plan {
         let brief = Brief { compaction: Some(CompactionId(number)), ..Brief::default() };
         let snapshot = Snapshot::new(thread.to_vec());
-        snapshot.settle(Proposal::new(plan), &brief).unwrap().proposal.plan
+        snapshot.settle(Proposal::new(plan), &brief).unwrap().plan
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, typed::Typed};
 use crate::{
-    compact::{CompactOptions, Edit, Plan, Position, TrimOptions, legality, trim, trim_after},
+    compact::{CompactOptions, Edit, Plan, Position, TrimToolResults, legality, trim, trim_after},
     message::{ContentBlock, Message, Role, Summary},
     retention::RetentionPolicy,
 };
@@ -24,7 +24,7 @@ pub(super) struct Candidate {
     /// User-typed blocks before the cut that stay word for word.
     pub(super) typed: Vec<Range<Position>>,
     /// How tool results after the cut are trimmed.
-    pub(super) trim: Option<TrimOptions>,
+    pub(super) trim: Option<TrimToolResults>,
 }
 
 /// What should stay, if there is room.
@@ -195,14 +195,14 @@ fn lengths(
 }
 
 /// Steps of trimming tool results, harder and harder.
-const STEPS: [TrimOptions; 4] =
+const STEPS: [TrimToolResults; 4] =
     [step(40, 4_000, true), step(12, 1_000, true), step(3, 300, true), HARDEST];
 
 /// The last step also trims results of failed calls.
-const HARDEST: TrimOptions = step(1, 100, false);
+const HARDEST: TrimToolResults = step(1, 100, false);
 
-const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimOptions {
-    TrimOptions { lines, bytes: Some(bytes), keep_recent: 0, min_bytes: 0, keep_errors }
+const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimToolResults {
+    TrimToolResults { lines, bytes: Some(bytes), keep_recent: 0, min_bytes: 0, keep_errors }
 }
 
 /// Returns the first plan that meets the target of the brief, else the smallest one.
@@ -251,14 +251,14 @@ pub(super) fn fitted(
         if snapshot.tokens_after(&fitted)? <= target {
             break;
         }
-        fitted = trim_after(&fitted, snapshot.messages(), step, None).plan;
+        fitted = trim_after(&fitted, snapshot.messages(), step, None);
     }
     Ok(fitted)
 }
 
 /// The messages with their tool results trimmed, harder with each item.
 pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>> {
-    STEPS.iter().map(|step| trim(messages, step).plan.after_unchecked(messages))
+    STEPS.iter().map(|step| trim(messages, step).after_unchecked(messages))
 }
 
 /// Returns the cut before the kept tail: at least `messages` long, or as many messages as `tokens`
@@ -400,7 +400,7 @@ impl Candidate {
     ) -> Result<Plan, StrategyError> {
         let messages = snapshot.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
-        let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None).plan);
+        let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
         Ok(snapshot.stamped(trimmed.unwrap_or(plan), brief))
     }
 }

@@ -10,8 +10,7 @@ use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Request, Role, Thread, WireFormat,
     compact,
-    compact::{CompactError, CompactOptions, Insert, Size, Splice, TrimOptions, trim},
-    edl::{EditError, Limits, ParseErrorKind, Script, Workspace},
+    compact::{CompactError, CompactOptions, Insert, Size, Splice, TrimToolResults, trim},
     legality::{self, Violation},
     log::{CompactionRecord, Event, EventLog, LogError, stamp},
     message::{
@@ -22,9 +21,10 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::{
         AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        OpenAiChat, OpenAiResponses, SseParser, StreamEvent, WireError,
+        OpenAiChat, OpenAiResponses, SseParser, WireError,
     },
 };
+use threadfold_edl::{EditError, Limits, ParseErrorKind, Script, Workspace};
 
 /// The codecs. One line each.
 const CODECS: [&dyn WireFormat; 5] =
@@ -56,7 +56,7 @@ fn through_everything(name: &str, size: usize, thread: impl Fn(usize) -> Vec<Mes
         ("cut points", &|thread| drop(legality::cut_points(thread))),
         ("repair", &|thread| drop(legality::repair(thread.to_vec()))),
         ("render", &|thread| drop(render(thread, &RenderOptions::default()))),
-        ("trim", &|thread| drop(trim(thread, &TrimOptions::default()))),
+        ("trim", &|thread| drop(trim(thread, &TrimToolResults::default()))),
         ("compact", &|thread| drop(compact(thread, &[Replacement::new("So far.")]))),
         ("index", &|thread| drop(thread.iter().cloned().collect::<Thread>())),
     ];
@@ -322,9 +322,8 @@ fn a_body_that_is_deep_all_over_is_refused_by_every_decoder() {
                 let kept = read.as_ref().ok().map(kept);
                 assert!(kept.is_none_or(|kept| kept.as_str().contains(&body[20..body.len() - 20])));
                 assert!(codec.decode_response(body.as_bytes()).is_err(), "{}", codec.name());
-                let event = StreamEvent { name: "message_start", data: &body };
                 let mut builder = codec.turn_builder();
-                let ended = builder.handle(event).and_then(|_| builder.finish());
+                let ended = builder.handle("message_start", &body).and_then(|_| builder.finish());
                 assert!(ended.is_err(), "{}", codec.name());
             }
         }

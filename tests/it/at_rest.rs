@@ -1,7 +1,7 @@
 //! What a session holds in memory between two turns, counted and not timed: the messages of its
 //! window and at most 64 KiB, however long its past.
 
-use std::{ops::Range, sync::Arc};
+use std::{error::Error, ops::Range, sync::Arc};
 
 use allocation_counter::measure;
 use futures::executor::block_on;
@@ -9,8 +9,8 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Turn, async_trait,
     message::{ModelError, StopReason, ToolSpec, ToolUse},
-    model::{Model, Tool, ToolContext, ToolFailure, ToolOutput},
-    store::{Fsync, JsonlOptions, JsonlStore},
+    model::{Model, Tool, ToolContext, ToolOutput},
+    store::JsonlStore,
 };
 
 use crate::support::folder::Folder;
@@ -54,7 +54,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads a file.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn Error + Send + Sync>> {
         let line = |line: usize| format!("{line}: let value_{line} = read(input, {line})?;\n");
         let lines: String = (0..200).map(line).collect();
         Ok(ToolOutput::from(format!("{}\n{lines}", call.input.as_str())))
@@ -84,8 +88,7 @@ fn bytes_of(messages: &[Message]) -> i64 {
 #[test]
 fn a_session_at_rest_holds_its_messages_and_little_else_however_long_its_past() {
     let folder = Folder::new();
-    let options = JsonlOptions { fsync: Fsync::Never, ..JsonlOptions::default() };
-    let store = Arc::new(JsonlStore::with_options(&*folder, options).unwrap());
+    let store = Arc::new(JsonlStore::open(&*folder).unwrap().without_sync());
     // What the process makes once, such as lists of words, is not counted.
     play(&mut open(&store, "first"), 0..5);
     let (mut session, mut held) = (None, 0);

@@ -11,9 +11,7 @@ use std::collections::HashMap;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     ContextWindow,
-    auto::{
-        AutoCompactor, AutoPolicy, Input, Notice, Output, Pressure, Target, Threshold, UnknownUsage,
-    },
+    auto::{AutoCompactor, AutoPolicy, Input, Notice, Output, Pressure, Target, Threshold},
     message::{CompactionReason, Timestamp},
     testing::cases,
 };
@@ -140,16 +138,16 @@ fn any_policy() -> impl Strategy<Value = AutoPolicy> {
         (0.0..=1.0).prop_map(Target::Fraction),
         (0_u64..300_000).prop_map(Target::Tokens),
     ];
-    let usage = select(vec![UnknownUsage::Skip, UnknownUsage::Estimate]);
+    let usage = any::<bool>();
     let numbers = (0_u64..50_000, 0_u64..100_000, 0_u32..4, 0_u32..4);
     (any::<bool>(), any::<bool>(), threshold, target, usage, numbers).prop_map(
-        |(enabled, after_turn, threshold, target, unknown_usage, numbers)| AutoPolicy {
+        |(enabled, after_turn, threshold, target, estimates_usage, numbers)| AutoPolicy {
             enabled,
             threshold,
             target,
             output_reserve: numbers.0,
             cooldown_ms: numbers.1,
-            unknown_usage,
+            estimates_usage,
             max_consecutive_failures: numbers.2,
             max_reactive: numbers.3,
             after_turn,
@@ -274,7 +272,7 @@ proptest! {
     fn a_target_can_be_reached_fits_and_silences_the_trigger(
         policy in any_policy(), pressure in any_pressure()
     ) {
-        let policy = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..policy };
+        let policy = AutoPolicy { estimates_usage: true, ..policy };
         let mut auto = AutoCompactor::new(policy).unwrap();
         let output = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
         let Some(Output::Compact { reason, target: Some(target), limit }) = output else {

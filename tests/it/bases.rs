@@ -11,8 +11,7 @@ use threadfold::{
     compact::{Insert, Splice},
     log::{CompactionFailure, CompactionRecord, Event, LogError, LogId, PromptAuthor, RuleChange},
     message::{CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult},
-    session::ForkPoint,
-    store::{Fsync, Journal, JsonlOptions, JsonlStore, MemoryStore, StoreError, ThreadStore},
+    store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
     testing::{Answer, ScriptedModel},
 };
@@ -159,9 +158,8 @@ impl Twins {
             let log = journal.log();
             assert_eq!((log.len(), log.is_empty()), (whole.len(), whole.is_empty()));
             assert_eq!(log.replay(), whole.replay());
-            let (projection, expected) = (log.projection().unwrap(), whole.projection().unwrap());
-            assert_eq!(projection.sources, expected.sources);
-            assert_eq!(projection.times, expected.times);
+            assert!(log.sources().eq(whole.sources()));
+            assert!(log.times().eq(whole.times()));
             assert_eq!(log.next_compaction(), whole.next_compaction());
             assert_eq!(log.billed(), whole.billed());
             let prompt = |log: &EventLog| log.system_prompt(PromptAuthor::User).cloned();
@@ -183,8 +181,7 @@ proptest! {
     fn a_log_that_begins_at_a_base_answers_as_the_whole_log(steps in vec(step(), 1..80)) {
         let mut bases = 0;
         let folder = Folder::new();
-        let files = JsonlOptions { fsync: Fsync::Never };
-        let files = JsonlStore::with_options(&*folder, files).unwrap();
+        let files = JsonlStore::open(&*folder).unwrap().without_sync();
         for store in [Arc::new(MemoryStore::default()) as Arc<dyn ThreadStore>, Arc::new(files)] {
             let stored = block_on(Journal::open(store.clone(), id())).unwrap();
             let whole = Journal::new(EventLog::new(id()));
@@ -255,7 +252,7 @@ fn what_needs_earlier_events_reads_them_from_the_store() {
     play(&mut session);
     let base = session.log().base();
     assert!(base > 0);
-    let fork = block_on(session.fork("fork".parse().unwrap(), ForkPoint::End)).unwrap();
+    let fork = block_on(session.fork("fork".parse().unwrap())).unwrap();
     let fork = fork.build().unwrap();
     assert_eq!((fork.log().base(), fork.messages()), (0, session.messages()));
 
@@ -300,10 +297,7 @@ fn a_store_that_lost_the_log_is_no_source_of_earlier_events() {
 #[test]
 fn a_base_that_does_not_belong_or_cannot_be_read_is_ignored() {
     let folder = Folder::new();
-    let store = || {
-        let options = JsonlOptions { fsync: Fsync::Never };
-        Arc::new(JsonlStore::with_options(&*folder, options).unwrap())
-    };
+    let store = || Arc::new(JsonlStore::open(&*folder).unwrap().without_sync());
     play(&mut session(store()));
     let (base, log) = (folder.join("t.base"), folder.join("t.jsonl"));
     let (kept, lines) = (fs::read_to_string(&base).unwrap(), fs::read(&log).unwrap());
@@ -337,10 +331,7 @@ fn a_base_that_does_not_belong_or_cannot_be_read_is_ignored() {
 #[test]
 fn facts_from_before_the_base_come_from_the_store_and_from_the_whole_log_if_it_lost_them() {
     let folder = Folder::new();
-    let store = || {
-        let options = JsonlOptions { fsync: Fsync::Never };
-        Arc::new(JsonlStore::with_options(&*folder, options).unwrap())
-    };
+    let store = || Arc::new(JsonlStore::open(&*folder).unwrap().without_sync());
     let mut first = session(store());
     play(&mut first);
     // It has no answer left; what was typed stays.

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use futures::executor::block_on;
+use futures::{executor::block_on, future::BoxFuture};
 use threadfold::{
     ContentBlock, Message, ModelAgent, Plan, Role, Turn, Usage,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
-    drive::{CompactionErrorKind, Conversation, Driven},
+    drive::{CompactionErrorKind, Conversation},
     log::{CompactionRecord, Event, EventLog, LogError},
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
         Timestamp,
     },
     model::ModelError,
-    session::{CompactionEvent, CompactionJob, ForkPoint, SessionError, SessionStatus},
+    session::{CompactionEvent, PreparedCompaction, SessionError, SessionStatus},
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
@@ -45,7 +45,7 @@ fn with_past(
 
 /// A strategy for the background asks the fast model; `summarize` asks the conversation's own, which
 /// the job holds a copy of.
-fn job(bench: &mut Bench) -> CompactionJob {
+fn job(bench: &mut Bench) -> BoxFuture<'static, PreparedCompaction> {
     bench.session.prepare_compaction()
 }
 
@@ -61,7 +61,7 @@ fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
     say(&mut bench.session, "And meanwhile?").unwrap();
     let since = bench.session.messages()[12..].to_vec();
 
-    let prepared = block_on(job.run());
+    let prepared = block_on(job);
     let report = prepared.report().unwrap().clone();
     let unchanged = bench.session.messages().clone();
     let done = block_on(bench.session.adopt(prepared)).unwrap();
@@ -90,7 +90,7 @@ fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
 fn an_adopted_compaction_begins_when_it_is_adopted() {
     let script = replies(&["They talked.", "Meanwhile.", "After it."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
-    let prepared = block_on(job(&mut bench).run());
+    let prepared = block_on(job(&mut bench));
     say(&mut bench.session, "And meanwhile?").unwrap();
     let last = bench.session.log().events().last().unwrap().at;
     block_on(bench.session.adopt(prepared)).unwrap();
@@ -102,7 +102,7 @@ fn an_adopted_compaction_begins_when_it_is_adopted() {
 #[test]
 fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
     let mut bench = with_past(6, replies(&["They talked."]), &ScriptedModel::default());
-    let prepared = block_on(job(&mut bench).run());
+    let prepared = block_on(job(&mut bench));
     let read_again = |message: &Message| -> Message {
         serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()
     };
@@ -110,8 +110,7 @@ fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
     for message in bench.session.messages() {
         log.append(Timestamp(0), Event::MessageAppended(read_again(message))).unwrap();
     }
-    let builder =
-        block_on(bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End)).unwrap();
+    let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();
     let mut session = builder.journal(Journal::new(log)).build().unwrap();
     assert!(!session.messages()[0].ptr_eq(&bench.session.messages()[0]));
     block_on(session.adopt(prepared)).unwrap();
@@ -128,7 +127,7 @@ fn reasoning_that_came_meanwhile_is_marked_as_written_for_another_prefix() {
     let job = job(&mut bench);
     say(&mut bench.session, "And meanwhile?").unwrap();
     assert!(!bench.session.messages().last().unwrap().prefix_rewritten);
-    let prepared = block_on(job.run());
+    let prepared = block_on(job);
     block_on(bench.session.adopt(prepared)).unwrap();
     assert!(bench.session.messages().last().unwrap().prefix_rewritten);
     bench.assert_whole();
@@ -143,7 +142,7 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
     assert!(told.last().unwrap().is_end());
     let before = bench.session.messages().clone();
 
-    let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
+    let failed = block_on(async { bench.session.adopt(job.await).await }).unwrap_err();
     let Some(StrategyError::Rejected(Rejection::Stale(CompactError::Rewritten { message }))) =
         failed.strategy()
     else {
@@ -167,7 +166,7 @@ fn the_number_of_a_prepared_compaction_is_not_given_away() {
     let job = job(&mut bench);
     let told = compactions(&events(&mut bench.session, "/compact"));
     assert_eq!(told.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
-    let done = block_on(async { bench.session.adopt(job.run().await).await }).unwrap();
+    let done = block_on(async { bench.session.adopt(job.await).await }).unwrap();
     assert_eq!(done.id, CompactionId(0));
     bench.assert_whole();
 }
@@ -177,7 +176,7 @@ fn a_preparation_that_failed_is_noted_and_changes_nothing() {
     let error = ModelError::new(ModelErrorKind::Other, "no lamp");
     let mut bench = with_past(6, [Answer::Error(error)], &ScriptedModel::default());
     let before = bench.session.messages().clone();
-    let prepared = block_on(job(&mut bench).run());
+    let prepared = block_on(job(&mut bench));
     assert!(prepared.report().is_err());
     let failed = block_on(bench.session.adopt(prepared)).unwrap_err();
     assert!(failed.to_string().contains("no lamp"), "{failed}");
@@ -215,7 +214,7 @@ fn a_fork_goes_its_own_way_with_the_history_of_both() {
     say(&mut bench.session, "/compact").unwrap();
     let id = CompactionId(0);
     let (mine, store) = (bench.session.messages().clone(), Arc::new(MemoryStore::default()));
-    let fork = block_on(bench.session.fork("other".parse().unwrap(), mine.len())).unwrap();
+    let fork = block_on(bench.session.fork_before("other".parse().unwrap(), mine.len())).unwrap();
     let mut fork = fork.store(store.clone()).build().unwrap();
 
     say(&mut bench.session, "Here?").unwrap();
@@ -247,13 +246,14 @@ fn a_fork_begins_where_it_is_asked_to() {
             })
         })
         .collect();
-    let fork =
-        |at| block_on(bench.session.fork("other".parse().unwrap(), at)).unwrap().build().unwrap();
+    let fork = |at| {
+        block_on(bench.session.fork_before("other".parse().unwrap(), at)).unwrap().build().unwrap()
+    };
     let at_marker =
-        block_on(bench.session.fork("other".parse().unwrap(), markers[2].unwrap())).unwrap();
+        block_on(bench.session.fork_after("other".parse().unwrap(), markers[2].unwrap())).unwrap();
     assert_eq!(at_marker.build().unwrap().messages()[..], bench.session.messages()[..3]);
     assert_eq!(fork(0).messages().len(), 0);
-    let at_end = block_on(bench.session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap();
+    let at_end = block_on(bench.session.fork("other".parse().unwrap())).unwrap();
     let at_end = at_end.build().unwrap();
     assert_eq!(at_end.log().events(), bench.session.log().events(), "nothing is cut");
 
@@ -264,10 +264,10 @@ fn a_fork_begins_where_it_is_asked_to() {
     let results: Vec<_> = open.messages()[6].tool_results().collect();
     assert_eq!((results.len(), results[0].is_error), (1, true));
 
-    let none = |at| block_on(bench.session.fork("other".parse().unwrap(), at)).unwrap_err();
+    let none = |at| block_on(bench.session.fork_before("other".parse().unwrap(), at)).unwrap_err();
     assert!(matches!(none(99), SessionError::NoMessage { message: 99, found: 8 }));
     let id = "zzzzzz".parse().unwrap();
-    let unknown = block_on(bench.session.fork("other".parse().unwrap(), id)).unwrap_err();
+    let unknown = block_on(bench.session.fork_after("other".parse().unwrap(), id)).unwrap_err();
     assert!(matches!(unknown, SessionError::NoCheckpoint { id: found } if found == id));
 }
 
@@ -280,7 +280,7 @@ fn a_fork_compacts_when_the_other_does() {
             .policy(policy)
     });
     say(&mut bench.session, "words ".repeat(150)).unwrap();
-    let fork = block_on(bench.session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap();
+    let fork = block_on(bench.session.fork("other".parse().unwrap())).unwrap();
     let mut fork = fork.build().unwrap();
     assert_ne!(compactions(&events(&mut fork, "And now?")), []);
 }
@@ -357,7 +357,7 @@ fn a_compaction_that_was_dropped_keeps_its_number() {
     let job = job(&mut bench);
     let told = compactions(&events(&mut bench.session, "And now?"));
     assert!(matches!(&told[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
-    let done = block_on(async { bench.session.adopt(job.run().await).await }).unwrap();
+    let done = block_on(async { bench.session.adopt(job.await).await }).unwrap();
     assert_eq!(done.id, CompactionId(1));
     bench.assert_whole();
 }
@@ -368,8 +368,7 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let archive = Arc::new(MemoryArchive::default());
     let again = |bench: &Bench| {
-        let builder =
-            block_on(bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End)).unwrap();
+        let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();
         let builder = builder.archive(archive.clone());
         let builder = builder.thread(bench::THREAD.parse().unwrap()).store(bench.store.clone());
         block_on(builder.open()).unwrap()
@@ -382,7 +381,7 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
     block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();
     let (before, log) = (bench.session.messages().clone(), bench.session.log().len());
 
-    let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
+    let failed = block_on(async { bench.session.adopt(job.await).await }).unwrap_err();
     let taken = Rejection::NumberTaken { id: CompactionId(0) };
     let is_taken =
         |error: &StrategyError| matches!(error, StrategyError::Rejected(error) if *error == taken);
@@ -401,7 +400,7 @@ fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
     let script = replies(&["They talked.", "Fine.", "Fine.", "Fine."]);
     let mut bench = with_past(4, script, &ScriptedModel::default());
     say(&mut bench.session, "/compact").unwrap();
-    let builder = block_on(bench.session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap();
+    let builder = block_on(bench.session.fork("other".parse().unwrap())).unwrap();
     let thread = bench::THREAD.parse().unwrap();
     bench.session = block_on(builder.thread(thread).store(bench.store.clone()).open()).unwrap();
     for _ in 0..3 {
@@ -436,7 +435,7 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
 
     let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
     let brief = Brief { compaction: Some(id), ..Brief::default() };
-    let outcome = Ok(Driven::new(Proposal::new(plan)));
+    let outcome = Ok(Proposal::new(plan));
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
     assert!(matches!(
         failed.kind,

@@ -19,7 +19,7 @@ use threadfold::{
     model::ModelError,
     render::ChunkBudget,
     strategy::{
-        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunOptions, RunStep, Snapshot, Step,
+        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step,
         StrategyError,
     },
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
@@ -41,9 +41,9 @@ fn conversation() -> Vec<Message> {
 }
 
 /// Chunks of about one round.
-fn options() -> RunOptions {
+fn options() -> Chunked {
     let chunks = ChunkBudget { target: 3_000, tolerance: 600 };
-    RunOptions { chunks, ..RunOptions::default() }
+    Chunked { chunks, ..Chunked::default() }
 }
 
 fn run() -> CompactionRun {
@@ -322,7 +322,7 @@ fn a_window_that_nothing_fits_ends_the_run() {
 
 #[test]
 fn a_summary_over_its_cap_is_refused_with_a_result_that_says_so() {
-    let tight = RunOptions { summary_bytes: 100, ..options() };
+    let tight = Chunked { summary_bytes: 100, ..options() };
     let mut run = CompactionRun::new(&conversation()[..2], None, tight).unwrap();
     run.handle_turn(calls(vec![append("a", &"x".repeat(200))])).unwrap();
     assert_eq!(last_results(&run), [("a".to_owned(), true)]);
@@ -331,7 +331,7 @@ fn a_summary_over_its_cap_is_refused_with_a_result_that_says_so() {
 
 #[test]
 fn what_was_left_over_from_one_chunk_takes_no_room_from_the_next() {
-    let tight = RunOptions { summary_bytes: 6_000, ..options() };
+    let tight = Chunked { summary_bytes: 6_000, ..options() };
     let mut run = CompactionRun::new(&conversation(), None, tight).unwrap();
     let long = "x".repeat(5_000);
     let miss = format!("file /summary.md\nselect /not there/\ninsert_after \"{long}\"\n");
@@ -376,7 +376,7 @@ fn what_the_model_says_is_mended_before_it_is_sent_back() {
 
 #[test]
 fn too_many_chunks_are_refused_before_anything_is_asked() {
-    let few = RunOptions { max_chunks: 3, ..options() };
+    let few = Chunked { max_chunks: 3, ..options() };
     let refused = CompactionRun::new(&conversation(), None, few).unwrap_err();
     assert_eq!(refused, RunError::TooManyChunks { found: 6, limit: 3 });
     let nothing = CompactionRun::new(&[], None, options()).unwrap_err();
@@ -449,7 +449,7 @@ fn a_spoilt_store_is_refused() {
 }
 
 fn strategy() -> Chunked {
-    Chunked { run: options() }
+    options()
 }
 
 #[test]
@@ -465,12 +465,12 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut progress = Vec::new();
     let mut observe = |event: DriveEvent<'_>| {
-        if let DriveEvent::Called { progress: at, .. } = event {
-            progress.push((at.done, at.total));
+        if let DriveEvent::Called { done, total, .. } = event {
+            progress.push((done, total));
         }
     };
     let driven = block_on(propose(&strategy(), &thread, &brief, models, &mut observe)).unwrap();
-    let after = thread.accept(&driven.proposal.plan, &brief).unwrap();
+    let after = thread.accept(&driven.plan, &brief).unwrap();
     let summary = Message::summary(Role::User, Summary::new("All of it."));
     assert_eq!(after, [conversation()[10].clone(), summary]);
     assert_eq!(own.requests().len(), 0, "the fast model is asked where there is one");
@@ -535,7 +535,7 @@ fn open_calls_stay_behind_the_summary() {
         Models::one(&ExtractiveModel),
         &mut |_| {},
     ));
-    let after = snapshot.accept(&driven.unwrap().proposal.plan, &brief).unwrap();
+    let after = snapshot.accept(&driven.unwrap().plan, &brief).unwrap();
     assert_eq!(after.len(), 2);
     assert_eq!(after[1], thread[13]);
 }
@@ -549,7 +549,7 @@ fn an_agent_in_the_middle_of_its_work_is_asked_to_go_on() {
     let (snapshot, brief) = (Snapshot::new(thread), Brief::default());
     let models = Models::one(&ExtractiveModel);
     let driven = block_on(propose(&strategy(), &snapshot, &brief, models, &mut |_| {})).unwrap();
-    let after = snapshot.accept(&driven.proposal.plan, &brief).unwrap();
+    let after = snapshot.accept(&driven.plan, &brief).unwrap();
     let last = after.last().unwrap();
     assert_eq!(last.content.last().unwrap().as_text().unwrap(), "Please continue.");
     assert!(!last.is_typed(), "the next compaction must not take it for the user's words");
@@ -634,7 +634,7 @@ fn a_drive_that_is_dropped_at_any_await_can_be_driven_on() {
         // so the script has answers to spare.
         let rest = Arc::new(Breathing(ScriptedModel::new((0..20).map(|round| script(9, round)))));
         let driven = block_on(drive(attempt.as_mut(), Models::one(&rest), &mut |_| {})).unwrap();
-        thread.accept(&driven.proposal.plan, &brief).unwrap();
+        thread.accept(&driven.plan, &brief).unwrap();
         assert_eq!(thread.messages()[..], conversation()[..]);
         if ended {
             break;

@@ -10,7 +10,7 @@ use threadfold::{
     render::ChunkBudget,
     retention::RetentionPolicy,
     strategy::{
-        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunOptions, RunStep, Snapshot, Step,
+        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step,
         StrategyError,
     },
 };
@@ -105,9 +105,9 @@ fn conversation() -> Vec<Message> {
     (0..10).flat_map(round).collect()
 }
 
-fn options() -> RunOptions {
+fn options() -> Chunked {
     let chunks = ChunkBudget { target: 3_000, tolerance: 600 };
-    RunOptions { chunks, summary_bytes: 2_000, ..RunOptions::default() }
+    Chunked { chunks, summary_bytes: 2_000, ..Chunked::default() }
 }
 
 fn run() -> CompactionRun {
@@ -251,7 +251,7 @@ fn a_model_that_folds_nothing_in_brings_a_thread_under_its_target_all_the_same()
     let thread = Snapshot::new(conversation());
     for (target, ends) in [(Some(2_000), true), (None, false)] {
         let brief = Brief { target, ..Brief::default() };
-        let mut attempt = Chunked { run: options() }.begin(&thread, &brief);
+        let mut attempt = options().begin(&thread, &brief);
         while let Step::Call { .. } = attempt.step() {
             attempt.handle(Ok(says("ok")));
         }
@@ -329,11 +329,11 @@ fn a_run_in_which_nothing_was_folded_in_fails_soon_and_can_be_taken_up_again() {
 #[test]
 fn the_strategy_says_what_no_model_summarised() {
     let thread = Snapshot::new(conversation());
-    let chunked = Chunked { run: options() };
+    let chunked = options();
     let mut attempt = chunked.begin(&thread, &Brief::default());
-    while let Step::Call { request, progress, .. } = attempt.step() {
+    while let Step::Call { request, done, .. } = attempt.step() {
         let (condenses, opens) = (request.tools.is_empty(), request.messages.len() == 1);
-        let asked = Asked { chunk: progress.done, condenses, opens, summary: "" };
+        let asked = Asked { chunk: done, condenses, opens, summary: "" };
         let gone = asked.chunk >= 8;
         attempt.handle(if gone {
             Err(fails(ModelErrorKind::NoModel))

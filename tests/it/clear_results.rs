@@ -285,7 +285,7 @@ fn transcripts_keep_constraints_and_paths_and_lose_half_where_results_are_most()
         let Step::Proposed(proposal) = attempt.step() else { continue };
         // A result may be too short for the list of what only it stated; then it stays.
         let Ok(settled) = thread.settle(proposal.clone(), &brief) else { continue };
-        let left = settled.proposal.plan.after(thread.messages()).unwrap();
+        let left = settled.plan.after(thread.messages()).unwrap();
         let facts = Facts::of(thread.messages(), AuditOptions::default()).audit(&left);
         for class in [FactClass::Constraint, FactClass::Path] {
             let kept = facts.of(class);

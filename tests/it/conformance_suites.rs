@@ -18,7 +18,7 @@ use threadfold::{
     Turn, WireFormat, async_trait,
     compact::{CompactError, Plan},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
-    model::AgentModel,
+    model::model_of,
     testing::{
         ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel,
         conformance::{self, Law},
@@ -33,7 +33,7 @@ fn our_models_conform() {
     let models: [Box<dyn Model + '_>; 6] = [
         Box::new(ScriptedModel::new(["hello there, how are you today, my friend?"; 5])),
         Box::new(ExtractiveModel),
-        Box::new(AgentModel(&agent)),
+        Box::new(model_of(&agent)),
         Box::new(HostileModel::new([Misbehaviour::Slow])),
         Box::new(HostileModel::new([Misbehaviour::Fails])),
         Box::new(OnlyCompletes),

@@ -2,7 +2,7 @@
 
 use threadfold::{
     ContextWindow,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, UnknownUsage},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure},
     compact::Prices,
     cost::CostPolicy,
     message::{CompactionReason, Timestamp},
@@ -22,7 +22,7 @@ fn policy() -> AutoPolicy {
     };
     AutoPolicy {
         cost: Some(CostPolicy { summary_tokens: 0, ..prices.into() }),
-        unknown_usage: UnknownUsage::Estimate,
+        estimates_usage: true,
         ..AutoPolicy::default()
     }
 }

@@ -3,7 +3,7 @@
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
-    compact::{TrimOptions, trim},
+    compact::{TrimToolResults, trim},
     legality, log,
     message::{
         CheckpointIds, CompactionId, CompactionReason, Json, Summary, SystemReminder, Thinking,
@@ -326,14 +326,14 @@ fn floor(thread: &[Message], next: bool) -> u64 {
     }
     let end = legality::cut_points(&bare).last().copied().unwrap_or_default();
     let end = &bare[end..];
-    let hard = TrimOptions {
+    let hard = TrimToolResults {
         lines: 1,
         bytes: Some(100),
         keep_recent: 0,
         min_bytes: 0,
         keep_errors: false,
     };
-    let end = trim(end, &hard).plan.after(end).unwrap();
+    let end = trim(end, &hard).after(end).unwrap();
     let typed = thread.iter().rev().find(|message| message.is_typed());
     let stays = typed.filter(|typed| !next && !end.contains(typed));
     count(&end) + stays.map_or(0, |message| ByteEstimate::TRIGGER.message(message)) + 60

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use regex_automata::{Input, meta::Regex, util::syntax::Config};
-use threadfold::edl::{Script, Workspace};
+use threadfold_edl::{Script, Workspace};
 
 use crate::{fuzz_cases::edl as fuzz_case, support::tries::tries};
 
@@ -311,7 +311,7 @@ proptest! {
             ("/[^a]{1,9}b/", "[^a]{1,9}b"), ("/Q+\\s*/", r"Q+\s*"), ("/^/m", "(?m)^"), ("/語 ab 日?/", "語 ab 日?"),
             ("/\\w+/", "[0-9A-Za-z_]+"), ("/[#a]/y", "[#a]"), ("/[# a-z]+/y", "[# a-z]+"), ("/$/", "$"),
         ];
-        let unlimited = threadfold::edl::Limits { matches: usize::MAX, ..Default::default() };
+        let unlimited = threadfold_edl::Limits { matches: usize::MAX, ..Default::default() };
         let literals = ["a bb", "ab", "é\né", "QQ", "x a\n", "a bb\na bb\na bb"];
         let literal_cases = literals.map(|it| (format!("<<E\n{it}\nE\n"), whole_lines(it, &edited)));
         let regex_cases = regexes.map(|(script, pattern)| {

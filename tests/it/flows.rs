@@ -6,11 +6,13 @@ use std::sync::Arc;
 use futures::{StreamExt, executor::block_on};
 use threadfold::{
     Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Turn, Usage,
-    drive::{CompactionError, DriveEvent, Driven, Models, propose},
+    drive::{CompactionError, DriveEvent, Models, propose},
     legality,
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
-    model::{AgentModel, ModelError, turn_of},
-    strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot, StrategyError, Summarize},
+    model::{ModelError, model_of, turn_of},
+    strategy::{
+        Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, StrategyError, Summarize,
+    },
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, notation},
 };
 
@@ -40,7 +42,7 @@ fn run(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
     models: Models<'_>,
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     block_on(propose(strategy, thread, &Brief::default(), models, &mut |_| {}))
 }
 
@@ -49,8 +51,8 @@ fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     let model = ScriptedModel::new(["Part 3 of src/parser.rs was mended.", "Nothing is left."]);
     let mut agent = agent(&model);
     let driven =
-        run(&Summarize::default(), &Snapshot::of(agent.thread()), Models::one(&AgentModel(&agent)));
-    agent.apply(&driven.unwrap().proposal.plan).unwrap();
+        run(&Summarize::default(), &Snapshot::of(agent.thread()), Models::one(&model_of(&agent)));
+    agent.apply(&driven.unwrap().plan).unwrap();
 
     let request = Request::new(agent.messages().clone());
     let turn = block_on(turn_of(agent.run_turn(request))).unwrap();
@@ -71,7 +73,7 @@ fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
     for round in 0..2 {
         let thread = Snapshot::of(agent.thread());
         let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
-        agent.apply(&driven.proposal.plan).unwrap();
+        agent.apply(&driven.plan).unwrap();
         for number in 0..8 {
             agent
                 .push(Message::user(format!("And {number} after {round}, with a few more words?")));
@@ -156,8 +158,8 @@ fn whoever_drives_sees_the_summary_as_it_is_written() {
     assert_eq!(Some(text.trim().to_owned()), summary_of(&driven));
 }
 
-fn summary_of(driven: &Driven) -> Option<String> {
-    let mut blocks = driven.proposal.plan.new_messages().flat_map(|message| &message.content);
+fn summary_of(driven: &Proposal) -> Option<String> {
+    let mut blocks = driven.plan.new_messages().flat_map(|message| &message.content);
     blocks.find_map(|block| match block {
         ContentBlock::Summary(summary) => Some(summary.text.to_string()),
         _ => None,
@@ -225,7 +227,7 @@ fn a_budget_counts_also_where_an_open_call_is_larger() {
     thread.push(Message::new(Role::Assistant, vec![call.into()]));
     let tight = KeepRecent { messages: 100, tokens: Some(200) };
     let driven = run(&tight, &Snapshot::new(thread), Models::default()).unwrap();
-    assert_eq!(driven.proposal.plan.messages_after(), 2);
+    assert_eq!(driven.plan.messages_after(), 2);
 }
 
 /// Asks again and again, whatever it is told.
@@ -237,7 +239,8 @@ impl threadfold::strategy::Attempt for Stubborn {
         threadfold::strategy::Step::Call {
             model: threadfold::strategy::ModelRole::Fast,
             request: &self.0,
-            progress: threadfold::strategy::Progress { done: 0, total: 1 },
+            done: 0,
+            total: 1,
             after: std::time::Duration::ZERO,
         }
     }

@@ -14,15 +14,15 @@ use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
     ContextWindow, Message, Model, Role,
-    drive::{CompactionError, Driven, Models, drive, propose},
+    drive::{CompactionError, Models, drive, propose},
     legality,
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ContentBlock, Json, ModelError,
         ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse, Turn,
     },
     strategy::{
-        Brief, CompactionStrategy, FoldBatches, Rejection, RunError, Scoring, Snapshot, Step,
-        StrategyError,
+        Brief, CompactionStrategy, FoldBatches, Proposal, Rejection, RunError, Scoring, Snapshot,
+        Step, StrategyError,
     },
     testing::{
         Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper, cases,
@@ -36,7 +36,7 @@ use crate::support::tries::tries;
 
 /// What came of one attempt: its outcome, the requests, and the waits.
 struct Run {
-    outcome: Result<Driven, CompactionError>,
+    outcome: Result<Proposal, CompactionError>,
     requests: Vec<Request>,
     waits: Vec<Duration>,
 }
@@ -59,7 +59,7 @@ impl Run {
         Self::of(strategy, thread, brief, (1..100).map(|number| format!("Account {number}.")))
     }
 
-    fn driven(&self) -> &Driven {
+    fn driven(&self) -> &Proposal {
         self.outcome.as_ref().unwrap()
     }
 
@@ -69,7 +69,7 @@ impl Run {
 
     fn after(&self, thread: &Snapshot) -> Vec<Message> {
         let mut messages = thread.messages().to_vec();
-        self.driven().proposal.plan.apply(&mut messages).unwrap();
+        self.driven().plan.apply(&mut messages).unwrap();
         messages
     }
 
@@ -204,7 +204,7 @@ fn twenty_messages_become_two_batches_and_five_that_stay() {
     let after = run.after(&thread);
     assert_eq!(after[0], Message::summary(Role::User, summary));
     assert_eq!(after[1..], thread.messages()[15..]);
-    let archive = &run.driven().proposal.archive;
+    let archive = &run.driven().archive;
     let archived: Vec<Batch> = archive.iter().map(|entry| entry.batch.clone()).collect();
     assert_eq!(archived, batches);
     assert!(archive.iter().all(|entry| entry.replaces.is_empty()));
@@ -456,7 +456,7 @@ fn batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then(
     (expected.depth, expected.messages) = (2, 50);
     (expected.start, expected.end) = (Timestamp(0), Timestamp(5));
     assert_eq!(batches[0], expected);
-    let archive = &run.driven().proposal.archive;
+    let archive = &run.driven().archive;
     let replaced: Vec<&[BatchId]> = archive.iter().map(|entry| &*entry.replaces).collect();
     let sources: Vec<BatchId> = (0..5).map(|index| id(1, index)).collect();
     assert_eq!(replaced, [&[][..], &sources]);
@@ -543,11 +543,8 @@ fn cycle_after_cycle_grows_deeper_and_counts_every_message() {
     let folded: usize = view.batches.iter().map(|batch| batch.messages).sum();
     assert_eq!(folded, 9 * 20 - 5);
     assert!(view.text.starts_with("[Summary of the conversation so far: 175 messages compressed"));
-    let mut ids: Vec<BatchId> = runs
-        .iter()
-        .flat_map(|run| &run.driven().proposal.archive)
-        .map(|entry| entry.batch.id)
-        .collect();
+    let mut ids: Vec<BatchId> =
+        runs.iter().flat_map(|run| &run.driven().archive).map(|entry| entry.batch.id).collect();
     let all = ids.len();
     ids.sort();
     ids.dedup();
@@ -594,7 +591,7 @@ fn a_summary_of_another_strategy_is_a_batch_as_it_is() {
     assert_eq!(batches, expected);
     let requests = run.requests.iter().map(text).collect::<String>();
     assert_eq!(requests.matches("What another strategy wrote.").count(), 1, "as account so far");
-    assert_eq!(run.driven().proposal.archive.len(), 3);
+    assert_eq!(run.driven().archive.len(), 3);
 }
 
 #[test]
@@ -879,8 +876,8 @@ fn every_step_says_how_many_calls_are_left() {
     let options = by_tens();
     let mut attempt = options.begin(&viewed(&[0; 5], 25), &brief());
     let mut seen = Vec::new();
-    while let Step::Call { progress, .. } = attempt.step() {
-        seen.push((progress.done, progress.total));
+    while let Step::Call { done, total, .. } = attempt.step() {
+        seen.push((done, total));
         let turn = Turn::new(Message::assistant("Account."), StopReason::EndTurn, None);
         attempt.handle(Ok(turn));
     }
@@ -927,7 +924,7 @@ fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() 
             let (model, sleeper) = (HostileModel::new([way]), WakefulSleeper::default());
             let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
             let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_| {}));
-            driven.map(|driven| driven.proposal.plan).map_err(|failed| failed.to_string())
+            driven.map(|driven| driven.plan).map_err(|failed| failed.to_string())
         };
         let outcome = run();
         assert_eq!(run(), outcome, "{way:?}");
@@ -992,7 +989,7 @@ proptest! {
             }
         }
         match driven {
-            Ok(driven) => match snapshot.accept(&driven.proposal.plan, &brief) {
+            Ok(driven) => match snapshot.accept(&driven.plan, &brief) {
                 Ok(after) => prop_assert_eq!(legality::violations(&after), []),
                 // The estimate of what accounts cost may be wrong; and a part that is stripped
                 // or divided may cost its framing twice.
@@ -1014,7 +1011,7 @@ proptest! {
         let models = Models::one(&ExtractiveModel);
         if let Ok(driven) = block_on(propose(&options, &snapshot, &brief, models, &mut |_| {})) {
             let mut after = thread.clone();
-            driven.proposal.plan.apply(&mut after).unwrap();
+            driven.plan.apply(&mut after).unwrap();
             let count = |messages: &[Message]| legality::violations(messages).len();
             prop_assert!(count(&after) <= count(&thread));
         }
@@ -1033,8 +1030,8 @@ proptest! {
             let models = Models::one(&ExtractiveModel);
             let driven = block_on(propose(&options, &snapshot, &brief, models, &mut |_| {}));
             let Ok(driven) = driven else { continue };
-            driven.proposal.plan.apply(&mut messages.borrow_mut()).unwrap();
-            for entry in &driven.proposal.archive {
+            driven.plan.apply(&mut messages.borrow_mut()).unwrap();
+            for entry in &driven.archive {
                 known.retain(|id| !entry.replaces.contains(id));
                 prop_assert!(!known.contains(&entry.batch.id));
                 known.push(entry.batch.id);

@@ -314,7 +314,7 @@ fn edit_scripts_over_files() {
 fn unchanged_inputs_are_valid() {
     for script in SCRIPTS {
         let script = script.split('\0').next().unwrap();
-        assert!(threadfold::edl::Script::parse(script).is_ok(), "{script}");
+        assert!(threadfold_edl::Script::parse(script).is_ok(), "{script}");
     }
     for body in BODIES {
         let body = body.split('\0').next().unwrap();

@@ -164,7 +164,7 @@ fn an_observer_sees_every_event_when_it_happens() {
     assert_eq!(take(), ["text_delta", "turn_ended", "text_delta", "turn_ended"]);
 
     // An adopted compaction is seen at once, and not again where the next stream delivers it.
-    let prepared = block_on(bench.session.prepare_compaction().run());
+    let prepared = block_on(bench.session.prepare_compaction());
     block_on(bench.session.adopt(prepared)).unwrap();
     assert_eq!(take(), ["compaction started", "compaction completed"]);
     let mut events = bench.session.send("Third.");
@@ -199,7 +199,7 @@ fn a_fork_has_observers_of_its_own() {
     let mut bench = bench(["One.", "Two."], |builder| observed(&seen, builder));
     say(&mut bench.session, "Go.").unwrap();
     let mut fork: Session =
-        block_on(bench.session.fork("other".parse().unwrap(), 0)).unwrap().build().unwrap();
+        block_on(bench.session.fork_before("other".parse().unwrap(), 0)).unwrap().build().unwrap();
     say(&mut fork, "Go elsewhere.").unwrap();
     assert_eq!(seen.lock().unwrap().len(), 2);
     assert_eq!(fork.messages()[1].content[0], Message::assistant("Two.").content[0]);

@@ -20,13 +20,13 @@ use serde_json::Value;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
     Request, StrategyRegistry,
-    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold, UnknownUsage},
-    drive::{self, CompactionError, Conversation, Driven, Models},
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold},
+    drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
     store::{Archive, Journal, MemoryArchive, Visible},
-    strategy::{Brief, FoldBatches, KeepRecent, Snapshot, StrategyConfig, Summarize},
+    strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, StrategyConfig, Summarize},
     testing::{
         ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::legal_thread,
@@ -59,7 +59,7 @@ fn propose(
     thread: &Snapshot,
     brief: &Brief,
     model: &dyn Model,
-) -> Result<Driven, Box<CompactionError>> {
+) -> Result<Proposal, Box<CompactionError>> {
     let sleeper = WakefulSleeper::default();
     let models = Models { sleeper: Some(&sleeper), ..Models::one(model) };
     block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
@@ -76,12 +76,12 @@ fn check(
     let thread = Snapshot::of_request(request);
     let driven = propose(strategy, &thread, brief, model().as_ref());
     let again = propose(strategy, &thread, brief, model().as_ref());
-    let said = |driven: &Result<Driven, Box<CompactionError>>| match driven {
-        Ok(driven) => serde_json::to_string(&driven.proposal.plan).unwrap(),
+    let said = |driven: &Result<Proposal, Box<CompactionError>>| match driven {
+        Ok(driven) => serde_json::to_string(&driven.plan).unwrap(),
         Err(error) => error.to_string(),
     };
     assert_eq!(said(&driven), said(&again), "9: {name}");
-    let after = thread.accept(&driven.ok()?.proposal.plan, brief).unwrap();
+    let after = thread.accept(&driven.ok()?.plan, brief).unwrap();
     assert_eq!(legality::violations(&after), [], "1: {name}");
     assert_in_order(name, &request.messages, &after);
     let tokens = |messages: &[Message]| thread.counter().messages(messages);
@@ -118,7 +118,7 @@ fn assert_silent(name: &str, tokens: u64, target: u64) {
     let policy = AutoPolicy {
         threshold: Threshold::Tokens(target + 1),
         target: Target::Tokens(target),
-        unknown_usage: UnknownUsage::Estimate,
+        estimates_usage: true,
         ..AutoPolicy::default()
     };
     let window = Some(ContextWindow::new(target.saturating_mul(2).max(1_000)));
@@ -186,10 +186,10 @@ fn assert_settled(strategy: &dyn CompactionStrategy, after: &[Message], brief: &
     for _ in 0..more {
         let snapshot = Snapshot::new(thread.clone());
         let Ok(driven) = propose(strategy, &snapshot, brief, &ExtractiveModel) else { return };
-        driven.proposal.plan.apply(&mut thread).unwrap();
+        driven.plan.apply(&mut thread).unwrap();
     }
     let again = propose(strategy, &Snapshot::new(thread.clone()), brief, &ExtractiveModel);
-    let took = again.map(|driven| driven.proposal.plan);
+    let took = again.map(|driven| driven.plan);
     assert!(took.is_err(), "7: {} {brief:?} took more of {thread:#?}: {took:#?}", strategy.name());
 }
 

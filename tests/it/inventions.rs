@@ -3,7 +3,7 @@
 use threadfold::{
     ContentBlock, Message, Plan,
     compact::{Insert, Splice},
-    message::{Messages, Role, Summary},
+    message::{Role, SharedVec, Summary},
     retention::{AuditOptions, FactClass, Facts, RetentionPolicy, invented},
     strategy::{Brief, Proposal, Snapshot},
     wire::{AnthropicMessages, DecodeOptions, WireFormat},
@@ -34,7 +34,7 @@ const PLANTS: [&str; 18] = [
 ];
 
 /// A thread of the examples and every real one.
-fn threads() -> Vec<Messages> {
+fn threads() -> Vec<SharedVec<Message>> {
     let body = include_bytes!("../../examples/data/coding-thread.json");
     let example = AnthropicMessages.decode_slice(body, &DecodeOptions::default()).unwrap();
     let others = requests().into_iter().map(|(_, _, request)| request.messages);
@@ -129,10 +129,10 @@ fn a_policy_strikes_what_a_summary_invented_and_reports_it() {
     assert!(refused.shortfall.is_some());
     let struck = settle(true);
     assert_eq!(struck.shortfall, None);
-    let after = format!("{:?}", struck.proposal.plan.new_messages().collect::<Vec<_>>());
+    let after = format!("{:?}", struck.plan.new_messages().collect::<Vec<_>>());
     assert!(after.contains("They fixed src/parse.rs.") && after.contains("It works."), "{after}");
     assert!(!after.contains("950 ms") && !after.contains("Ada Byron"), "{after}");
-    let reported = struck.proposal.retention.unwrap().invented;
+    let reported = struck.retention.unwrap().invented;
     let texts: Vec<&str> = reported.iter().map(|fact| fact.text.as_str()).collect();
     assert_eq!(texts, ["Always ask Ada Byron first.", "950 ms"]);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use threadfold::{
     ModelAgent, Role, Session, Turn, async_trait,
     message::{StopReason, ThreadId, Timestamp, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     session::SessionError,
     store::{LeaseStore, Leased, MemoryStore, StoreError, ThreadStore},
     testing::{
@@ -95,7 +95,11 @@ impl Tool for Slow {
         ToolSpec::new("slow", "Takes its time.", json!({"type": "object"}))
     }
 
-    async fn call(&self, _: &ToolUse, call: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        call: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         self.0.acquire_lease(call.thread, "second", Timestamp(10_000), TEN).await?;
         Ok(ToolOutput::from("done"))
     }

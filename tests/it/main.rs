@@ -65,7 +65,6 @@ mod promises;
 mod prompts;
 mod properties;
 mod prose;
-mod proxy;
 mod quoted;
 mod recall;
 mod recall_bar;

@@ -88,7 +88,7 @@ fn compact(
     let sleeper = WakefulSleeper::default();
     let models = Models { sleeper: Some(&sleeper), ..Models::one(&Remembers) };
     let driven = block_on(drive::propose(strategy, &snapshot, brief, models, &mut |_| {})).ok()?;
-    Some(snapshot.accept(&driven.proposal.plan, brief).unwrap())
+    Some(snapshot.accept(&driven.plan, brief).unwrap())
 }
 
 fn summaries(thread: &[Message]) -> Vec<&Summary> {

@@ -13,7 +13,7 @@ use threadfold::{
         CompactionId, CompactionReason, Json, MAX_NESTING, Opaque, ServerToolResult, StopReason,
         Timestamp, ToolResult, ToolSpec, ToolUse, check_nesting,
     },
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     testing::ScriptedModel,
     wire::{
         AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat,
@@ -202,7 +202,11 @@ impl Tool for Nesting {
         ToolSpec::new("nest", "Nests.", json!({"type": "object"}))
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let mut output = ToolOutput::from("");
         output.content = vec![assembled(self.0)];
         Ok(output)

@@ -6,13 +6,13 @@ use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, Turn,
     Usage,
-    drive::{CompactionError, Driven, Models, propose},
+    drive::{CompactionError, Models, propose},
     legality,
     message::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
     },
     strategy::{
-        Attempt, Brief, ModelRole, Snapshot, StrategyError,
+        Attempt, Brief, ModelRole, Proposal, Snapshot, StrategyError,
         attempt::{self, AskOptions},
     },
     testing::{Answer, ScriptedModel, WakefulSleeper},
@@ -81,7 +81,7 @@ fn run(
     thread: &Snapshot,
     brief: &Brief,
     models: Models<'_>,
-) -> Result<Driven, CompactionError> {
+) -> Result<Proposal, CompactionError> {
     block_on(propose(strategy, thread, brief, models, &mut |_| {}))
 }
 
@@ -119,7 +119,7 @@ fn the_plan_has_all_marks_in_an_open_tool_loop() {
     let brief = Brief { compaction: number, ..Brief::default() };
     let strategy = SumUp(ModelRole::Fast.into());
     let driven = run(&strategy, &thread, &brief, Models::one(&model)).unwrap();
-    let after = driven.proposal.plan.after(thread.messages()).unwrap();
+    let after = driven.plan.after(thread.messages()).unwrap();
     let ContentBlock::Summary(summary) = &after[0].content[0] else { panic!("{after:?}") };
     assert_eq!((summary.compaction, after[0].role, after.len()), (number, Role::User, 4));
     assert!(after[2].prefix_rewritten && after[2].content.len() == 2);

@@ -8,23 +8,23 @@ use threadfold::{
     ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter, Turn,
     WireFormat,
     auto::{AutoCompactor, AutoPolicy},
-    compact::{CompactOptions, TrimOptions},
+    compact::CompactOptions,
     drive::CompactionError,
-    edl::Limits,
     log::TokenBudget,
     message::{Redactor, Text},
     model::{Clock, ModelError, Sleeper, Tool},
     render::{ChunkBudget, RenderOptions},
     retention::{AuditOptions, Facts, Retention, RetentionPolicy},
-    session::{CompactionJob, PreparedCompaction, SessionError, SessionEvent, SessionHandle},
-    store::{Journal, JsonlOptions, JsonlStore, MemoryStore},
+    session::{PreparedCompaction, SessionError, SessionEvent, SessionHandle},
+    store::{Journal, JsonlStore, MemoryStore},
     strategy::{
-        Attempt, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent, Ladder,
-        RunOptions, Snapshot, Summarize, TrimToolResults,
+        Attempt, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent, Ladder, Snapshot,
+        Summarize, TrimToolResults,
     },
     turn::TurnMachine,
     wire::{DecodeOptions, EncodeOptions, ModelTraits, TurnBuilder},
 };
+use threadfold_edl::Limits;
 
 fn goes_anywhere<T: Send + Sync + Debug + 'static>() {}
 
@@ -79,15 +79,12 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
     is_setting::<Digest>();
     is_setting::<EncodeOptions>();
     is_setting::<FoldBatches>();
-    is_setting::<JsonlOptions>();
     is_setting::<KeepRecent>();
     is_setting::<Limits>();
     is_setting::<ModelTraits>();
     is_setting::<RenderOptions>();
     is_setting::<RetentionPolicy>();
-    is_setting::<RunOptions>();
     is_setting::<Summarize>();
-    is_setting::<TrimOptions>();
     is_setting::<TrimToolResults>();
 }
 
@@ -107,12 +104,11 @@ fn a_session_and_its_futures_can_be_spawned() {
         spawns(&stream);
         spawns(&stream.into_future());
     }
-    fn job(job: CompactionJob) {
-        spawns(&job.run());
+    fn job(session: &mut Session) {
+        spawns(&session.prepare_compaction());
     }
     // That both compile is all that is asked of them.
-    let _: fn(&mut Session) = send;
-    let _: fn(CompactionJob) = job;
+    let _: [fn(&mut Session); 2] = [send, job];
 }
 
 #[test]

@@ -4,7 +4,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Request, StrategyRegistry,
     message::{CompactionReason, Summary},
     render::ChunkBudget,
-    strategy::{Brief, Chunked, FoldBatches, RangeForm, RunOptions, Snapshot, Step, Summarize},
+    strategy::{Brief, Chunked, FoldBatches, RangeForm, Snapshot, Step, Summarize},
     testing::ScriptedModel,
 };
 
@@ -12,7 +12,7 @@ use threadfold::{
 const ASKING: [&str; 4] = [
     r#"{"summarize": OPTIONS}"#,
     r#"{"summarize": {"range": "text", OPTIONS}}"#,
-    r#"{"chunked": {"run": OPTIONS}}"#,
+    r#"{"chunked": OPTIONS}"#,
     r#"{"fold-batches": OPTIONS}"#,
 ];
 
@@ -153,7 +153,7 @@ fn a_reader_of_text_gets_the_earlier_summary_apart_from_the_new_messages() {
 /// Small chunks, so that there are several.
 fn chunked() -> Chunked {
     let chunks = ChunkBudget { target: 3_000, tolerance: 600 };
-    Chunked { run: RunOptions { chunks, ..RunOptions::default() } }
+    Chunked { chunks, ..Chunked::default() }
 }
 
 /// Runs an attempt with a model that answers by a script.

@@ -460,8 +460,10 @@ fn a_fork_and_a_session_taken_up_again_recall_what_was_compacted_before() {
     say(&mut bench.session, "Tidy up.").unwrap();
     let end = bench.session.messages().len();
     for at in [end, end - 1] {
-        let mut fork =
-            block_on(bench.session.fork("other".parse().unwrap(), at)).unwrap().build().unwrap();
+        let mut fork = block_on(bench.session.fork_before("other".parse().unwrap(), at))
+            .unwrap()
+            .build()
+            .unwrap();
         say(&mut fork, "Which port?").unwrap();
         assert_eq!(results(&bench), [(TOLD.to_owned(), false)]);
     }

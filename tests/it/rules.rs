@@ -279,13 +279,14 @@ fn a_session_that_is_taken_up_and_one_that_forks_have_the_same_rules() {
     // A rule of the builder that the host took back since does not come back with it.
     assert_eq!(resume().rules().to_string(), format!("- {RULE}\n"));
 
-    let fork = block_on(session.fork("fork".parse().unwrap(), session.messages().len())).unwrap();
+    let fork =
+        block_on(session.fork_before("fork".parse().unwrap(), session.messages().len())).unwrap();
     let mut fork = fork.build().unwrap();
     assert_eq!(fork.rules(), session.rules());
     let undone = session.log().standing().next().unwrap().id;
     block_on(fork.undo_compaction(undone)).unwrap();
     assert_eq!(fork.rules().to_string(), expected);
-    let early = block_on(fork.fork("early".parse().unwrap(), 0)).unwrap().build().unwrap();
+    let early = block_on(fork.fork_before("early".parse().unwrap(), 0)).unwrap().build().unwrap();
     assert_eq!(early.rules().to_string(), "- Never send mails.\n- Answer in French.\n");
 }
 
@@ -432,7 +433,7 @@ proptest! {
                 }
                 _ => {
                     let at = session.messages().len() / 2;
-                    session = block_on(session.fork("fork".parse().unwrap(), at)).unwrap().build().unwrap();
+                    session = block_on(session.fork_before("fork".parse().unwrap(), at)).unwrap().build().unwrap();
                 }
             }
             prop_assert_eq!(session.rules(), &session.log().rules(None));

@@ -20,7 +20,7 @@ use threadfold::{
         ServerToolResult, ServerToolUse, StopReason, Summary, SystemReminder, Text, TextBlock,
         Thinking, Timestamp, ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
     },
-    model::{self, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{self, Tool, ToolContext, ToolOutput},
     recall::{Recall, RecallRequest},
     retention::RetentionPolicy,
     session::SessionEvent,
@@ -230,7 +230,11 @@ impl Tool for Ask {
         tool("ask_hunter2", schema)
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         Ok("hunter2".into())
     }
 }
@@ -309,12 +313,15 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     let name = format!("{} beside the conversation", strategy.name());
     let mut all = session(strategy, fails);
     let before = all.0.log().len();
-    let mut seen = Vec::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let done = traced(
         &name,
         || {
-            let job = all.0.prepare_compaction();
-            let prepared = block_on(job.run_observed(&mut |event| seen.push(format!("{event:?}"))));
+            let observed = Arc::clone(&seen);
+            let observe = move |event: drive::DriveEvent<'_>| {
+                observed.lock().unwrap().push(format!("{event:?}"));
+            };
+            let prepared = block_on(all.0.prepare_compaction_observed(observe));
             check(&format!("{name}: the report"), &prepared.report());
             match prepared.outcome() {
                 Ok(driven) => check(&format!("{name}: the outcome"), driven),
@@ -324,7 +331,7 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
         },
         Result::is_ok,
     );
-    check(&format!("{name}: what is observed"), &seen);
+    check(&format!("{name}: what is observed"), &*seen.lock().unwrap());
     match &done {
         Ok(done) => check(&format!("{name}: what was done"), done),
         Err(error) => check(&format!("{name}: the error"), &(error.to_string(), error)),

@@ -47,7 +47,7 @@ impl Talk {
         let attempt = digest.begin(&snapshot, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         let settled = snapshot.settle(proposal.clone(), &brief).unwrap();
-        self.thread = settled.proposal.plan.after(&self.thread).unwrap();
+        self.thread = settled.plan.after(&self.thread).unwrap();
         assert!(ByteEstimate::TRIGGER.messages(&self.thread) <= target);
         format!("{:?}", self.thread)
     }

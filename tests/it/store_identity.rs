@@ -10,7 +10,7 @@ use threadfold::{
     message::{ThreadId, Timestamp},
     model::{Clock, ModelError, ModelErrorKind},
     session::SessionError,
-    store::{Fsync, Journal, JsonlOptions, JsonlStore, MemoryStore, StoreError, ThreadStore},
+    store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     testing::{Answer, FailingStore, ScriptedModel},
 };
 
@@ -21,7 +21,7 @@ fn id() -> ThreadId {
 }
 
 fn files(folder: &Folder, name: &str) -> JsonlStore {
-    JsonlStore::with_options(folder.join(name), JsonlOptions { fsync: Fsync::Never }).unwrap()
+    JsonlStore::open(folder.join(name)).unwrap().without_sync()
 }
 
 /// One store for both writers, and two stores over one folder.

@@ -19,8 +19,7 @@ use threadfold::{
     log::{CompactionRecord, Event, EventLog, LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
     store::{
-        Archive, Fsync, JsonlOptions, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError,
-        ThreadStore, Visible,
+        Archive, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
     },
     strategy::ArchiveEntry,
     testing::{
@@ -41,12 +40,11 @@ fn our_stores_conform() {
         count += 1;
         folder.join(count.to_string())
     };
-    let never = JsonlOptions { fsync: Fsync::Never };
     let mut makers: [Box<dyn FnMut() -> Box<dyn ThreadStore>>; 4] = [
         Box::new(|| Box::new(MemoryStore::default())),
         Box::new(|| Box::new(Arc::new(Box::new(MemoryStore::default())))),
         Box::new(|| Box::new(FailingStore::new(MemoryStore::default(), []))),
-        Box::new(move || Box::new(JsonlStore::with_options(new_folder(), never).unwrap())),
+        Box::new(move || Box::new(JsonlStore::open(new_folder()).unwrap().without_sync())),
     ];
     for make in &mut makers {
         block_on(conformance::store(make)).unwrap_or_else(|breach| panic!("{breach}"));
@@ -155,7 +153,7 @@ fn load(store: &dyn ThreadStore, thread: &str) -> Result<Loaded, StoreError> {
 }
 
 fn unsynced(folder: &Path) -> JsonlStore {
-    JsonlStore::with_options(folder, JsonlOptions { fsync: Fsync::Never }).unwrap()
+    JsonlStore::open(folder).unwrap().without_sync()
 }
 
 /// Checks that a file is a header and these events, one line each, and nothing else.

@@ -12,8 +12,8 @@ use threadfold::{
     message::{ModelError, Summary},
     retention::Retention,
     strategy::{
-        Attempt, Brief, ModelRole, Progress, Proposal, Rung, Snapshot, Step, StrategyConfig,
-        StrategyError, Summarize, attempt,
+        Attempt, Brief, ModelRole, Proposal, Rung, Snapshot, Step, StrategyConfig, StrategyError,
+        Summarize, attempt,
     },
     testing::conformance::{self, Law},
 };
@@ -116,7 +116,8 @@ impl Attempt for Odd {
             None => Step::Call {
                 model: ModelRole::Fast,
                 request: &self.requests[if self.changes { steps % 2 } else { 0 }],
-                progress: Progress { done: 0, total: 1 },
+                done: 0,
+                total: 1,
                 after: std::time::Duration::ZERO,
             },
         }

@@ -22,7 +22,7 @@ use threadfold::{
     testing::{ExtractiveModel, ScriptedModel},
     wire::{
         AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        ModelTraits, OpenAiChat, OpenAiResponses, Recognise,
+        ModelTraits, OpenAiChat, OpenAiResponses,
     },
 };
 
@@ -36,8 +36,9 @@ const FORMATS: [(&str, &dyn WireFormat); 5] = [
     ("openai-responses", &OpenAiResponses),
 ];
 
-const ALL: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
-const NONE: Recognise = Recognise { checkpoints: false, reminders: false, summaries: false };
+const ALL: DecodeOptions = DecodeOptions { checkpoints: true, reminders: true, summaries: true };
+const NONE: DecodeOptions =
+    DecodeOptions { checkpoints: false, reminders: false, summaries: false };
 
 /// Text in which nearly everything could be a tag of ours, whole, half, hidden or in other letters.
 fn hostile() -> impl Strategy<Value = String> + Clone {
@@ -133,11 +134,11 @@ fn text_of(block: &ContentBlock) -> String {
     }
 }
 
-fn travel(codec: &dyn WireFormat, thread: &[Message], recognise: Recognise) -> Vec<Message> {
+fn travel(codec: &dyn WireFormat, thread: &[Message], recognise: DecodeOptions) -> Vec<Message> {
     let traits = ModelTraits::default();
     let options = EncodeOptions { model: Some("m".into()), traits };
     let sent = codec.encode(&Request::new(thread.to_vec()), &options).body;
-    let read = codec.decode_slice(sent.as_str().as_bytes(), &DecodeOptions { recognise });
+    let read = codec.decode_slice(sent.as_str().as_bytes(), &recognise);
     read.unwrap_or_else(|error| panic!("{}: {error}: {sent}", codec.name())).messages.to_vec()
 }
 
@@ -159,8 +160,8 @@ proptest! {
         for (name, codec) in FORMATS {
             let options = EncodeOptions { model: Some("m".into()), ..EncodeOptions::default() };
             let sent = codec.encode(&Request::new(thread.clone()), &options).body;
-            for recognise in [NONE, Recognise::default(), ALL] {
-                let options = DecodeOptions { recognise };
+            for recognise in [NONE, DecodeOptions::default(), ALL] {
+                let options = recognise;
                 let read = codec.decode_slice(sent.as_str().as_bytes(), &options).unwrap();
                 let again = codec.encode(&read, &EncodeOptions::default()).body;
                 prop_assert_eq!(again.as_str(), sent.as_str(), "{}", name);

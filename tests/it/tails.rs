@@ -30,7 +30,7 @@ fn after(
     let model = ScriptedModel::new(vec!["They looked at the log and found nothing."; 40]);
     let models = Models::one(&model);
     let driven = block_on(drive::propose(strategy, thread, brief, models, &mut |_| {}));
-    let plan = driven.map_err(|error| error.strategy().unwrap().clone())?.proposal.plan;
+    let plan = driven.map_err(|error| error.strategy().unwrap().clone())?.plan;
     Ok(plan.after(thread.messages()).unwrap())
 }
 
@@ -157,7 +157,7 @@ fn less_is_kept_where_the_summary_is_longer_than_expected() {
         let brief = towards(10_000);
         let driven =
             block_on(drive::propose(strategy.as_ref(), &snapshot, &brief, models, &mut |_| {}));
-        driven.unwrap().proposal.plan.after(&thread).unwrap()
+        driven.unwrap().plan.after(&thread).unwrap()
     };
     let (brief, long) = (summed(500), summed(5_500));
     assert!(count(&brief) <= 10_000 && count(&long) <= 10_000);

@@ -7,12 +7,11 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, ContextWindow, Message, ModelAgent, Role, Session,
-    auto::{AutoPolicy, Target, Threshold, UnknownUsage},
+    auto::{AutoPolicy, Target, Threshold},
     message::{Json, ModelErrorKind, ToolUse},
     model::ModelError,
     session::{
-        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp,
-        api::ApiEvent,
+        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp, api,
     },
     strategy::Summarize,
     testing::{Answer, ScriptedModel, WakefulSleeper},
@@ -29,7 +28,7 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
         enabled: threshold.is_some(),
         threshold: Threshold::Tokens(threshold.unwrap_or_default()),
         target: Target::Tokens(900),
-        unknown_usage: UnknownUsage::Estimate,
+        estimates_usage: true,
         ..AutoPolicy::default()
     };
     let builder = Session::builder(agent.with_window(ContextWindow::new(200_000)))
@@ -71,9 +70,9 @@ fn shown(told: &[CompactionEvent]) -> String {
 
 /// What a web page is sent, without the times.
 fn sent(told: &[CompactionEvent]) -> Vec<Value> {
-    let events = told.iter().filter_map(ApiEvent::of);
-    let data = |event: ApiEvent| {
-        let mut json = serde_json::to_value(event).unwrap();
+    let events = told.iter().filter_map(api::compaction_event);
+    let data = |event: Json| {
+        let mut json = event.to_value().unwrap();
         json.as_object_mut().unwrap().remove("timestamp").unwrap();
         json
     };

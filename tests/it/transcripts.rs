@@ -10,7 +10,7 @@ use threadfold::{
     drive::{Models, propose},
     legality,
     render::{ChunkBudget, RenderOptions},
-    strategy::{Brief, CompactionRun, RunOptions, RunStep, Snapshot},
+    strategy::{Brief, Chunked, CompactionRun, RunStep, Snapshot},
     testing::ExtractiveModel,
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
@@ -29,7 +29,7 @@ fn every_strategy_leaves_every_thread_ready_to_send() {
             let models = Models::one(&ExtractiveModel);
             let driven = block_on(propose(strategy.as_ref(), &thread, &brief, models, &mut |_| {}));
             let Ok(driven) = driven else { continue };
-            let messages = thread.accept(&driven.proposal.plan, &brief).unwrap();
+            let messages = thread.accept(&driven.plan, &brief).unwrap();
             assert_eq!(legality::violations(&messages), [], "{name}, {}", strategy.name());
             let next = Request { messages: messages.into(), ..request.clone() };
             for (_, other) in FORMATS {
@@ -72,7 +72,7 @@ fn long_thread() -> Option<Vec<Message>> {
 
 fn run(thread: &[Message]) -> CompactionRun {
     let chunks = ChunkBudget { target: 60_000, tolerance: 12_000 };
-    let options = RunOptions { chunks, render: RenderOptions::default(), ..RunOptions::default() };
+    let options = Chunked { chunks, render: RenderOptions::default(), ..Chunked::default() };
     CompactionRun::new(thread, None, options).unwrap()
 }
 

@@ -6,7 +6,7 @@
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
-    compact::{TrimOptions, Trimmed, trim},
+    compact::trim,
     legality,
     message::{
         Image, Json, MediaSource, MessageParts, Text, TextBlock, Thinking, ToolResult, ToolUse,
@@ -17,7 +17,6 @@ use threadfold::{
         cases, generate,
         notation::{parse, write},
     },
-    tokens,
 };
 
 use crate::support::tries::tries;
@@ -25,17 +24,20 @@ use crate::support::tries::tries;
 #[test]
 fn trim_passes_its_cases() {
     for case in cases::read("testdata/trim").unwrap() {
-        let options: TrimOptions = serde_json::from_str(case.section("options").unwrap()).unwrap();
+        let options: TrimToolResults =
+            serde_json::from_str(case.section("options").unwrap()).unwrap();
         let thread = parse(case.section("thread").unwrap()).unwrap();
         let (results, expected) = case.sections_of("expect").next().unwrap();
         let trimmed = trim(&thread, &options);
-        let after = apply(&thread, &trimmed.plan);
+        let after = apply(&thread, &trimmed);
         assert_eq!(write(&after), write(&parse(expected).unwrap()), "{}", case.name);
-        assert_eq!(trimmed.results.to_string(), results, "{}", case.name);
-        assert_eq!(trimmed.plan.is_empty(), trimmed.results == 0, "{}", case.name);
+        let pairs = self::results(&thread).into_iter().zip(self::results(&after));
+        let count = pairs.filter(|(old, new)| old != new).count();
+        assert_eq!(count.to_string(), results, "{}", case.name);
+        assert_eq!(trimmed.is_empty(), count == 0, "{}", case.name);
 
         let again = trim(&after, &options);
-        assert_eq!((again.results, again.plan.is_empty()), (0, true), "{}", case.name);
+        assert!(again.is_empty(), "{}", case.name);
     }
 }
 
@@ -63,8 +65,8 @@ fn thread() -> Vec<Message> {
     ]
 }
 
-fn everywhere() -> TrimOptions {
-    TrimOptions { keep_recent: 0, ..TrimOptions::default() }
+fn everywhere() -> TrimToolResults {
+    TrimToolResults { keep_recent: 0, ..TrimToolResults::default() }
 }
 
 #[test]
@@ -81,16 +83,14 @@ fn all_but_the_text_of_a_result_stays() {
     message.make_mut().extra = extra;
     let thread = [Message::new(Role::Assistant, vec![call("t1")]), message.clone()];
 
-    let options = TrimOptions { keep_errors: false, ..everywhere() };
+    let options = TrimToolResults { keep_errors: false, ..everywhere() };
     let trimmed = trim(&thread, &options);
     text.text = format!("{}[660 bytes trimmed]", lines(3)).into();
     result.content = vec![picture, text.into()];
     message.make_mut().content[0] = result.into();
-    let after = apply(&thread, &trimmed.plan);
+    let after = apply(&thread, &trimmed);
     assert_eq!(after, [thread[0].clone(), message]);
     assert!(after[0].ptr_eq(&thread[0]));
-    let saved = tokens::text_bytes(&thread) - tokens::text_bytes(&after);
-    assert_eq!((trimmed.results, trimmed.bytes_removed), (1, saved));
 }
 
 /// A text, the list of blocks of the result, that of the message, the message, and the list of its
@@ -98,14 +98,14 @@ fn all_but_the_text_of_a_result_stays() {
 #[test]
 fn a_trimmed_result_costs_five_allocations_and_a_whole_one_none() {
     let rounds = |count: usize| (0..count).flat_map(|_| thread()).collect::<Vec<_>>();
-    let allocations = |thread: &[Message], options: &TrimOptions| {
+    let allocations = |thread: &[Message], options: &TrimToolResults| {
         allocation_counter::measure(|| drop(trim(thread, options))).count_total
     };
     let (few, many) = (rounds(16), rounds(1_016));
     let added = allocations(&many, &everywhere()) - allocations(&few, &everywhere());
     // The list of the splices grows, too.
     assert!((5_000..5_010).contains(&added), "{added}");
-    let untouched = TrimOptions { lines: 40, ..everywhere() };
+    let untouched = TrimToolResults { lines: 40, ..everywhere() };
     assert_eq!(allocations(&many, &untouched), 0);
 }
 
@@ -116,7 +116,7 @@ fn what_is_marked_after_a_trimmed_result_costs_its_part_of_the_plan() {
     let allocations = |count: usize| {
         let mut thread = thread();
         thread.extend((0..count).map(|_| thoughtful.clone()));
-        let plan_and_apply = || drop(trim(&thread, &everywhere()).plan.apply(&mut thread));
+        let plan_and_apply = || drop(trim(&thread, &everywhere()).apply(&mut thread));
         allocation_counter::measure(plan_and_apply).count_total
     };
     let (few, many) = (allocations(16), allocations(1_016));
@@ -132,7 +132,7 @@ fn reasoning_behind_the_first_trimmed_result_is_marked_and_kept() {
     thread.insert(1, Message::new(Role::Assistant, vec![thought()]));
     thread[4].make_mut().content.insert(0, thought());
     thread[4].make_mut().usage = Some(Usage::new(5, 6));
-    let after = apply(&thread, &trim(&thread, &everywhere()).plan);
+    let after = apply(&thread, &trim(&thread, &everywhere()));
     assert!(after[1].ptr_eq(&thread[1]), "what stands before keeps its prefix");
     assert_eq!(after[4], thread[4].clone().rewritten());
     let parts = |message: &Message| std::ptr::from_ref::<MessageParts>(message);
@@ -190,8 +190,8 @@ fn a_target_that_trimming_misses_is_refused_with_numbers() {
 fn results_beside_what_the_user_typed_last_are_trimmed_only_for_a_target() {
     let mut thread = thread();
     thread[2].make_mut().content.push(ContentBlock::text("Be quick."));
-    let options = TrimOptions { keep_recent: 0, ..TrimOptions::default() };
-    let failed = begin(TrimToolResults { options }, &thread, &Brief::default());
+    let options = TrimToolResults { keep_recent: 0, ..TrimToolResults::default() };
+    let failed = begin(options, &thread, &Brief::default());
     assert!(failed.unwrap_err().starts_with("nothing to compact"), "the only result is in it");
     let brief = Brief { target: Some(60), ..Brief::default() };
     let plan = begin(TrimToolResults::default(), &thread, &brief).unwrap();
@@ -202,14 +202,14 @@ fn results_beside_what_the_user_typed_last_are_trimmed_only_for_a_target() {
 #[test]
 fn options_are_read_as_they_are_written() {
     let strategy: TrimToolResults = serde_json::from_str(r#"{"lines":1,"bytes":null}"#).unwrap();
-    let options = TrimOptions { lines: 1, bytes: None, ..TrimOptions::default() };
-    assert_eq!(strategy, TrimToolResults { options });
+    let options = TrimToolResults { lines: 1, bytes: None, ..TrimToolResults::default() };
+    assert_eq!(strategy, options);
     assert!(serde_json::from_str::<TrimToolResults>(r#"{"line":1}"#).is_err());
 }
 
-fn options() -> impl Strategy<Value = TrimOptions> {
+fn options() -> impl Strategy<Value = TrimToolResults> {
     let parts = (0_usize..6, option::of(0_usize..300), 0_usize..5, 0_usize..300, any::<bool>());
-    parts.prop_map(|(lines, bytes, keep_recent, min_bytes, keep_errors)| TrimOptions {
+    parts.prop_map(|(lines, bytes, keep_recent, min_bytes, keep_errors)| TrimToolResults {
         lines,
         bytes,
         keep_recent,
@@ -234,7 +234,7 @@ proptest! {
         thread in prop_oneof![generate::legal_thread(0..16), generate::junk_thread(0..14)],
         options in options(),
     ) {
-        let Trimmed { plan, results: count, bytes_removed, .. } = trim(&thread, &options);
+        let plan = trim(&thread, &options);
         let after = apply(&thread, &plan);
         prop_assert_eq!(legality::violations(&after), legality::violations(&thread));
 
@@ -245,14 +245,12 @@ proptest! {
         }
         let (old, new) = (results(&thread), results(&after));
         prop_assert_eq!(old.len(), new.len());
-        prop_assert_eq!(count, old.iter().zip(&new).filter(|(old, new)| old != new).count());
+        prop_assert_eq!(plan.is_empty(), old == new);
         for (old, new) in old.iter().zip(&new) {
             for (old, new) in texts(old).iter().zip(texts(new)) {
                 prop_assert!(*old == new || new.len() < old.len(), "{old:?} became {new:?}");
             }
         }
-        let bytes = |thread: &[Message]| tokens::text_bytes(thread);
-        prop_assert_eq!(bytes_removed, bytes(&thread) - bytes(&after));
 
         // Nothing else changed, but for the mark on reasoning.
         let bare = |thread: &[Message]| {
@@ -276,9 +274,9 @@ proptest! {
     fn trimming_twice_is_trimming_once(
         thread in generate::legal_thread(0..16), options in options(),
     ) {
-        let after = apply(&thread, &trim(&thread, &options).plan);
+        let after = apply(&thread, &trim(&thread, &options));
         let again = trim(&after, &options);
-        prop_assert!(again.plan.is_empty(), "{:?}", again);
+        prop_assert!(again.is_empty(), "{:?}", again);
     }
 
     #[test]
@@ -287,7 +285,7 @@ proptest! {
     ) {
         let brief = Brief { target, ..Brief::default() };
         let snapshot = Snapshot::new(thread);
-        let attempt = TrimToolResults { options }.begin(&snapshot, &brief);
+        let attempt = options.begin(&snapshot, &brief);
         match attempt.step() {
             Step::Proposed(proposal) => match snapshot.accept(&proposal.plan, &brief) {
                 // Some bytes may be no token.

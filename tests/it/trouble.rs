@@ -9,7 +9,7 @@ use threadfold::{
     ContentBlock, Message, ModelAgent, Role, Turn, async_trait,
     log::{Event, LogError},
     message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
-    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{ModelError, Tool, ToolContext, ToolOutput},
     recall::{Recall, RecallRequest},
     session::{Session, SessionError, SessionEvent},
     strategy::{KeepRecent, Summarize},
@@ -28,7 +28,11 @@ impl Tool for Wild {
         ToolSpec::new("wild", "Panics or answers at length.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         assert!(!call.input.as_str().contains("panic"), "as asked");
         let lines: Vec<String> = (0..2_000).map(|line| format!("line {line} of it")).collect();
         Ok(ToolOutput::from(lines.join("\n")))
@@ -281,11 +285,11 @@ fn a_prepared_summary_may_be_edited_and_is_checked_again() {
     say(&mut bench.session, "Never touch src/lexer.rs. Tell me a story.").unwrap();
     say(&mut bench.session, "And then?").unwrap();
 
-    let blank = block_on(bench.session.prepare_compaction().run()).edited(" \n");
+    let blank = block_on(bench.session.prepare_compaction()).edited(" \n");
     let error = block_on(bench.session.adopt(blank)).unwrap_err().to_string();
     assert!(error.contains("without a summary"), "{error}");
 
-    let prepared = block_on(bench.session.prepare_compaction().run());
+    let prepared = block_on(bench.session.prepare_compaction());
     assert!(prepared.summary().is_some_and(|text| text.starts_with("A tale.")), "{prepared:?}");
     let edited = prepared.edited("A tale of a parser, by a person.");
     let text = edited.summary().unwrap().to_string();

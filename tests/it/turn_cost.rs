@@ -18,8 +18,8 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
     async_trait,
-    message::{Delta, Json, Messages, Redactor, StopReason, ToolSpec, ToolUse},
-    model::{Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    message::{Delta, Json, Redactor, SharedVec, StopReason, ToolSpec, ToolUse},
+    model::{Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryArchive, MemoryStore},
 };
@@ -48,7 +48,7 @@ enum Keeps {
 
 /// A tool that hands the messages on, as one does that asks an agent of its own about them.
 #[derive(Debug, Default)]
-struct Handing(Mutex<Option<Messages>>);
+struct Handing(Mutex<Option<SharedVec<Message>>>);
 
 /// A counter that counts what it is given.
 #[derive(Debug, Default)]
@@ -289,7 +289,7 @@ impl Tool for Handing {
         &self,
         _: &ToolUse,
         context: &ToolContext<'_>,
-    ) -> Result<ToolOutput, ToolFailure> {
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         *self.0.lock().unwrap() = Some(context.messages.clone());
         let asked = self.0.lock().unwrap().take();
         Ok(ToolOutput::from(format!("{}", asked.is_some())))

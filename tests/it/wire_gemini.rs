@@ -15,7 +15,7 @@ use threadfold::{
     testing::cases,
     wire::{
         AnthropicMessages, DecodeOptions, EncodeOptions, GeminiGenerate, ModelTraits, OpenAiChat,
-        StreamEvent, WireFormat,
+        WireFormat,
     },
 };
 
@@ -304,7 +304,7 @@ fn stream(events: &[&str]) -> Result<(Turn, Vec<Delta>), ModelError> {
     let mut builder = CODEC.turn_builder();
     let mut deltas = Vec::new();
     for data in events {
-        deltas.extend(builder.handle(StreamEvent { name: "", data })?);
+        deltas.extend(builder.handle("", data)?);
     }
     Ok((builder.finish()?, deltas))
 }

@@ -11,7 +11,7 @@ use threadfold::{
     testing::cases,
     wire::{
         AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, OpenAiResponses, SseEvent,
-        StreamEvent, WireFormat,
+        WireFormat,
     },
 };
 
@@ -114,7 +114,7 @@ proptest! {
         let mut builder = OpenAiResponses.turn_builder();
         for kind in EVENTS {
             let event = json!({"type": kind, "item": value, "output_index": value, "delta": value, "response": value});
-            let _ = builder.handle(StreamEvent { name: "", data: &event.to_string() });
+            let _ = builder.handle("", &event.to_string());
         }
         let _ = builder.finish();
     }
@@ -244,7 +244,7 @@ fn stream<'e>(
     let mut builder = OpenAiResponses.turn_builder();
     let mut deltas = Vec::new();
     for event in events {
-        match builder.handle(event.as_event()) {
+        match builder.handle(&event.name, &event.data) {
             Ok(more) => deltas.extend(more),
             Err(error) => return (deltas, Err(error)),
         }

@@ -104,7 +104,7 @@ fn compacted(mut live: Thread, model: &AtOnce, range: RangeForm) -> Thread {
     let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_| {}));
     // While this handle lives, applying copies the handles of the messages.
     drop(thread);
-    live.apply(&driven.expect("a summary").proposal.plan).expect("the same thread");
+    live.apply(&driven.expect("a summary").plan).expect("the same thread");
     let left = live.messages().len();
     assert!(left < 2 * TAIL, "it keeps a tail: {left}");
     live

@@ -7,12 +7,13 @@ use threadfold::{
     ContentBlock, EventLog, Message, Plan,
     compact::{Insert, Size, Splice},
     log::{CompactionRecord, Event},
-    message::{CompactionReason, Messages, ThreadId},
+    message::{CompactionReason, SharedVec, ThreadId},
     model::{Clock, StdClock},
-    proxy::View,
     retention::{AuditOptions, Facts, Retention, audit, invented},
     tokens::ByteEstimate,
 };
+
+use crate::relay::View;
 
 use crate::{
     args::AuditArguments,
@@ -98,7 +99,7 @@ fn between(before: &[Message], after: &[Message]) -> Retention {
     retention
 }
 
-fn messages(path: &Path) -> Result<Messages, Failure> {
+fn messages(path: &Path) -> Result<SharedVec<Message>, Failure> {
     Ok(Body::read(path, None)?.request.messages)
 }
 

@@ -14,7 +14,7 @@ use threadfold::{
     Model,
     drive::{Models, advance},
     render::{BYTES_PER_TOKEN, ChunkBudget},
-    strategy::{ChunkOutcome, CompactionRun, RunOptions, RunStep},
+    strategy::{ChunkOutcome, Chunked, CompactionRun, RunStep},
 };
 
 use crate::{
@@ -75,7 +75,7 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     }
     let target = options.chunk_tokens.saturating_mul(BYTES_PER_TOKEN);
     let chunks = ChunkBudget { target, tolerance: target / 5 };
-    let run = CompactionRun::new(&thread, None, RunOptions { chunks, ..RunOptions::default() })?;
+    let run = CompactionRun::new(&thread, None, Chunked { chunks, ..Chunked::default() })?;
     Ok((run, false))
 }
 

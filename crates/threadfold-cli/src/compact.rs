@@ -7,10 +7,10 @@ use threadfold::{
     CompactReport, ContentBlock, ContextWindow, Message, Model, Plan, Request, Role,
     StrategyRegistry,
     compact::{CompactOptions as ReplaceOptions, Size},
-    drive::{Driven, Models, propose},
+    drive::{Models, propose},
     legality, log,
     message::CheckpointIds,
-    strategy::{Brief, Rejection, Snapshot, StrategyError},
+    strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, EncodeOptions, Encoded, ModelTraits},
 };
@@ -110,7 +110,8 @@ async fn compact(
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let brief = Brief { target: options.target.or(half), ..Brief::default() };
     match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_| {}).await {
-        Ok(Driven { proposal, usage, calls, .. }) => {
+        Ok(proposal) => {
+            let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);
             proposal.plan.apply(&mut messages)?;
             let done =

@@ -8,7 +8,7 @@
 use std::{collections::BTreeMap, io, path::Path};
 
 use serde_json::json;
-use threadfold::edl::{Report, Script, Workspace};
+use threadfold_edl::{Report, Script, Workspace};
 use write::write_all;
 
 use crate::{

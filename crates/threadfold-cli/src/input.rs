@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use threadfold::{EventLog, Request, log::LogRead, wire::DecodeOptions};
+use threadfold::{EventLog, Request, log::Loaded, wire::DecodeOptions};
 
 use crate::error::Failure;
 
@@ -21,7 +21,7 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
 }
 
 /// Reads a log. If the file is none, the error says what is meant by one.
-pub(crate) fn log(file: &Path, hint: &str) -> Result<LogRead, Failure> {
+pub(crate) fn log(file: &Path, hint: &str) -> Result<Loaded, Failure> {
     let name = file.display();
     let opened = File::open(file).map_err(|error| format!("{name}: {error}"))?;
     let read = EventLog::read(BufReader::new(opened));

@@ -21,6 +21,7 @@ mod mcp;
 mod models;
 mod out;
 pub mod proxy;
+pub mod relay;
 mod report;
 mod strategies;
 #[path = "../../../examples/terminal/mod.rs"]

@@ -99,14 +99,14 @@ async fn tried<'a>(
     let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
     let before = thread.messages();
     // It was accepted for this thread, so it fits.
-    let after: Vec<Message> = driven.proposal.plan.after(before).unwrap_or_default();
+    let after: Vec<Message> = driven.plan.after(before).unwrap_or_default();
     Ok(Row {
         strategy: strategy.name(),
         after: Size::of(&after, &ByteEstimate::TRIGGER),
         calls: driven.calls,
         usage: driven.usage,
         retention: audit(before, &after, &AuditOptions::default()),
-        rungs: driven.proposal.rungs,
+        rungs: driven.rungs,
     })
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A script that cannot be read. None of it was run.
 ///
 /// ```
-/// use threadfold::edl::{ParseErrorKind, Script};
+/// use threadfold_edl::{ParseErrorKind, Script};
 ///
 /// let error = Script::parse("file notes.md\nselect here").unwrap_err();
 /// assert_eq!((error.line, error.column, error.kind), (2, 8, ParseErrorKind::Syntax));

@@ -4,7 +4,7 @@
 //! some of it. A script names only the text to change and the change:
 //!
 //! ```
-//! use threadfold::edl::{Script, Workspace};
+//! use threadfold_edl::{Script, Workspace};
 //!
 //! let mut workspace = Workspace::new();
 //! workspace.insert("/summary.md", "# Summary\n- parser: in progress\n")?;

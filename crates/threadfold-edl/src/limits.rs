@@ -10,7 +10,7 @@ use super::error::EditError;
 /// The largest size of a script, of its patterns, and of the files that it makes.
 ///
 /// ```
-/// use threadfold::edl::{Limits, Script};
+/// use threadfold_edl::{Limits, Script};
 ///
 /// let limits = Limits { commands: 1, ..Limits::default() };
 /// assert!(Script::parse_within("file a delete", &limits).is_err());

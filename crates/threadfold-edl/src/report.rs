@@ -11,7 +11,7 @@ use super::error::EditError;
 /// `Display` gives the text for the model that wrote the script.
 ///
 /// ```
-/// use threadfold::edl::{Script, Workspace};
+/// use threadfold_edl::{Script, Workspace};
 ///
 /// let mut workspace = Workspace::new();
 /// workspace.insert("a", "one\n")?;

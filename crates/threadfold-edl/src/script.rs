@@ -26,7 +26,7 @@ impl Script {
     /// [`ParseError`] with the line and column, what was expected and what was found.
     ///
     /// ```
-    /// use threadfold::edl::Script;
+    /// use threadfold_edl::Script;
     ///
     /// assert!(Script::parse("file notes.md select /draft/ delete").is_ok());
     /// assert!(Script::parse("file notes.md select /(?=draft)/").is_err());
@@ -42,7 +42,7 @@ impl Script {
     /// [`ParseError`] if the text is not a script, or exceeds a limit.
     ///
     /// ```
-    /// use threadfold::edl::{Limits, Script};
+    /// use threadfold_edl::{Limits, Script};
     ///
     /// let limits = Limits { script_bytes: 10, ..Limits::default() };
     /// assert!(Script::parse_within("file notes.md delete", &limits).is_err());
@@ -57,7 +57,7 @@ impl Script {
     /// [`Report::is_ok`] is `false` if any failed.
     ///
     /// ```
-    /// use threadfold::edl::{Script, Workspace};
+    /// use threadfold_edl::{Script, Workspace};
     ///
     /// let mut workspace = Workspace::new();
     /// workspace.insert("notes.md", "a draft\n")?;
@@ -73,13 +73,13 @@ impl Script {
     /// Runs the script and returns what it did. A command that exceeds a limit fails its file.
     ///
     /// ```
-    /// use threadfold::edl::{Limits, Script, Workspace};
+    /// use threadfold_edl::{Limits, Script, Workspace};
     ///
     /// let limits = Limits { output_bytes: 3, ..Limits::default() };
     /// let report = Script::parse("newfile a insert_after \"long\"")?
     ///     .run_within(&mut Workspace::new(), &limits);
     /// assert!(!report.is_ok());
-    /// # Ok::<(), threadfold::edl::ParseError>(())
+    /// # Ok::<(), threadfold_edl::ParseError>(())
     /// ```
     pub fn run_within(&self, workspace: &mut Workspace, limits: &Limits) -> Report {
         run(&self.commands, workspace, limits)
@@ -88,11 +88,11 @@ impl Script {
     /// Returns the files that the script reads. They must exist. New files are not among them.
     ///
     /// ```
-    /// use threadfold::edl::Script;
+    /// use threadfold_edl::Script;
     ///
     /// let script = Script::parse("file a select /x/ delete file b newfile c")?;
     /// assert_eq!(script.files_read().into_iter().collect::<Vec<_>>(), ["a", "b"]);
-    /// # Ok::<(), threadfold::edl::ParseError>(())
+    /// # Ok::<(), threadfold_edl::ParseError>(())
     /// ```
     #[must_use]
     pub fn files_read(&self) -> BTreeSet<&str> {
@@ -108,11 +108,11 @@ impl Script {
     /// Returns the files that the script makes or edits, so that a host can ask before it runs.
     ///
     /// ```
-    /// use threadfold::edl::Script;
+    /// use threadfold_edl::Script;
     ///
     /// let script = Script::parse("file a select /x/ delete file b newfile c")?;
     /// assert_eq!(script.files_written().into_iter().collect::<Vec<_>>(), ["a", "c"]);
-    /// # Ok::<(), threadfold::edl::ParseError>(())
+    /// # Ok::<(), threadfold_edl::ParseError>(())
     /// ```
     #[must_use]
     pub fn files_written(&self) -> BTreeSet<&str> {

@@ -18,7 +18,7 @@ const SHOWN_FILES: usize = 100;
 ///
 /// ```
 /// use serde_json::json;
-/// use threadfold::edl::{Workspace, tool::EdlTool};
+/// use threadfold_edl::{Workspace, tool::EdlTool};
 ///
 /// let mut workspace = Workspace::new();
 /// let input = json!({ "script": "newfile notes.md\ninsert_after <<END\nfirst\nEND\n" });
@@ -59,7 +59,7 @@ impl EdlTool {
     /// Returns the JSON schema of the tool's input.
     ///
     /// ```
-    /// use threadfold::edl::tool::EdlTool;
+    /// use threadfold_edl::tool::EdlTool;
     ///
     /// assert_eq!(EdlTool::Edl.schema()["required"][0], "script");
     /// ```
@@ -100,7 +100,7 @@ impl EdlTool {
     ///
     /// ```
     /// use serde_json::json;
-    /// use threadfold::edl::{Workspace, tool::EdlTool};
+    /// use threadfold_edl::{Workspace, tool::EdlTool};
     ///
     /// let reply = EdlTool::GetFile.call(&mut Workspace::new(), &json!({ "paths": "notes.md" }));
     /// assert!(reply.is_err_and(|text| text.contains("`paths` must be a list")));
@@ -117,7 +117,7 @@ impl EdlTool {
     ///
     /// ```
     /// use serde_json::json;
-    /// use threadfold::edl::{Limits, Workspace, tool::EdlTool};
+    /// use threadfold_edl::{Limits, Workspace, tool::EdlTool};
     ///
     /// let limits = Limits { script_bytes: 4, ..Limits::default() };
     /// let input = json!({ "script": "newfile a" });

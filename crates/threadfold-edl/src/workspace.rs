@@ -13,12 +13,12 @@ use super::{error::EditError, registers::Registers};
 /// runs, so that a later script can use a text that an earlier one cut or could not insert.
 ///
 /// ```
-/// use threadfold::edl::Workspace;
+/// use threadfold_edl::Workspace;
 ///
 /// let mut workspace = Workspace::new();
 /// workspace.insert("/summary.md", "# Summary\n")?;
 /// assert_eq!(workspace.text("//summary.md"), Some("# Summary\n"));
-/// # Ok::<(), threadfold::edl::EditError>(())
+/// # Ok::<(), threadfold_edl::EditError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
@@ -41,7 +41,7 @@ impl Workspace {
     /// Returns a workspace without files and registers.
     ///
     /// ```
-    /// assert_eq!(threadfold::edl::Workspace::new().files().count(), 0);
+    /// assert_eq!(threadfold_edl::Workspace::new().files().count(), 0);
     /// ```
     #[must_use]
     pub fn new() -> Self {
@@ -55,10 +55,10 @@ impl Workspace {
     /// [`EditError::EmptyPath`] if the path names no file.
     ///
     /// ```
-    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// let mut workspace = threadfold_edl::Workspace::new();
     /// assert_eq!(workspace.insert("a", "one")?, None);
     /// assert_eq!(workspace.insert("./a", "two")?, Some("one".to_owned()));
-    /// # Ok::<(), threadfold::edl::EditError>(())
+    /// # Ok::<(), threadfold_edl::EditError>(())
     /// ```
     pub fn insert(
         &mut self,
@@ -71,11 +71,11 @@ impl Workspace {
     /// Removes a file and returns its text, or `None` if there is no such file.
     ///
     /// ```
-    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// let mut workspace = threadfold_edl::Workspace::new();
     /// workspace.insert("a", "one")?;
     /// assert_eq!(workspace.remove("a"), Some("one".to_owned()));
     /// assert_eq!(workspace.remove("a"), None);
-    /// # Ok::<(), threadfold::edl::EditError>(())
+    /// # Ok::<(), threadfold_edl::EditError>(())
     /// ```
     pub fn remove(&mut self, path: &str) -> Option<String> {
         self.files.remove(&normalize(path).ok()?).map(|file| file.text)
@@ -84,10 +84,10 @@ impl Workspace {
     /// Returns the text of a file.
     ///
     /// ```
-    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// let mut workspace = threadfold_edl::Workspace::new();
     /// workspace.insert("a", "one")?;
     /// assert_eq!(workspace.text("b/../a"), Some("one"));
-    /// # Ok::<(), threadfold::edl::EditError>(())
+    /// # Ok::<(), threadfold_edl::EditError>(())
     /// ```
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
@@ -97,12 +97,12 @@ impl Workspace {
     /// Returns the version of a file: a number that no earlier write in this workspace had.
     ///
     /// ```
-    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// let mut workspace = threadfold_edl::Workspace::new();
     /// workspace.insert("a", "one")?;
     /// let before = workspace.version("a");
     /// workspace.insert("a", "one")?;
     /// assert_ne!(workspace.version("a"), before);
-    /// # Ok::<(), threadfold::edl::EditError>(())
+    /// # Ok::<(), threadfold_edl::EditError>(())
     /// ```
     #[must_use]
     pub fn version(&self, path: &str) -> Option<u64> {
@@ -112,14 +112,14 @@ impl Workspace {
     /// Returns the paths and texts of all files, in the order of their paths.
     ///
     /// ```
-    /// use threadfold::edl::Workspace;
+    /// use threadfold_edl::Workspace;
     ///
     /// let mut workspace = Workspace::new();
     /// workspace.insert("src/b.rs", "fn b() {}")?;
     /// workspace.insert("./src/a.rs", "fn a() {}")?;
     /// let files: Vec<(&str, &str)> = workspace.files().collect();
     /// assert_eq!(files, [("src/a.rs", "fn a() {}"), ("src/b.rs", "fn b() {}")]);
-    /// # Ok::<(), threadfold::edl::EditError>(())
+    /// # Ok::<(), threadfold_edl::EditError>(())
     /// ```
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, file)| (path.as_str(), file.text.as_str()))
@@ -128,7 +128,7 @@ impl Workspace {
     /// Returns the text of a register.
     ///
     /// ```
-    /// use threadfold::edl::{Script, Workspace};
+    /// use threadfold_edl::{Script, Workspace};
     ///
     /// let mut workspace = Workspace::new();
     /// workspace.insert("a", "one two")?;
@@ -144,7 +144,7 @@ impl Workspace {
     /// Returns the names and texts of all registers, in the order of their names.
     ///
     /// ```
-    /// use threadfold::edl::{Script, Workspace};
+    /// use threadfold_edl::{Script, Workspace};
     ///
     /// let mut workspace = Workspace::new();
     /// workspace.insert("a", "one two")?;
@@ -160,7 +160,7 @@ impl Workspace {
     /// Removes all registers.
     ///
     /// ```
-    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// let mut workspace = threadfold_edl::Workspace::new();
     /// workspace.clear_registers();
     /// assert_eq!(workspace.registers().count(), 0);
     /// ```

@@ -17,7 +17,7 @@ use threadfold::{
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, LogId},
     message::{CompactionReason, ModelError, StopReason, ThreadId, Timestamp, ToolSpec, ToolUse},
-    model::{Model, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Model, Tool, ToolContext, ToolOutput},
     store::Journal,
 };
 use threadfold_sqlite::SqliteStore;
@@ -122,7 +122,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads a file.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let line = |line: usize| format!("{line}: let value_{line} = read(input, {line})?;\n");
         let lines: String = (0..200).map(line).collect();
         Ok(ToolOutput::from(format!("{}\n{lines}", call.input.as_str())))

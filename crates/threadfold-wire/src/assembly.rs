@@ -89,7 +89,7 @@ impl<A: Assembly> Builder<A> {
 }
 
 impl<A: Assembly> TurnBuilder for Builder<A> {
-    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn handle(&mut self, name: &str, data: &str) -> Result<Vec<Delta>, ModelError> {
         if let Some(Err(error)) = &self.end {
             return Err(error.clone());
         }
@@ -98,10 +98,10 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
             return Ok(Vec::new());
         }
         let mut out = Deltas::default();
-        let taken = if has_half_a_character(event.data) {
+        let taken = if has_half_a_character(data) {
             Err(unreadable("an event holds half a character"))
         } else {
-            self.assembly.take(event, &mut out)
+            self.assembly.take(StreamEvent { name, data }, &mut out)
         };
         taken.map(|()| out.0).map_err(|error| {
             let error = self.spent(error);

@@ -209,18 +209,10 @@ fn declared_name<'a>(adjustments: &'a [Adjustment], written: &str) -> Option<&'a
     })
 }
 
-/// How a body is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DecodeOptions {
-    /// Which texts become kinds again.
-    pub recognise: Recognise,
-}
-
-/// Which whole text blocks become the kinds that they are the wire form of.
+/// How a body is read: which whole text blocks become the kinds that they are the wire form of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Recognise {
+pub struct DecodeOptions {
     /// `<checkpoint:a1b2c3>` as the last block of a user message.
     pub checkpoints: bool,
     /// `<system-reminder>` and `<context-update>` blocks of user messages.
@@ -229,7 +221,7 @@ pub struct Recognise {
     pub summaries: bool,
 }
 
-impl Default for Recognise {
+impl Default for DecodeOptions {
     /// Checkpoints only: a user may have typed the others.
     fn default() -> Self {
         Self { checkpoints: true, reminders: false, summaries: false }

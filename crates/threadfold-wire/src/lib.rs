@@ -85,8 +85,8 @@ pub use anthropic::AnthropicMessages;
 pub use classify::classify_error;
 pub use compaction::{CompactionAsked, NativeCompaction};
 pub use contract::{
-    Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
-    WireFormat, as_declared,
+    Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireError, WireFormat,
+    as_declared,
 };
 #[cfg(feature = "bedrock-converse")]
 pub use converse::BedrockConverse;
@@ -99,7 +99,7 @@ pub use openai_responses::OpenAiResponses;
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::{SseEvent, SseParser};
-pub use stream::{StreamEvent, TurnBuilder};
+pub use stream::TurnBuilder;
 
 /// The code of the README is compiled and run.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! Reading the bodies of the dialects whose messages have a role and blocks.
 
 use super::{
-    contract::{Recognise, WireError},
+    contract::{DecodeOptions, WireError},
     json::{Fields, Path, Raw},
     texts::Speaker,
 };
@@ -32,7 +32,7 @@ impl Reader {
     pub(super) fn messages(
         self,
         body: &mut Fields<'_>,
-        recognise: Recognise,
+        recognise: DecodeOptions,
     ) -> Result<Vec<Message>, WireError> {
         let path = Path::Field(&Path::Body, "messages");
         let items = body.take_items("messages", Path::Body, "an array of messages")?;
@@ -48,7 +48,7 @@ impl Reader {
         self,
         mut fields: Fields<'_>,
         path: Path<'_>,
-        recognise: Recognise,
+        recognise: DecodeOptions,
     ) -> Result<Message, WireError> {
         let role = take_role(&mut fields, path)?;
         if role == Role::System {
@@ -70,7 +70,7 @@ impl Reader {
     pub(super) fn system(self, body: &mut Fields<'_>) -> Result<Option<Message>, WireError> {
         let Some(raw) = body.take("system") else { return Ok(None) };
         let speaker =
-            Speaker { codec: self.codec, role: Role::System, recognise: Recognise::default() };
+            Speaker { codec: self.codec, role: Role::System, recognise: DecodeOptions::default() };
         let mut own = Fields::default();
         let content = match raw.get() {
             "null" => Vec::new(),

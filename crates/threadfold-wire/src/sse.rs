@@ -3,8 +3,6 @@
 use super::contract::WireError;
 use std::time::Duration;
 
-use super::stream::StreamEvent;
-
 /// The default limit on the bytes of one event: 16 MiB. Tool results that a
 /// provider makes itself arrive in one event and may be large.
 const MAX: usize = 16 * 1024 * 1024;
@@ -238,24 +236,6 @@ impl SseParser {
         let name = std::mem::take(&mut self.name);
         let data = self.data.take()?;
         Some(SseEvent { name, data, id: self.id.clone() })
-    }
-}
-
-impl SseEvent {
-    /// The event as the builder of an answer takes it.
-    ///
-    /// ```
-    /// use threadfold::{message::Delta, wire::{OpenAiChat, SseParser, WireFormat}};
-    ///
-    /// let (mut parser, mut builder) = (SseParser::default(), OpenAiChat.turn_builder());
-    /// parser.push(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n");
-    /// let event = parser.next_event()?.ok_or("it is whole")?;
-    /// assert_eq!(builder.handle(event.as_event())?, [Delta::Text { text: "hi".into() }]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn as_event(&self) -> StreamEvent<'_> {
-        StreamEvent { name: &self.name, data: &self.data }
     }
 }
 

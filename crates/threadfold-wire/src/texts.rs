@@ -1,6 +1,6 @@
 //! The kinds that travel as texts, both ways.
 
-use super::contract::Recognise;
+use super::contract::DecodeOptions;
 use threadfold_core::message::{
     Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, SystemReminder,
     Text, TextBlock,
@@ -71,7 +71,7 @@ pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
 pub(super) fn recognise(
     codec: &'static str,
     blocks: &mut [ContentBlock],
-    asked: Recognise,
+    asked: DecodeOptions,
     last: Option<usize>,
 ) {
     // From the end on, for whether a text reads as another kind depends on what comes after it.
@@ -116,7 +116,12 @@ fn came_so(text: &TextBlock) -> bool {
 
 /// Returns a text of a user message that reads as another kind as that kind, if it is asked for,
 /// else as the text.
-fn recognised(codec: &'static str, block: TextBlock, asked: Recognise, last: bool) -> ContentBlock {
+fn recognised(
+    codec: &'static str,
+    block: TextBlock,
+    asked: DecodeOptions,
+    last: bool,
+) -> ContentBlock {
     let TextBlock { text, extra } = block;
     if asked.checkpoints
         && last
@@ -148,7 +153,7 @@ fn recognised(codec: &'static str, block: TextBlock, asked: Recognise, last: boo
 pub(super) struct Speaker {
     pub(super) codec: &'static str,
     pub(super) role: Role,
-    pub(super) recognise: Recognise,
+    pub(super) recognise: DecodeOptions,
 }
 
 impl Speaker {
@@ -174,7 +179,7 @@ mod tests {
     fn only_the_last_block_becomes_a_checkpoint() {
         let marker = ContentBlock::text("<checkpoint:a1b2c3>");
         let mut blocks = vec![marker.clone(), marker.clone()];
-        recognise("c", &mut blocks, Recognise::default(), Some(1));
+        recognise("c", &mut blocks, DecodeOptions::default(), Some(1));
         assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
     }
 }

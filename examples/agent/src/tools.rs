@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use threadfold::{
     async_trait,
     message::{ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
 };
 
 use crate::folder::Folder;
@@ -52,7 +52,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads a file, up to 400 lines at once.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let path = text(&input, "path")?;
         let first = input.get("first_line").and_then(Value::as_u64).unwrap_or(1).max(1);
@@ -87,7 +91,11 @@ impl Tool for Edit {
         ToolSpec::new("edit", "Replaces a text in a file, or writes a new file.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let (path, old, new) = (text(&input, "path")?, text(&input, "old")?, text(&input, "new")?);
         if old.is_empty() {
@@ -124,7 +132,11 @@ impl Tool for Search {
         ToolSpec::new("search", "Lists files, or the lines that hold a text.", schema)
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input = call.input.json()?.to_value()?;
         let text_of = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
         let (wanted, files) = (text_of("text"), self.0.files(text_of("path"))?);

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 use restate_sdk::prelude::*;
 use threadfold::{
     Usage,
-    drive::{CompactionError, CompactionErrorKind, Driven},
+    drive::{CompactionError, CompactionErrorKind},
     message::CompactionReason,
     render::ChunkBudget,
-    strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, RunOptions, Step},
+    strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, Proposal, Step},
 };
 
 use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
@@ -17,7 +17,7 @@ use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
 /// model.
 static STRATEGY: LazyLock<Ladder> = LazyLock::new(|| {
     let chunks = ChunkBudget { target: 4_000, tolerance: 1_000 };
-    let chunked = Chunked { run: RunOptions { chunks, ..RunOptions::default() } };
+    let chunked = Chunked { chunks, ..Chunked::default() };
     Ladder::new([Arc::new(chunked) as _, Arc::new(Digest::default()) as _])
 });
 
@@ -56,14 +56,14 @@ impl OpenTurn<'_, '_> {
         }
 
         let mut driven = match attempt.step() {
-            Step::Proposed(proposal) => Ok(Driven::new(proposal.clone())),
+            Step::Proposed(proposal) => Ok(proposal.clone()),
             // An attempt without an effect is not a compaction and not logged.
             Step::Failed(error) if calls == 0 && error.is_nothing_to_compact() => return Ok(false),
             Step::Failed(error) => Err(CompactionError::new(error.clone())),
             step @ (Step::Call { .. } | _) => return Err(unknown(step)),
         };
         match &mut driven {
-            Ok(Driven { usage: all, calls: asked, .. })
+            Ok(Proposal { usage: all, calls: asked, .. })
             | Err(CompactionError { usage: all, calls: asked, .. }) => {
                 (*all, *asked) = (usage, calls)
             }

@@ -4,7 +4,7 @@ use restate_sdk::prelude::*;
 use serde_json::json;
 use threadfold::{
     ContextWindow, Message, Request, Role, Turn,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Target, UnknownUsage},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Target},
     log::LogError,
     message::{CompactionReason, InvalidValue, ModelError, ModelErrorKind, ToolResult, ToolSpec},
     turn::{TurnMachine, TurnStep},
@@ -36,7 +36,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
     pub fn new(live: Live, steps: Steps<'a, 'ctx>) -> Result<Self, InvalidValue> {
         let auto = AutoCompactor::new(AutoPolicy {
             target: Target::Fraction(0.3),
-            unknown_usage: UnknownUsage::Estimate,
+            estimates_usage: true,
             ..AutoPolicy::default()
         })?;
         Ok(Self { live, steps, auto })
@@ -72,7 +72,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
                         }
                     }
                 }
-                TurnStep::Finished(_) => return Ok(last),
+                TurnStep::Finished { .. } => return Ok(last),
                 step => return Err(unknown(step)),
             }
         }

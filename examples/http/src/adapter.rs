@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, Model, Request, Turn, WireFormat, async_trait,
     message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
-    model::{self, AnswerLimitError, AnswerLimits, Clock, Sleeper, StdClock},
+    model::{self, AnswerLimits, Clock, Sleeper, StdClock},
     wire::{
         self, AnthropicMessages, BedrockConverse, EncodeOptions, Encoded, GeminiGenerate,
         ModelTraits, OpenAiChat, OpenAiResponses, classify_error, retry_after, window_of,
@@ -306,7 +306,9 @@ impl HttpModel {
         answer: impl Future<Output = Result<T, ModelError>>,
     ) -> Result<T, ModelError> {
         let Some(limit) = self.options.limits.total else { return answer.await };
-        let late = |_| Err(AnswerLimitError::Total { limit }.into());
+        let seconds = limit.as_secs_f64();
+        let message = format!("the answer was not complete after {seconds} s");
+        let late = |_| Err(ModelError::new(ModelErrorKind::Other, message));
         tokio::time::timeout(limit, answer).await.unwrap_or_else(late)
     }
 

@@ -14,7 +14,7 @@ use futures::{
 };
 use threadfold::{
     Session, ThreadStore,
-    message::{Messages, Text, ThreadId},
+    message::{Message, SharedVec, Text, ThreadId},
     session::{
         Queued, SessionBuilder, SessionError, SessionEvent, SessionHandle, SessionStatus,
         api::TokenUsageSummary,
@@ -107,7 +107,7 @@ pub type TurnEvent = Result<SessionEvent, SessionError>;
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The messages.
-    pub messages: Messages,
+    pub messages: SharedVec<Message>,
     /// Whether a turn is running.
     pub busy: bool,
     /// The answer that the model is writing, as far as it has arrived.

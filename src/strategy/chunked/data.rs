@@ -1,15 +1,14 @@
 //! The data of a run: what is stored between two answers.
 
+use threadfold_edl::Workspace;
+
 use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{options::RunOptions, step::ChunkStep};
+use super::{options::Chunked, step::ChunkStep};
+use crate::message::{Message, Request, Text, Usage};
 use crate::strategy::run_error::RunError;
-use crate::{
-    edl::Workspace,
-    message::{Message, Request, Text, Usage},
-};
 
 /// The file that the model edits. Its content at the end of the run is the summary.
 const SUMMARY: &str = "/summary.md";
@@ -20,7 +19,7 @@ pub(super) const FORMAT: u32 = 2;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Data {
     pub(super) format: u32,
-    pub(super) options: RunOptions,
+    pub(super) options: Chunked,
     pub(super) focus: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rules: Option<Text>,

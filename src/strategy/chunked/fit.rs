@@ -1,6 +1,6 @@
 //! Sizes a run so that each of its requests fits the context window.
 
-use super::{options::RunOptions, run::CompactionRun, step::RunStep};
+use super::{options::Chunked, run::CompactionRun, step::RunStep};
 use crate::strategy::run_error::RunError;
 use crate::{
     message::{ContextWindow, Message},
@@ -21,7 +21,7 @@ pub(super) fn new_run(
     messages: &[Message],
     thread: &Snapshot,
     brief: &Brief,
-    options: RunOptions,
+    options: Chunked,
 ) -> Result<CompactionRun, RunError> {
     let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
     let run = match brief.reason.focus() {
@@ -43,8 +43,8 @@ pub(super) fn within_window(
     thread: &Snapshot,
     brief: &Brief,
     head: &[Message],
-    options: RunOptions,
-) -> Result<RunOptions, StrategyError> {
+    options: Chunked,
+) -> Result<Chunked, StrategyError> {
     let Some(window) = thread.window().map(ContextWindow::tokens) else { return Ok(options) };
     let counter = thread.counter();
     let answer = options.answer_tokens.min(window / 10).max(1);
@@ -53,7 +53,7 @@ pub(super) fn within_window(
     // A tenth stays free, because counts are estimates.
     let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
     let fixed = |aside_bytes| -> Result<u64, StrategyError> {
-        let options = RunOptions { aside_bytes, ..options.clone() };
+        let options = Chunked { aside_bytes, ..options.clone() };
         let run = new_run(&[Message::user(".")], thread, brief, options)?;
         let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
         Ok(counter.request(request))
@@ -73,7 +73,7 @@ pub(super) fn within_window(
     } else {
         options.chunks
     };
-    Ok(RunOptions {
+    Ok(Chunked {
         chunks,
         summary_bytes: options.summary_bytes.min(room / 3),
         conversation_bytes: options.conversation_bytes.min(bytes(conversation, head, counter)),

@@ -1,7 +1,7 @@
 //! Chunked summarisation: folds a thread that exceeds any single request into one summary.
 //!
 //! The thread is [rendered](crate::render) and cut into chunks between messages. For each chunk a
-//! model is asked to bring `/summary.md` up to date with edit scripts ([`edl`](crate::edl)).
+//! model is asked to bring `/summary.md` up to date with edit scripts ([`threadfold_edl`]).
 //! [`CompactionRun`] is the state machine, for hosts that store and resume it step by step;
 //! [`Chunked`] is the strategy that uses it.
 //!
@@ -22,7 +22,6 @@ mod step;
 mod strategy;
 mod tools;
 
-pub use options::RunOptions;
+pub use options::Chunked;
 pub use run::CompactionRun;
 pub use step::{ChunkOutcome, ChunkStep, RunStep};
-pub use strategy::Chunked;

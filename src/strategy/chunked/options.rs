@@ -1,4 +1,4 @@
-//! The limits of a run.
+//! The strategy `chunked`: its options, which are the limits of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,25 @@ use crate::{
     render::{ChunkBudget, RenderOptions},
 };
 
-/// Options and limits of a run. Every run ends within these limits, whatever the model answers.
+/// Folds the thread chunk by chunk into a summary that a model edits. For threads that exceed any
+/// single request.
+///
+/// Everything before the last legal cut is summarised; open calls stay after it. An earlier summary
+/// is edited, so that its lines which still hold stay word for word and cost no tokens. The message that
+/// the user typed last stays word for word, unless a next prompt follows. If the context window is
+/// known, every request with its answer fits it, for windows from about 3,500 tokens.
+///
+/// Once a chunk is folded in, the attempt ends with a proposal. A full summary is condensed, by the
+/// model if possible. Chunks that the model refuses or does not fold in, and all chunks after a
+/// permanent failure, are added as an extract made without a model. If the model answers but folds
+/// nothing in, and the thread is over its target, the proposal is that of [`Digest`](crate::strategy::Digest). The notes of
+/// the proposal name what no model summarised.
+///
+/// The fields are also the options and limits of a [`CompactionRun`](super::CompactionRun). Every run
+/// ends within these limits, whatever the model answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct RunOptions {
+pub struct Chunked {
     /// How the thread is rendered for the summariser.
     pub render: RenderOptions,
     /// System prompt of the summarising model, instead of the built-in one.
@@ -37,7 +52,7 @@ pub struct RunOptions {
     pub max_retries: usize,
 }
 
-impl Default for RunOptions {
+impl Default for Chunked {
     fn default() -> Self {
         Self {
             render: RenderOptions {

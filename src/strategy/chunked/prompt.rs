@@ -3,12 +3,13 @@
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
 //! ours. It is enclosed in tags that do not occur in it.
 
+use threadfold_edl::tool::EdlTool;
+
 use super::{
     condense::{clipped, condense},
     data::Data,
 };
 use crate::{
-    edl::tool::EdlTool,
     message::{ContentBlock, Message, Request, ToolSpec},
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
@@ -96,7 +97,7 @@ pub(super) fn text_of(message: &Message) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::RunOptions;
+    use crate::strategy::Chunked;
 
     fn prompt(transcript: &str, next: Option<&Message>) -> String {
         numbered(0, 2, transcript, next)
@@ -105,7 +106,7 @@ mod tests {
     fn numbered(index: usize, total: usize, transcript: &str, next: Option<&Message>) -> String {
         let mut chunks = vec![0..0; total];
         chunks[index] = 0..transcript.len();
-        let options = RunOptions::default();
+        let options = Chunked::default();
         let mut run = Data::new(transcript.into(), chunks, next.cloned(), options);
         run.done = index;
         text_of(&chunk(&run).messages[0])

@@ -6,7 +6,7 @@
 //!
 //! [`state`](super::state) documents the states.
 
-use crate::message::UnexpectedInput;
+use crate::message::InvalidValue;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -15,7 +15,7 @@ use super::{
     condense::clipped,
     cover,
     data::{Data, State, Task},
-    options::RunOptions,
+    options::Chunked,
     prompt,
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
@@ -51,10 +51,10 @@ const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 /// or [`handle_error`](Self::handle_error).
 ///
 /// ```
-/// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
+/// use threadfold::{Message, strategy::{CompactionRun, RunError, Chunked, RunStep}};
 ///
 /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-/// let run = CompactionRun::new(&thread, None, RunOptions::default())?.with_focus("the parser");
+/// let run = CompactionRun::new(&thread, None, Chunked::default())?.with_focus("the parser");
 /// let RunStep::Call { chunk, total, .. } = run.step() else { panic!("it has not been asked") };
 /// assert_eq!((chunk, total), (0, 1));
 ///
@@ -80,12 +80,12 @@ impl CompactionRun {
     /// # Errors
     ///
     /// - [`RunError::NothingToSummarise`] if the thread has no text.
-    /// - [`RunError::TooManyChunks`] if it needs more than [`RunOptions::max_chunks`].
+    /// - [`RunError::TooManyChunks`] if it needs more than [`Chunked::max_chunks`].
     /// - [`RunError::Option`] if the prompt or a section of the options is blank.
     pub fn new(
         messages: &[Message],
         next_prompt: Option<Message>,
-        options: RunOptions,
+        options: Chunked,
     ) -> Result<Self, RunError> {
         instructions::check(options.prompt.as_ref(), &options.sections)?;
         let rendered = render(messages, &options.render);
@@ -120,10 +120,10 @@ impl CompactionRun {
     /// after that summary.
     ///
     /// ```
-    /// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
+    /// use threadfold::{Message, strategy::{CompactionRun, RunError, Chunked, RunStep}};
     ///
     /// let new = [Message::user("Now fix the lexer.")];
-    /// let run = CompactionRun::new(&new, None, RunOptions::default())?;
+    /// let run = CompactionRun::new(&new, None, Chunked::default())?;
     /// let run = run.with_summary("The parser is fixed.");
     /// let RunStep::Call { request, .. } = run.step() else { panic!("it has not been asked") };
     /// let prompt = request.messages[0].content[0].as_text().unwrap();
@@ -169,8 +169,8 @@ impl CompactionRun {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`] if the run has ended.
-    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), UnexpectedInput> {
+    /// [`InvalidValue`] if the run has ended.
+    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), InvalidValue> {
         let State::Asking { after, task } = &mut self.data.state else { return Err(not_asked()) };
         let task = *task;
         *after = Duration::ZERO;
@@ -247,20 +247,20 @@ impl CompactionRun {
     ///
     /// ```
     /// use threadfold::message::{Message, ModelError, ModelErrorKind};
-    /// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+    /// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-    /// let mut run = CompactionRun::new(&thread, None, RunOptions::default()).unwrap();
+    /// let mut run = CompactionRun::new(&thread, None, Chunked::default()).unwrap();
     /// let busy = ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded");
     /// run.handle_error(busy)?;
     /// assert!(matches!(run.step(), RunStep::Call { after, .. } if !after.is_zero()));
-    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`UnexpectedInput`] if the run has ended.
-    pub fn handle_error(&mut self, error: ModelError) -> Result<(), UnexpectedInput> {
+    /// [`InvalidValue`] if the run has ended.
+    pub fn handle_error(&mut self, error: ModelError) -> Result<(), InvalidValue> {
         let State::Asking { task, .. } = self.data.state else { return Err(not_asked()) };
         self.data.chunk_usage += error.usage;
         if let ModelErrorKind::Retryable { after } = error.kind {
@@ -312,10 +312,10 @@ impl CompactionRun {
     ///
     /// ```
     /// use threadfold::{Message, Turn, message::StopReason};
-    /// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+    /// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-    /// let mut run = CompactionRun::new(&thread, None, RunOptions::default()).unwrap();
+    /// let mut run = CompactionRun::new(&thread, None, Chunked::default()).unwrap();
     /// assert!(run.notes().is_empty());
     /// let no = Turn::new(Message::assistant("No."), StopReason::Refusal, None);
     /// run.handle_turn(no).unwrap();
@@ -430,6 +430,6 @@ fn shortened(mut message: Message) -> Message {
     message
 }
 
-fn not_asked() -> UnexpectedInput {
-    UnexpectedInput::new("an answer", "the run has ended")
+fn not_asked() -> InvalidValue {
+    InvalidValue::unexpected("an answer", "the run has ended")
 }

@@ -27,7 +27,7 @@ use super::{
     cover,
     data::{self, Data, FORMAT, State, Task, workspace_of},
     halve::halve,
-    options::RunOptions,
+    options::Chunked,
     prompt,
     step::{ChunkOutcome, ChunkStep},
 };
@@ -48,7 +48,7 @@ impl Data {
         rendered: Text,
         chunks: Vec<Range<usize>>,
         next_prompt: Option<Message>,
-        options: RunOptions,
+        options: Chunked,
     ) -> Self {
         let workspace = workspace_of("");
         let before = workspace.clone();

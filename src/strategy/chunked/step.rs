@@ -12,14 +12,14 @@ use crate::strategy::run_error::RunError;
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::{Message, Model, testing::ExtractiveModel};
-/// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+/// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
 ///
 /// let thread = [
 ///     Message::user("Fix src/parse.rs. Never touch the lexer, whatever it does."),
 ///     Message::assistant("I read src/parse.rs and found that it parses nothing at all."),
 /// ];
 /// let rules = "- Never touch the lexer, whatever it does.\n";
-/// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?.with_rules(rules);
+/// let mut run = CompactionRun::new(&thread, None, Chunked::default())?.with_rules(rules);
 /// while let RunStep::Call { request, .. } = run.step() {
 ///     match block_on(ExtractiveModel.complete(request.clone())) {
 ///         Ok(turn) => run.handle_turn(turn)?,

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
-use super::{condense::condense, fit, options::RunOptions, run::CompactionRun, step::RunStep};
+use super::{condense::condense, fit, options::Chunked, run::CompactionRun, step::RunStep};
 use crate::strategy::run_error::RunError;
 use crate::{
     compact::{CompactOptions, Plan, Position},
@@ -12,9 +10,7 @@ use crate::{
     strategy::{
         attempt,
         brief::Brief,
-        contract::{
-            Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
-        },
+        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
         digest::Digest,
         full_summary,
         snapshot::{Rejection, Snapshot},
@@ -24,26 +20,6 @@ use crate::{
 
 /// Lower limit for the size of a summary, in bytes.
 const MIN_SUMMARY: usize = 200;
-
-/// Folds the thread chunk by chunk into a summary that a model edits. For threads that exceed any
-/// single request.
-///
-/// Everything before the last legal cut is summarised; open calls stay after it. An earlier summary
-/// is edited, so that its lines which still hold stay word for word and cost no tokens. The message that
-/// the user typed last stays word for word, unless a next prompt follows. If the context window is
-/// known, every request with its answer fits it, for windows from about 3,500 tokens.
-///
-/// Once a chunk is folded in, the attempt ends with a proposal. A full summary is condensed, by the
-/// model if possible. Chunks that the model refuses or does not fold in, and all chunks after a
-/// permanent failure, are added as an extract made without a model. If the model answers but folds
-/// nothing in, and the thread is over its target, the proposal is that of [`Digest`]. The notes of
-/// the proposal name what no model summarised.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Chunked {
-    /// Options and limits of the run.
-    pub run: RunOptions,
-}
 
 impl CompactionStrategy for Chunked {
     fn name(&self) -> &str {
@@ -69,11 +45,11 @@ impl CompactionStrategy for Chunked {
 impl Chunked {
     /// Returns the run for the messages before the cut.
     fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun, StrategyError> {
-        let options = fit::within_window(&job.thread, &job.brief, head, self.run.clone())?;
+        let options = fit::within_window(&job.thread, &job.brief, head, self.clone())?;
         let room = job.summary_tokens();
         let bytes = fit::bytes(room, head, job.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
-        let options = RunOptions { summary_bytes, ..options };
+        let options = Chunked { summary_bytes, ..options };
         // A summary that leaves too little room for edits is read like every other message.
         let earlier = full_summary::split(head, &job.brief)
             .filter(|(text, _)| text.len() <= summary_bytes / 2);
@@ -162,8 +138,7 @@ impl Attempt for ChunkedAttempt {
             (Some(Ok(proposal)), _) => Step::Proposed(proposal),
             (Some(Err(error)), _) => Step::Failed(error),
             (None, RunStep::Call { request, chunk, total, after, .. }) => {
-                let progress = Progress { done: chunk, total };
-                Step::Call { model: ModelRole::Fast, request, progress, after }
+                Step::Call { model: ModelRole::Fast, request, done: chunk, total, after }
             }
             (None, RunStep::Done { .. } | RunStep::Failed { .. }) => {
                 debug_assert!(false, "a run that ended has an outcome");

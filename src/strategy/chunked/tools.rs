@@ -1,10 +1,9 @@
 //! Runs the tool calls of the summarising model: each call of a round gets exactly one result.
 
+use threadfold_edl::{Workspace, tool::EdlTool};
+
 use super::{condense::condense, data::summary};
-use crate::{
-    edl::{Workspace, tool::EdlTool},
-    message::{ContentBlock, Message, Role, ToolResult, ToolUse},
-};
+use crate::message::{ContentBlock, Message, Role, ToolResult, ToolUse};
 
 /// Upper limit for the whole workspace (summary, scratch files, registers), as a multiple of the
 /// limit for the summary.

@@ -18,7 +18,7 @@ use crate::{
     strategy::{
         attempt,
         brief::Brief,
-        contract::{ArchiveEntry, Attempt, ModelRole, Progress, Proposal, Step, StrategyError},
+        contract::{ArchiveEntry, Attempt, ModelRole, Proposal, Step, StrategyError},
         snapshot::Snapshot,
         tail,
     },
@@ -290,12 +290,13 @@ impl Folding {
         Ok(Proposal { archive, ..Proposal::new(plan) })
     }
 
-    fn progress(&self) -> Progress {
+    /// The number of calls needed in all, as far as known.
+    fn total_calls(&self) -> usize {
         let chunks = self.remaining.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
         let batches = self.batches.len() + self.remaining.len() + 1;
         let merges = self.job.replaces == 0 && batches > self.options.max_batches();
         let left = self.job.pieces.len() + chunks + usize::from(merges);
-        Progress { done: self.done, total: self.done + left }
+        self.done + left
     }
 }
 
@@ -319,7 +320,8 @@ impl Attempt for Folding {
             State::Asking { request, after } => Step::Call {
                 model: ModelRole::Fast,
                 request,
-                progress: self.progress(),
+                done: self.done,
+                total: self.total_calls(),
                 after: *after,
             },
             State::Ended(Ok(proposal)) => Step::Proposed(proposal),

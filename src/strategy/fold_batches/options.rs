@@ -27,8 +27,8 @@ use crate::strategy::{instructions, run_error::RunError};
 /// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
 /// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
 /// let attempt = strategy.begin(&thread, &Brief::default());
-/// let Step::Call { model: ModelRole::Fast, request, progress, .. } = attempt.step() else { panic!() };
-/// assert_eq!((request.messages.len(), progress.total), (10 + 1, 3));
+/// let Step::Call { model: ModelRole::Fast, request, total, .. } = attempt.step() else { panic!() };
+/// assert_eq!((request.messages.len(), total), (10 + 1, 3));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{chunks::Piece, clip, options::FoldBatches};
 use crate::strategy::run_error::RunError;
 use crate::{
-    message::{Message, Messages, Request},
+    message::{Message, Request, SharedVec},
     strategy::{
         brief::Brief,
         instructions::{VALUES, asides, fill, sections, tagged},
@@ -87,7 +87,7 @@ impl RequestWriter {
         let mut messages = clip::fit(&piece.messages(), most, counter);
         messages.push(self.directive.clone());
         Request {
-            system: Messages::from(system),
+            system: SharedVec::from(system),
             max_output: Some(self.options.summary_tokens),
             temperature: Some(0.0),
             timeout: self.options.timeout_ms.map(Duration::from_millis),

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     message::Message,
     store::RunStore,
-    strategy::{CompactionRun, RunOptions},
+    strategy::{Chunked, CompactionRun},
 };
 
 /// Tests a store of runs: a saved run replaces the earlier one and is loaded unchanged; threads are
@@ -47,6 +47,6 @@ pub async fn runs(make: impl FnOnce() -> Box<dyn RunStore>) -> Result<(), Breach
 }
 
 fn run(text: &str) -> Result<CompactionRun, Breach> {
-    let run = CompactionRun::new(&[Message::user(text)], None, RunOptions::default());
+    let run = CompactionRun::new(&[Message::user(text)], None, Chunked::default());
     run.map_err(|error| Law::StoredComesBack.breach(text, "a run", error))
 }

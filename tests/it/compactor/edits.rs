@@ -11,7 +11,7 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Compactor, ContentBlock, Message, Request, Role, WireFormat,
-    message::{Messages, Redactor, ToolResult, ToolUse},
+    message::{Redactor, SharedVec, ToolResult, ToolUse},
     strategy::{Brief, KeepRecent, Summarize},
     testing::ExtractiveModel,
     wire::{
@@ -247,7 +247,7 @@ fn a_handle_to_the_same_messages_is_no_change() {
     round(&mut messages, RULE);
     round(&mut messages, &long("Go on."));
     compacted(&mut compactor, &mut messages);
-    let shared = Messages::from(messages.clone());
+    let shared = SharedVec::from(messages.clone());
     compactor.observe(&shared);
     let copied: Vec<Message> =
         messages.iter().map(|message| message.with_content(message.content.clone())).collect();

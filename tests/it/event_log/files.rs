@@ -32,17 +32,17 @@ fn check(case: &Case) {
     let read = EventLog::read(stored.as_slice()).unwrap();
     assert_eq!((&read.log, read.torn), (&log, None), "{name}: reads back otherwise");
     for log in [log, read.log] {
-        let projection = log.projection().unwrap();
-        let (sent, _) = legality::repair(projection.messages.clone());
+        let messages = log.replay().unwrap();
+        let (sent, _) = legality::repair(messages.clone());
         let expected = notation::parse(case.section("expect").expect(name)).expect(name);
         assert_eq!(notation::write(&sent), notation::write(&expected), "{name}");
         let skipped = case.section("skipped").unwrap_or_default().lines();
         let skipped: Vec<u64> = skipped.map(|line| line.parse().unwrap()).collect();
-        let found: Vec<u64> = projection.skipped.iter().map(|skipped| skipped.seq).collect();
+        let found: Vec<u64> = log.skipped().iter().map(|(seq, _)| *seq).collect();
         assert_eq!(found, skipped, "{name}");
-        let counts = format!("events {}\nmessages {}\n", log.len(), projection.messages.len());
+        let counts = format!("events {}\nmessages {}\n", log.len(), messages.len());
         assert_eq!(case.section("counts").unwrap_or(&counts), counts, "{name}");
-        assert_eq!(projection.sources.len(), projection.messages.len(), "{name}");
+        assert_eq!(log.sources().count(), messages.len(), "{name}");
     }
 }
 

@@ -4,7 +4,7 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,
     compact::{CompactReport, Insert, Size, Splice},
     log::{
-        CompactionFailure, CompactionRecord, Event, EventLog, LogError, LogRead, LoggedEvent,
+        CompactionFailure, CompactionRecord, Event, EventLog, Loaded, LogError, LoggedEvent,
         PromptAuthor, RungReport,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
@@ -69,7 +69,7 @@ fn bytes(log: &EventLog) -> Vec<u8> {
     bytes
 }
 
-fn read(text: &str) -> Result<LogRead, LogError> {
+fn read(text: &str) -> Result<Loaded, LogError> {
     EventLog::read(text.as_bytes())
 }
 
@@ -79,7 +79,9 @@ fn every_kind_of_event_comes_back_with_its_time() {
     let read = EventLog::read(bytes(&log).as_slice()).unwrap();
     assert_eq!((&read.log, read.end, read.torn), (&log, bytes(&log).len() as u64, None));
     assert_eq!(bytes(&read.log), bytes(&log));
-    assert_eq!(read.log.projection(), log.projection());
+    assert_eq!(read.log.replay(), log.replay());
+    assert!(read.log.sources().eq(log.sources()) && read.log.times().eq(log.times()));
+    assert_eq!(read.log.skipped(), log.skipped());
     assert_eq!(read.log.events()[4].at, Timestamp(1_004));
     let kinds: std::collections::BTreeSet<&str> =
         log.iter().map(|event| event.event.kind()).collect();

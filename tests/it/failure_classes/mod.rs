@@ -24,7 +24,7 @@ use threadfold::{
     message::{
         CompactionReason, Delta, ModelErrorKind, StopReason, Summary, Text, ToolSpec, ToolUse,
     },
-    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{ModelError, Tool, ToolContext, ToolOutput},
     session::{
         COMPACT_CONTEXT, CompactionEvent, Reply, Session, SessionBuilder, SessionError,
         SessionEvent,

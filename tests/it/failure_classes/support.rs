@@ -87,7 +87,11 @@ impl Tool for Write {
         ToolSpec::new("write", "Writes a part.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let input: Value = call.input.json()?.to_value()?;
         let part = input["part"].as_u64().ok_or("which part?")?;
         self.0.lock().unwrap().push(part);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
-use threadfold::edl::{Limits, Script, Workspace, tool::EdlTool};
+use threadfold_edl::{Limits, Script, Workspace, tool::EdlTool};
 
 /// Reads bytes as a script and the files `/a`, `/b`, ... after it, each after a zero byte, runs the
 /// script and checks what holds for every run.

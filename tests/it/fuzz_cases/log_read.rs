@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
 use threadfold::{
-    log::{EventLog, LogRead},
+    log::{EventLog, Loaded},
     message::Timestamp,
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let _ = EventLog::read(headed.as_slice()).map(|read| check_read(&headed, read));
 }
 
-fn check_read(bytes: &[u8], read: LogRead) {
+fn check_read(bytes: &[u8], read: Loaded) {
     let torn = read.torn.unwrap_or(0);
     assert_eq!(read.end + torn, bytes.len() as u64);
     let complete = usize::try_from(read.end).ok().and_then(|end| bytes.get(..end));
@@ -32,15 +32,15 @@ fn check_read(bytes: &[u8], read: LogRead) {
     read.log.write(&mut written).expect("a vector takes everything");
     let again = EventLog::read(written.as_slice()).expect("what we write we read");
     assert_eq!((&again.log, again.torn), (&read.log, None));
-    assert_eq!(again.log.projection(), read.log.projection());
+    assert_eq!(again.log.replay(), read.log.replay());
+    assert!(again.log.sources().eq(read.log.sources()) && again.log.times().eq(read.log.times()));
+    assert_eq!(again.log.skipped(), read.log.skipped());
     check_thread(read.log);
 }
 
 fn check_thread(mut log: EventLog) {
-    let Ok(projection) = log.projection() else { return };
-    assert_eq!(projection.sources.len(), projection.messages.len());
-    assert_eq!(projection.times.len(), projection.messages.len());
-    let mut live = projection.messages;
+    let Ok(mut live) = log.replay() else { return };
+    assert_eq!((log.sources().count(), log.times().count()), (live.len(), live.len()));
     let standing: Vec<_> = log.standing().map(|record| record.id).collect();
     for id in standing.into_iter().rev() {
         let covered = log.covered(id).expect("it stands");

@@ -53,7 +53,7 @@ fn build(codec: &dyn WireFormat, events: &[SseEvent]) -> (usize, Result<Turn, Mo
     let mut builder = codec.turn_builder();
     let mut told = 0;
     for event in events {
-        match builder.handle(event.as_event()) {
+        match builder.handle(&event.name, &event.data) {
             Ok(deltas) => told += deltas.iter().map(size).sum::<usize>(),
             Err(error) => {
                 assert!(!builder.is_complete(), "complete behind an error");

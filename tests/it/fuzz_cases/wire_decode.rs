@@ -6,7 +6,7 @@ use threadfold::{
     Plan, Request, WireFormat, legality,
     wire::{
         AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        ModelTraits, OpenAiChat, OpenAiResponses, Recognise,
+        ModelTraits, OpenAiChat, OpenAiResponses,
     },
 };
 
@@ -26,11 +26,11 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
         None => (bytes, None),
     };
     let plan = plan.and_then(|plan| serde_json::from_slice::<Plan>(plan).ok());
-    let all = Recognise { checkpoints: true, reminders: true, summaries: true };
+    let all = DecodeOptions { checkpoints: true, reminders: true, summaries: true };
     for codec in codecs {
         let _ = codec.decode_response(body);
-        for recognise in [Recognise::default(), all] {
-            let read = codec.decode_slice(body, &DecodeOptions { recognise });
+        for recognise in [DecodeOptions::default(), all] {
+            let read = codec.decode_slice(body, &recognise);
             if let Ok(mut request) = read {
                 check_request(*codec, codecs, &request);
                 let applied = plan.as_ref().map(|plan| plan.apply(request.messages.make_mut()));

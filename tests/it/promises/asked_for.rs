@@ -74,7 +74,7 @@ fn a_few_long_messages_become_much_shorter_on_demand() {
 fn a_compaction_on_demand_comes_as_far_as_a_prepared_one() {
     let sizes = [16_000; 12];
     let (mut session, _) = session_of(&sizes);
-    let prepared = block_on(session.prepare_compaction().run());
+    let prepared = block_on(session.prepare_compaction());
     let prepared = prepared.report().unwrap().after.tokens;
 
     let (mut session, _) = session_of(&sizes);

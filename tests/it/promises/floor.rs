@@ -6,7 +6,7 @@ use threadfold::{
     CompactionStrategy, Message, Request, StrategyRegistry, Turn,
     message::ModelError,
     session::{CompactionEvent, SessionError},
-    strategy::{Attempt, Brief, KeepRecent, Ladder, ModelRole, Progress, Snapshot, Step},
+    strategy::{Attempt, Brief, KeepRecent, Ladder, ModelRole, Snapshot, Step},
 };
 
 use super::provider::{Provider, Read, lines, untold};
@@ -221,9 +221,8 @@ struct Panicking {
 impl Attempt for Panicking {
     fn step(&self) -> Step<'_> {
         assert_ne!(self.at, Panics::Asked, "no step");
-        let progress = Progress { done: 0, total: 1 };
         let (model, after) = (ModelRole::Conversation, Duration::ZERO);
-        Step::Call { model, request: &self.request, progress, after }
+        Step::Call { model, request: &self.request, done: 0, total: 1, after }
     }
 
     fn handle(&mut self, _: Result<Turn, ModelError>) {

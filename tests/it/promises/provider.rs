@@ -10,7 +10,7 @@ use threadfold::{
     ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Turn, Usage,
     async_trait, legality,
     message::{CompactionReason, ModelError, ModelErrorKind, StopReason, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionBuilder, SessionError, SessionEvent},
     testing::{ExtractiveModel, WakefulSleeper},
     tokens::ByteEstimate,
@@ -168,7 +168,11 @@ impl Tool for Read {
         ToolSpec::new("read", "Reads.", json!({"type": "object"}))
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         Ok(ToolOutput::from(lines(self.0)))
     }
 }

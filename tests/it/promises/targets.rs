@@ -132,7 +132,7 @@ fn what_came_while_a_compaction_was_prepared_does_not_count_towards_its_target()
     let since = format!("What about this? {}", lines(TARGET + 4_000));
     say(&mut session, since.as_str()).unwrap();
     let before = session.context_tokens();
-    let done = block_on(async { session.adopt(job.run().await).await }).unwrap();
+    let done = block_on(async { session.adopt(job.await).await }).unwrap();
     assert!(done.report.after.tokens > TARGET && session.context_tokens() < before);
     let kept = &session.messages()[session.messages().len() - 2];
     assert_eq!(kept.content[0].as_text().unwrap().as_str(), since);

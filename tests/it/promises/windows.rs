@@ -10,7 +10,7 @@ use threadfold::{
     ContextWindow, EventLog, Message, ModelAgent, Session, Thread,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure},
     message::{CompactionReason, ModelError, ModelErrorKind, Origin, Timestamp},
-    session::{ForkPoint, SessionError, SessionEvent},
+    session::{SessionError, SessionEvent},
     store::Journal,
     wire::classify_error,
 };
@@ -76,8 +76,7 @@ fn the_model_that_answered_last_says_what_the_window_is() {
     let known = |tokens| Some(ContextWindow::new(tokens));
     assert_eq!(windows, [None, known(128_000), known(128_000), known(100_000)]);
     // A session taken up again knows it from its log, or from the thread of its agent.
-    let fork =
-        block_on(session.fork("other".parse().unwrap(), ForkPoint::End)).unwrap().build().unwrap();
+    let fork = block_on(session.fork("other".parse().unwrap())).unwrap().build().unwrap();
     assert_eq!(fork.window(), known(100_000));
     let thread = Thread::from_iter(session.messages()[..4].iter().cloned());
     let agent = ModelAgent::new(Arc::new(provider)).with_thread(thread);

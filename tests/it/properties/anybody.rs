@@ -73,7 +73,7 @@ fn settles(thread: &[Message], plan: Plan, brief: &Brief) -> Result<bool, TestCa
     let snapshot = Snapshot::new(thread.to_vec());
     let _ = snapshot.accept(&plan, brief);
     let Ok(settled) = snapshot.settle(Proposal::new(plan), brief) else { return Ok(false) };
-    let plan = settled.proposal.plan.clone();
+    let plan = settled.plan.clone();
     let after = plan.after(thread).unwrap();
     prop_assert_eq!(&after, &snapshot.accept(&plan, brief).unwrap());
     let illegal = |messages: &[Message]| legality::violations(messages).len();
@@ -98,8 +98,8 @@ fn settles(thread: &[Message], plan: Plan, brief: &Brief) -> Result<bool, TestCa
     let stored = serde_json::to_string(&plan).unwrap();
     let read: Plan = serde_json::from_str(&stored).unwrap();
     prop_assert_eq!(read.after(thread).unwrap(), after);
-    let again = snapshot.settle(settled.proposal, brief).unwrap();
-    prop_assert_eq!(&again.proposal.plan, &plan);
+    let again = snapshot.settle(settled, brief).unwrap();
+    prop_assert_eq!(&again.plan, &plan);
     Ok(true)
 }
 

@@ -6,10 +6,10 @@ use futures::executor::block_on;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     CompactionStrategy, Message, Model, StrategyRegistry,
-    drive::{self, CompactionError, Driven, Models},
+    drive::{self, CompactionError, Models},
     legality,
     message::ContentBlock,
-    strategy::{Brief, KeepRecent, Rejection, Snapshot, StrategyError, Summarize},
+    strategy::{Brief, KeepRecent, Proposal, Rejection, Snapshot, StrategyError, Summarize},
     testing::{
         ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::{junk_thread, legal_thread},
@@ -72,7 +72,7 @@ fn propose(
     thread: &Snapshot,
     brief: &Brief,
     answers: Answers,
-) -> Result<Driven, Box<CompactionError>> {
+) -> Result<Proposal, Box<CompactionError>> {
     let model = answers.model();
     let sleeper = WakefulSleeper::default();
     let models = model.as_deref().map(Models::one).unwrap_or_default();
@@ -109,7 +109,7 @@ proptest! {
             }
         };
         let mut after = thread.clone();
-        driven.proposal.plan.apply(&mut after).unwrap();
+        driven.plan.apply(&mut after).unwrap();
         prop_assert_eq!(legality::violations(&after), []);
         let count = |messages: &[Message]| snapshot.counter().messages(messages);
         prop_assert!(count(&after) < count(&thread));
@@ -128,7 +128,7 @@ proptest! {
     ) {
         let snapshot = Snapshot::new(thread);
         let run = || match propose(strategy.as_ref(), &snapshot, &brief, answers) {
-            Ok(driven) => format!("{} {:?}", serde_json::to_string(&driven.proposal.plan).unwrap(), driven.usage),
+            Ok(driven) => format!("{} {:?}", serde_json::to_string(&driven.plan).unwrap(), driven.usage),
             Err(error) => format!("{error} {:?}", error.usage),
         };
         prop_assert_eq!(run(), run());
@@ -141,7 +141,7 @@ proptest! {
         let snapshot = Snapshot::new(thread.clone());
         if let Ok(driven) = propose(strategy.as_ref(), &snapshot, &brief, answers) {
             let mut after = thread.clone();
-            driven.proposal.plan.apply(&mut after).unwrap();
+            driven.plan.apply(&mut after).unwrap();
             let count = |messages: &[Message]| legality::violations(messages).len();
             prop_assert!(count(&after) <= count(&thread));
         }

@@ -6,11 +6,11 @@ use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
     ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, async_trait,
-    auto::{AutoPolicy, UnknownUsage},
+    auto::AutoPolicy,
     legality,
     log::{Event, EventLog},
     message::{Json, Text, Timestamp, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     testing::{Answer, ScriptedModel, WakefulSleeper},
@@ -31,7 +31,11 @@ impl Tool for Echo {
         ToolSpec::new(self.name, "Says what it was given.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         for _ in 0..self.polls {
             pending_once().await;
         }
@@ -112,7 +116,7 @@ impl Bench {
             log.append(Timestamp(0), Event::MessageAppended(message.clone())).unwrap();
         }
         let journal = Journal::new(log).kept_by(self.store.clone());
-        let builder = block_on(self.session.fork(THREAD.parse().unwrap(), 0)).unwrap();
+        let builder = block_on(self.session.fork_before(THREAD.parse().unwrap(), 0)).unwrap();
         self.session = builder.journal(journal).build().unwrap();
     }
 
@@ -144,5 +148,5 @@ pub(crate) fn wants_summary(request: &Request) -> bool {
 
 /// Estimates where nobody counts, so that the trigger works before the first answer too.
 pub(crate) fn policy() -> AutoPolicy {
-    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
+    AutoPolicy { estimates_usage: true, ..AutoPolicy::default() }
 }

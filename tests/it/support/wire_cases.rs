@@ -7,7 +7,7 @@ use serde_json::Value;
 use threadfold::{
     Request, WireFormat,
     testing::cases::Case,
-    wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise},
+    wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits},
 };
 
 /// Every real body of a dialect, and its response, with the name of its file.
@@ -51,12 +51,12 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
     let asked = |kind: &str| {
         options["recognise"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind))
     };
-    let recognise = Recognise {
+    let recognise = DecodeOptions {
         checkpoints: options["recognise"].is_null() || asked("checkpoints"),
         reminders: asked("reminders"),
         summaries: asked("summaries"),
     };
-    let decode = DecodeOptions { recognise };
+    let decode = recognise;
     let model = options["model"].as_str().map(Into::into);
     let accepts_prefill = options["prefill"] == true;
     let traits = ModelTraits { accepts_prefill, ..ModelTraits::default() };
@@ -119,11 +119,11 @@ pub(crate) fn round_trip(codec: &dyn WireFormat, body: &Value, options: &DecodeO
 /// Reads a valid body and writes it: it comes back as it was, whatever is recognised in it.
 pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
     for recognise in [
-        Recognise { checkpoints: false, reminders: false, summaries: false },
-        Recognise::default(),
-        Recognise { checkpoints: true, reminders: true, summaries: true },
+        DecodeOptions { checkpoints: false, reminders: false, summaries: false },
+        DecodeOptions::default(),
+        DecodeOptions { checkpoints: true, reminders: true, summaries: true },
     ] {
-        let encoded = round_trip(codec, body, &DecodeOptions { recognise });
+        let encoded = round_trip(codec, body, &recognise);
         assert_eq!(encoded.adjustments, []);
         assert_eq!(encoded.body.to_value().unwrap(), *body);
     }

@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 use threadfold::{
     Request,
     message::CacheMarks,
-    wire::{
-        AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise,
-        WireFormat,
-    },
+    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireFormat},
 };
 
 use crate::support::{tries::tries, wire_cases::recorded};
@@ -23,14 +20,16 @@ fn lenient() -> EncodeOptions {
     EncodeOptions { model: None, traits }
 }
 
-fn roundtrip(body: &str, recognise: Recognise) -> Encoded {
-    let options = DecodeOptions { recognise };
+fn roundtrip(body: &str, recognise: DecodeOptions) -> Encoded {
+    let options = recognise;
     let request = AnthropicMessages.decode_slice(body.as_bytes(), &options);
     AnthropicMessages.encode(&request.unwrap_or_else(|error| panic!("{error}: {body}")), &lenient())
 }
 
-const EVERYTHING: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
-const NOTHING: Recognise = Recognise { checkpoints: false, reminders: false, summaries: false };
+const EVERYTHING: DecodeOptions =
+    DecodeOptions { checkpoints: true, reminders: true, summaries: true };
+const NOTHING: DecodeOptions =
+    DecodeOptions { checkpoints: false, reminders: false, summaries: false };
 
 mod transcripts {
     use super::*;
@@ -39,7 +38,7 @@ mod transcripts {
     fn every_real_body_comes_back_as_it_was() {
         for (name, record) in recorded(&AnthropicMessages) {
             let body = &record["request"];
-            for recognise in [Recognise::default(), EVERYTHING, NOTHING] {
+            for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
                 let encoded = roundtrip(&body.to_string(), recognise);
                 assert_eq!(encoded.adjustments, [], "{name}");
                 assert_eq!(&encoded.body.to_value().unwrap(), body, "{name}");
@@ -87,8 +86,8 @@ mod conformance {
         let mut request = match case.section("body") {
             Some(body) => {
                 let everything = flag("recognise");
-                let recognise = if everything { EVERYTHING } else { Recognise::default() };
-                let options = DecodeOptions { recognise };
+                let recognise = if everything { EVERYTHING } else { DecodeOptions::default() };
+                let options = recognise;
                 AnthropicMessages.decode_slice(body.as_bytes(), &options).unwrap()
             }
             None => serde_json::from_str(case.section("request").unwrap()).unwrap(),
@@ -116,7 +115,7 @@ mod properties {
 
         #[test]
         fn every_valid_body_comes_back_as_it_was(body in bodies::body(), everything in any::<bool>()) {
-            let recognise = if everything { EVERYTHING } else { Recognise::default() };
+            let recognise = if everything { EVERYTHING } else { DecodeOptions::default() };
             let encoded = roundtrip(&body, recognise);
             prop_assert_eq!(encoded.adjustments, []);
             let expected: Value = serde_json::from_str(&body).unwrap();

@@ -14,16 +14,15 @@ use threadfold::{
     Request, legality,
     message::{CacheMarks, Delta, ModelError, Turn},
     testing::cases::{self, Case},
-    wire::{
-        BedrockConverse, DecodeOptions, EncodeOptions, ModelTraits, Recognise, StreamEvent,
-        WireFormat,
-    },
+    wire::{BedrockConverse, DecodeOptions, EncodeOptions, ModelTraits, WireFormat},
 };
 
 use crate::support::{recorded, stream_cases, tries::tries, wire_cases::save};
 
-const EVERYTHING: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
-const NOTHING: Recognise = Recognise { checkpoints: false, reminders: false, summaries: false };
+const EVERYTHING: DecodeOptions =
+    DecodeOptions { checkpoints: true, reminders: true, summaries: true };
+const NOTHING: DecodeOptions =
+    DecodeOptions { checkpoints: false, reminders: false, summaries: false };
 
 fn decode(body: &str) -> Request {
     let request = BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default());
@@ -105,8 +104,8 @@ mod requests {
 
         #[test]
         fn every_valid_body_comes_back_as_it_was(body in bodies::body()) {
-            for recognise in [Recognise::default(), EVERYTHING, NOTHING] {
-                let request = BedrockConverse.decode(&body, &DecodeOptions { recognise }).unwrap();
+            for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
+                let request = BedrockConverse.decode(&body, &recognise).unwrap();
                 let encoded = BedrockConverse.encode(&request, &EncodeOptions::default());
                 prop_assert_eq!(&encoded.adjustments, &[]);
                 prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
@@ -232,7 +231,7 @@ mod streams {
         let mut builder = BedrockConverse.turn_builder();
         let mut deltas = Vec::new();
         for (name, data) in events {
-            match builder.handle(StreamEvent { name, data }) {
+            match builder.handle(name, data) {
                 Ok(more) => deltas.extend(more),
                 Err(error) => {
                     assert!(!builder.is_complete());

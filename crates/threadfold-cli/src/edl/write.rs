@@ -13,7 +13,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use threadfold::edl::{Report, Workspace};
+use threadfold_edl::{Report, Workspace};
 
 /// A change that may be carried out.
 struct Checked<'a> {

@@ -168,7 +168,7 @@ impl Content {
                 return Some(First::Content);
             };
             let Some(event) = event else { return first };
-            match builder.handle(event.as_event()) {
+            match builder.handle(&event.name, &event.data) {
                 Ok(deltas) if deltas.is_empty() && !builder.is_complete() => {}
                 Ok(_) => first = Some(First::Content),
                 Err(error) => {

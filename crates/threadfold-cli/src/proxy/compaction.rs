@@ -8,12 +8,13 @@ use threadfold::{
     log::Event,
     message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
     model::{Clock, StdClock},
-    proxy::View,
     retention::RetentionPolicy,
     store::{Journal, ThreadStore},
     strategy::{Brief, Digest},
     tokens::ByteEstimate,
 };
+
+use crate::relay::View;
 
 use super::views::Row;
 

@@ -1,5 +1,5 @@
 //! `proxy`: a server between an agent and its provider. The decisions are those of
-//! [`threadfold::proxy`]; here are sockets, the store and the clock.
+//! [`relay`](crate::relay); here are sockets, the store and the clock.
 //!
 //! Whatever fails here, the agent's own request is sent: a view that cannot be read, a store that is
 //! full, a strategy that panics, a summary that comes too late.
@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use threadfold::{
     CompactionStrategy, Model, StrategyRegistry,
-    auto::{AutoPolicy, Threshold, UnknownUsage},
+    auto::{AutoPolicy, Threshold},
     store::ThreadStore,
 };
 use threadfold_sqlite::SqliteStore;
@@ -63,7 +63,7 @@ pub struct ProxyOptions {
 pub fn policy(threshold: f64) -> AutoPolicy {
     AutoPolicy {
         threshold: Threshold::Fraction(threshold),
-        unknown_usage: UnknownUsage::Estimate,
+        estimates_usage: true,
         // A request is one of many turns, and each is told apart by its size alone.
         cooldown_ms: 0,
         ..AutoPolicy::default()

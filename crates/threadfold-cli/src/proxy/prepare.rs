@@ -9,9 +9,10 @@ use threadfold::{
     auto::AutoCompactor,
     message::ModelErrorKind,
     model::{Clock, StdClock},
-    proxy::{Chain, Link, Relay, RelayOptions, RelayStep},
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
+
+use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep};
 use tokio::sync::Mutex;
 
 use super::{

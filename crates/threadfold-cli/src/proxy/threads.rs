@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use threadfold::{auto::AutoCompactor, proxy::Link, tokens::Calibrated};
+use threadfold::{auto::AutoCompactor, tokens::Calibrated};
+
+use crate::relay::Link;
 
 /// Of so many threads at most the trigger is remembered. A forgotten one begins anew.
 const MAX: usize = 10_000;

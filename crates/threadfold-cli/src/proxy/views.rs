@@ -9,10 +9,9 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
-use threadfold::{
-    message::{ThreadId, Timestamp},
-    proxy::{Chain, Link, View},
-};
+use threadfold::message::{ThreadId, Timestamp};
+
+use crate::relay::{Chain, Link, View};
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS views (

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use threadfold::edl::{Script, Workspace};
+use threadfold_edl::{Script, Workspace};
 
 use crate::{folder::Folder, write};
 

@@ -8,5 +8,6 @@ mod edl;
 mod folder;
 mod mcp;
 mod proxy;
+mod relay;
 #[path = "../../src/edl/write.rs"]
 mod write;

@@ -45,7 +45,7 @@ pub use plan::{Insert, Plan, Splice};
 pub use position::Position;
 pub use replacements::Replacement;
 pub use report::{CompactReport, Size};
-pub use trim::{TrimOptions, Trimmed, trim};
+pub use trim::{TrimToolResults, trim};
 
 #[doc(hidden)]
 pub use position::{CheckpointIndex, CheckpointPosition};

@@ -15,10 +15,32 @@ use super::{
 };
 use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, boundary_before};
 
-/// How much of the tool results stays.
+/// Cuts long texts of tool results down to their first lines and changes nothing else. The fields say
+/// how much stays.
+///
+/// As a strategy it calls no model. If these options miss the target of the brief, harder ones
+/// follow; the last leave one line of at most 100 bytes of every result.
+///
+/// ```
+/// use threadfold::{Message, Role, strategy::*};
+/// use threadfold::message::{Json, ToolResult, ToolUse};
+///
+/// let mut thread = vec![
+///     Message::user("What files are there?"),
+///     Message::new(Role::Assistant, vec![ToolUse::new("t1", "list", Json::parse("{}")?).into()]),
+///     Message::new(Role::User, vec![ToolResult::text("t1", "a.rs\n".repeat(400)).into()]),
+/// ];
+/// thread.extend(["Four hundred.", "All of them called a.rs."].map(Message::assistant));
+/// let thread = Snapshot::new(thread);
+/// let strategy = TrimToolResults { keep_recent: 2, ..TrimToolResults::default() };
+/// let attempt = strategy.begin(&thread, &Brief::default());
+/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+/// assert_eq!(thread.accept(&proposal.plan, &Brief::default())?.len(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct TrimOptions {
+pub struct TrimToolResults {
     /// The number of lines of a text that stay. A line break at the end of a text starts no further
     /// line.
     pub lines: usize,
@@ -33,24 +55,12 @@ pub struct TrimOptions {
     pub keep_errors: bool,
 }
 
-impl Default for TrimOptions {
+impl Default for TrimToolResults {
     /// Three lines of at most 1,000 bytes, for texts of 200 bytes or more. The last eight messages
     /// and error results are not trimmed.
     fn default() -> Self {
         Self { lines: 3, bytes: Some(1_000), keep_recent: 8, min_bytes: 200, keep_errors: true }
     }
-}
-
-/// Trimmed tool results, as a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Trimmed {
-    /// The edit; empty if nothing is trimmed.
-    pub plan: Plan,
-    /// The number of results that become shorter.
-    pub results: usize,
-    /// The number of bytes that are removed.
-    pub bytes_removed: u64,
 }
 
 /// Returns the plan that cuts long texts of tool results to their first lines.
@@ -63,7 +73,7 @@ pub struct Trimmed {
 ///
 /// ```
 /// use threadfold::{ContentBlock, Message, Role};
-/// use threadfold::compact::{TrimOptions, trim};
+/// use threadfold::compact::{TrimToolResults, trim};
 /// use threadfold::message::{Json, ToolResult, ToolUse};
 ///
 /// let listing = "src/compact/trim.rs\n".repeat(40);
@@ -72,16 +82,15 @@ pub struct Trimmed {
 ///     Message::new(Role::Assistant, vec![ToolUse::new("t1", "list", Json::parse("{}")?).into()]),
 ///     Message::new(Role::User, vec![ToolResult::text("t1", listing).into()]),
 /// ];
-/// let trimmed = trim(&thread, &TrimOptions { lines: 1, keep_recent: 0, ..TrimOptions::default() });
-/// assert_eq!((trimmed.results, trimmed.bytes_removed), (1, 761));
-/// trimmed.plan.apply(&mut thread)?;
+/// let options = TrimToolResults { lines: 1, keep_recent: 0, ..TrimToolResults::default() };
+/// trim(&thread, &options).apply(&mut thread)?;
 /// let result = thread[2].tool_results().next().and_then(|result| result.content.first());
 /// let text = result.and_then(ContentBlock::as_text).map(|text| text.as_str());
 /// assert_eq!(text, Some("src/compact/trim.rs\n[781 bytes trimmed]"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn trim(messages: &[Message], options: &TrimOptions) -> Trimmed {
+pub fn trim(messages: &[Message], options: &TrimToolResults) -> Plan {
     trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, None)
 }
 
@@ -90,20 +99,12 @@ pub fn trim(messages: &[Message], options: &TrimOptions) -> Trimmed {
 pub fn trim_after(
     plan: &Plan,
     messages: &[Message],
-    options: &TrimOptions,
+    options: &TrimToolResults,
     except: Option<usize>,
-) -> Trimmed {
+) -> Plan {
     let recent = messages.len().saturating_sub(options.keep_recent);
-    let mut sweep = Sweep {
-        messages,
-        options,
-        recent,
-        except,
-        splices: Vec::new(),
-        results: 0,
-        bytes_removed: 0,
-        buffer: String::new(),
-    };
+    let mut sweep =
+        Sweep { messages, options, recent, except, splices: Vec::new(), buffer: String::new() };
     let mut next = 0;
     for splice in plan.splices() {
         sweep.trim_untouched(next..splice.at.start);
@@ -111,23 +112,19 @@ pub fn trim_after(
         next = splice.at.end;
     }
     sweep.trim_untouched(next..messages.len());
-    let Sweep { splices, results, bytes_removed, .. } = sweep;
-    let plan = Plan::from_splices(messages.len(), splices)
+    Plan::from_splices(messages.len(), sweep.splices)
         .with_stripped(plan.blocks_stripped())
-        .with_reasoning_marked(messages);
-    Trimmed { plan, results, bytes_removed }
+        .with_reasoning_marked(messages)
 }
 
 /// One sweep over the thread.
 struct Sweep<'a> {
     messages: &'a [Message],
-    options: &'a TrimOptions,
+    options: &'a TrimToolResults,
     /// The first message that is too recent to be trimmed.
     recent: usize,
     except: Option<usize>,
     splices: Vec<Splice>,
-    results: usize,
-    bytes_removed: u64,
     /// Holds the text that is being shortened. Reused, to allocate only once.
     buffer: String,
 }
@@ -176,10 +173,8 @@ impl Sweep<'_> {
         let content = changed(&result.content, |block| {
             let ContentBlock::Text(block) = block else { return None };
             let text = shortened(&block.text, self.options, &mut self.buffer)?;
-            self.bytes_removed += (block.text.len() - text.len()) as u64;
             Some(TextBlock { text, extra: block.extra.clone() }.into())
         })?;
-        self.results += 1;
         Some(ToolResult {
             tool_use_id: result.tool_use_id.clone(),
             content,
@@ -207,7 +202,7 @@ fn changed(
 
 /// Returns the first lines of a text with the marker; `None` if that is not shorter than the text.
 /// They are built in a buffer, so that only the new text is allocated.
-fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<Text> {
+fn shortened(text: &str, options: &TrimToolResults, buffer: &mut String) -> Option<Text> {
     if text.len() < options.min_bytes {
         return None;
     }
@@ -226,7 +221,7 @@ fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<T
 
 /// Returns the lines that stay, without the last line break; the whole text if no line is removed.
 /// Bytes after the limit are not read.
-fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
+fn head<'t>(text: &'t str, options: &TrimToolResults) -> &'t str {
     let most = options.bytes.unwrap_or(text.len());
     let (within, _) = text.split_at(boundary_before(text, most));
     let end = match options.lines.checked_sub(1) {
@@ -280,11 +275,11 @@ mod tests {
     use super::*;
     use crate::message::{Role, Usage};
 
-    fn options(lines: usize, bytes: usize) -> TrimOptions {
-        TrimOptions { lines, bytes: Some(bytes), min_bytes: 0, ..TrimOptions::default() }
+    fn options(lines: usize, bytes: usize) -> TrimToolResults {
+        TrimToolResults { lines, bytes: Some(bytes), min_bytes: 0, ..TrimToolResults::default() }
     }
 
-    fn shortened(text: &str, options: &TrimOptions) -> Option<Text> {
+    fn shortened(text: &str, options: &TrimToolResults) -> Option<Text> {
         super::shortened(text, options, &mut String::from("what was there before"))
     }
 
@@ -292,8 +287,8 @@ mod tests {
     fn a_result_in_a_message_of_the_wrong_role_is_trimmed_too() {
         let result = ToolResult::text("t1", "line\n".repeat(100));
         let thread = [Message::new(crate::Role::Assistant, vec![result.into()])];
-        let options = TrimOptions { keep_recent: 0, ..TrimOptions::default() };
-        assert_eq!(trim(&thread, &options).results, 1);
+        let options = TrimToolResults { keep_recent: 0, ..TrimToolResults::default() };
+        assert_eq!(trim(&thread, &options).splices().len(), 1);
     }
 
     #[test]
@@ -348,10 +343,10 @@ mod tests {
         let note = Insert::Message { message: Message::user("And on.") };
         let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
         let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
-        let none_recent = TrimOptions { keep_recent: 0, ..options(1, 1_000) };
+        let none_recent = TrimToolResults { keep_recent: 0, ..options(1, 1_000) };
         let trimmed = trim_after(&plan, &thread, &none_recent, None);
-        assert_eq!((trimmed.results, trimmed.plan.blocks_stripped()), (2, 4));
-        trimmed.plan.apply(&mut thread).unwrap();
+        assert_eq!(trimmed.blocks_stripped(), 4);
+        trimmed.apply(&mut thread).unwrap();
         let short = |id: &str| {
             let text = "a line of a file\n[324 bytes trimmed]";
             Message::new(Role::User, vec![ToolResult::text(id, text).into()])
@@ -365,7 +360,7 @@ mod tests {
     #[test]
     fn only_a_text_under_the_least_size_is_left_whole() {
         let text = "line of a file\n".repeat(20);
-        let least = |min_bytes| TrimOptions { min_bytes, ..options(1, 1_000) };
+        let least = |min_bytes| TrimToolResults { min_bytes, ..options(1, 1_000) };
         let short = "line of a file\n[286 bytes trimmed]".to_owned();
         assert_eq!(shortened(&text, &least(text.len())), Some(short.into()));
         assert_eq!(shortened(&text, &least(text.len() + 1)), None);

@@ -1,11 +1,12 @@
-//! Two errors: a value that its type does not accept, and an input that a machine did not ask for.
+//! The error of a value that its type does not accept, and of an input that a machine did not ask for.
 
 use super::text::Text;
 
 /// The number of characters of the value that the error quotes.
 const QUOTED: usize = 40;
 
-/// Why a value is not accepted: an id, a time or a number that violates the rule of its type.
+/// Why a value is not accepted: an id, a time or a number that violates the rule of its type, or an
+/// input that the state of a machine does not take, which is then unchanged.
 ///
 /// ```
 /// use threadfold::CheckpointId;
@@ -32,23 +33,10 @@ impl InvalidValue {
         let found: String = found.chars().take(QUOTED).collect();
         Self { what, rule: rule.into(), found: found.into() }
     }
-}
 
-/// A state machine received an input that its state does not accept, because the host's loop did
-/// not do what the machine asked for. The machine is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{input} is not expected: {state}")]
-#[non_exhaustive]
-pub struct UnexpectedInput {
-    /// The input.
-    pub input: Text,
-    /// The state of the machine.
-    pub state: Text,
-}
-
-impl UnexpectedInput {
+    /// Returns the error of a machine for an input that its state does not take.
     #[doc(hidden)]
-    pub fn new(input: impl Into<Text>, state: impl Into<Text>) -> Self {
-        Self { input: input.into(), state: state.into() }
+    pub fn unexpected(input: impl Into<Text>, state: impl Into<Text>) -> Self {
+        Self { what: "what comes next", rule: state.into(), found: input.into() }
     }
 }

@@ -75,7 +75,7 @@ pub use extra::Extra;
 #[doc(hidden)]
 pub use extra::Name;
 pub use failure::{ModelError, ModelErrorKind};
-pub use invalid::{InvalidValue, UnexpectedInput};
+pub use invalid::InvalidValue;
 pub use json::Json;
 #[doc(hidden)]
 pub use json_text::{push_string, run_of_text, unescaped};
@@ -84,7 +84,7 @@ pub use message::Message;
 pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
-pub use request::{CacheMarks, Delta, Messages, Request, Turn};
+pub use request::{CacheMarks, Delta, Request, Turn};
 pub use shared::SharedVec;
 pub use text::Text;
 pub(crate) use text::boundary_before;

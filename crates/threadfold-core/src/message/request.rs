@@ -14,9 +14,6 @@ use super::{
     usage::Usage,
 };
 
-/// The messages of a thread. Cloning is cheap, so that a request does not copy the thread.
-pub type Messages = SharedVec<Message>;
-
 /// Everything that one model call needs, independent of any provider.
 ///
 /// The codecs of `wire` turn it into a request body and back.
@@ -34,9 +31,9 @@ pub struct Request {
     /// System messages that precede the thread, in order; most requests have none or one. No
     /// compaction changes them.
     #[serde(skip_serializing_if = "is_empty")]
-    pub system: Messages,
+    pub system: SharedVec<Message>,
     /// The thread.
-    pub messages: Messages,
+    pub messages: SharedVec<Message>,
     /// The tools that the model may call.
     #[serde(skip_serializing_if = "is_empty")]
     pub tools: SharedVec<ToolSpec>,
@@ -133,7 +130,7 @@ impl Request {
     /// assert!(request.system.is_empty() && request.tools.is_empty());
     /// ```
     #[must_use]
-    pub fn new(messages: impl Into<Messages>) -> Self {
+    pub fn new(messages: impl Into<SharedVec<Message>>) -> Self {
         Self { messages: messages.into(), ..Self::default() }
     }
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A vector that is cheap to clone and copied on write. It dereferences to a slice.
 ///
 /// ```
-/// use threadfold::message::{Message, Messages};
+/// use threadfold::message::{Message, SharedVec};
 ///
-/// let mut thread = Messages::from(vec![Message::user("hello")]);
+/// let mut thread = SharedVec::from(vec![Message::user("hello")]);
 /// let snapshot = thread.clone();
 /// thread.make_mut().push(Message::assistant("hi"));
 /// assert_eq!((snapshot.len(), thread.len()), (1, 2));

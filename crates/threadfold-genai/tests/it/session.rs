@@ -6,7 +6,7 @@ use genai::adapter::AdapterKind;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Session, WireFormat, async_trait, legality,
     message::{ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolOutput},
     strategy::Summarize,
     wire::{DecodeOptions, OpenAiChat},
 };
@@ -60,7 +60,11 @@ impl Tool for Greet {
         ToolSpec::new("greet all", "Greets.", serde_json::json!({"type": "object"}))
     }
 
-    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        _: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         Ok("Greetings.".into())
     }
 }

@@ -7,7 +7,7 @@ use threadfold::{
     log::{LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{Archive, LeaseStore, RunStore, StoreError, ThreadStore, Visible, event_lines},
-    strategy::{ArchiveEntry, CompactionRun, RunOptions},
+    strategy::{ArchiveEntry, Chunked, CompactionRun},
     testing::{FailingStore, conformance},
 };
 use threadfold_postgres::PostgresArchive;
@@ -162,7 +162,7 @@ fn an_erased_thread_is_in_no_table() {
     let Some(server) = server() else { return };
     let address = server.database();
     let (store, compaction) = (open(&address), CompactionId(u64::MAX));
-    let run_of = CompactionRun::new(&[Message::user("hi")], None, RunOptions::default()).unwrap();
+    let run_of = CompactionRun::new(&[Message::user("hi")], None, Chunked::default()).unwrap();
     for thread in [id("kept"), id("gone")] {
         run(store.append(&thread, 0, &[said(0, "hi")])).unwrap();
         run(store.save_run(&thread, &run_of)).unwrap();

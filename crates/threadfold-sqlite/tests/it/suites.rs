@@ -11,7 +11,7 @@ use threadfold::{
         Archive, Indexed, IndexedMessage, Journal, JsonlStore, LeaseStore, RunStore, StoreError,
         ThreadStore, Visible, WordIndex,
     },
-    strategy::{ArchiveEntry, CompactionRun, RunOptions},
+    strategy::{ArchiveEntry, Chunked, CompactionRun},
     testing::{FailingStore, conformance},
 };
 
@@ -150,7 +150,7 @@ fn an_erased_thread_is_nowhere_in_the_files() {
     let folder = Folder::new();
     let (store, thread, other) = (open(&folder), id("t-secret"), id("other"));
     let secret = "the lamp is from 1874";
-    let run = CompactionRun::new(&[Message::user(secret)], None, RunOptions::default()).unwrap();
+    let run = CompactionRun::new(&[Message::user(secret)], None, Chunked::default()).unwrap();
     let compaction = CompactionId(u64::MAX);
     let batch = Batch::new(BatchId { compaction, index: 0 }, secret);
     for thread in [&thread, &other] {

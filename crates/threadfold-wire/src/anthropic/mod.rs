@@ -53,7 +53,7 @@ use threadfold_core::message::Request;
 ///
 /// | on the wire | in the thread |
 /// |---|---|
-/// | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] where [`Recognise`] says so |
+/// | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] where [`DecodeOptions`] says so |
 /// | `image`, `document` | [`Image`], [`Document`]; a source of another shape is opaque |
 /// | `thinking`, `redacted_thinking` | [`Thinking`], [`RedactedThinking`]; the message gets this codec as its origin |
 /// | `tool_use`, `tool_result` | [`ToolUse`], [`ToolResult`]; texts, pictures and documents in a result too |
@@ -135,7 +135,7 @@ use threadfold_core::message::Request;
 /// [`Image`]: threadfold_core::message::ContentBlock::Image
 /// [`Opaque`]: threadfold_core::message::ContentBlock::Opaque
 /// [`Change`]: crate::Change
-/// [`Recognise`]: crate::Recognise
+/// [`DecodeOptions`]: crate::DecodeOptions
 /// [`RedactedThinking`]: threadfold_core::message::ContentBlock::RedactedThinking
 /// [`ServerToolResult`]: threadfold_core::message::ContentBlock::ServerToolResult
 /// [`ServerToolUse`]: threadfold_core::message::ContentBlock::ServerToolUse

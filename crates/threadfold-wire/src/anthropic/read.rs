@@ -26,7 +26,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     request.system = Vec::from_iter(READER.system(&mut fields)?).into();
     request.tools = read_tools(&mut fields)?.into();
     params::note_lone_choice(&request, &mut fields);
-    request.messages = READER.messages(&mut fields, options.recognise)?.into();
+    request.messages = READER.messages(&mut fields, *options)?.into();
     request.extra = fields.keep(NAME);
     Ok(request)
 }
@@ -225,7 +225,8 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     check_type(&fields)?;
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
-    let speaker = Speaker { codec: NAME, role: Role::Assistant, recognise: Recognise::default() };
+    let speaker =
+        Speaker { codec: NAME, role: Role::Assistant, recognise: DecodeOptions::default() };
     let content = read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(usage);
     let stop_reason = fields.take_text("stop_reason");
@@ -361,10 +362,10 @@ mod tests_of_decode {
 #[cfg(test)]
 mod tests_of_blocks {
     use super::*;
-    use crate::contract::Recognise;
+    use crate::contract::DecodeOptions;
     use threadfold_core::message::{Opaque, Role, SystemReminder};
 
-    fn read(text: &str, role: Role, recognise: Recognise) -> ContentBlock {
+    fn read(text: &str, role: Role, recognise: DecodeOptions) -> ContentBlock {
         let list = format!("[{text}]");
         let blocks = read_all(
             serde_json::from_str(&list).unwrap(),
@@ -385,24 +386,24 @@ mod tests_of_blocks {
             r#""text""#,
         ] {
             let opaque = Opaque::new(NAME, Json::parse(text).unwrap());
-            assert_eq!(read(text, Role::User, Recognise::default()), opaque.into());
+            assert_eq!(read(text, Role::User, DecodeOptions::default()), opaque.into());
         }
     }
 
     #[test]
     fn a_checkpoint_is_one_only_at_the_end_of_a_user_message() {
         let text = r#"{"type":"text","text":"<checkpoint:a1b2c3>"}"#;
-        let block = |role| read(text, role, Recognise::default());
+        let block = |role| read(text, role, DecodeOptions::default());
         assert_eq!(block(Role::User), ContentBlock::checkpoint("a1b2c3".parse().unwrap()));
         assert_eq!(block(Role::Assistant), ContentBlock::text("<checkpoint:a1b2c3>"));
     }
 
     #[test]
     fn reminders_and_summaries_are_read_when_asked() {
-        let all = Recognise { checkpoints: true, reminders: true, summaries: true };
+        let all = DecodeOptions { checkpoints: true, reminders: true, summaries: true };
         let reminder = r#"{"type":"text","text":"<system-reminder>\nhi\n</system-reminder>"}"#;
         assert_eq!(read(reminder, Role::User, all), SystemReminder::new("hi").into());
-        assert_eq!(read(reminder, Role::User, Recognise::default()).kind(), "text");
+        assert_eq!(read(reminder, Role::User, DecodeOptions::default()).kind(), "text");
         let blank = r#"{"type":"text","text":"<system-reminder>\n \n</system-reminder>"}"#;
         assert_eq!(read(blank, Role::User, all).kind(), "text");
     }

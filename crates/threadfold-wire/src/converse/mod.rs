@@ -58,7 +58,7 @@ use threadfold_core::message::Request;
 ///
 /// | on the wire | in the thread |
 /// |---|---|
-/// | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] where [`Recognise`] says so |
+/// | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] where [`DecodeOptions`] says so |
 /// | `citationsContent`, `guardContent` of text | [`Text`]; while that stays as it is, the block goes back whole |
 /// | `image`, `document` | [`Image`], [`Document`]; the name is the title; a source in a store or of another shape is opaque |
 /// | `reasoningContent` | [`Thinking`], [`RedactedThinking`]; the message gets this codec as its origin |
@@ -139,7 +139,7 @@ use threadfold_core::message::Request;
 /// [`EncodeOptions::model`]: crate::EncodeOptions::model
 /// [`Image`]: threadfold_core::message::ContentBlock::Image
 /// [`Opaque`]: threadfold_core::message::ContentBlock::Opaque
-/// [`Recognise`]: crate::Recognise
+/// [`DecodeOptions`]: crate::DecodeOptions
 /// [`RedactedThinking`]: threadfold_core::message::ContentBlock::RedactedThinking
 /// [`ServerToolResult`]: threadfold_core::message::ContentBlock::ServerToolResult
 /// [`ServerToolUse`]: threadfold_core::message::ContentBlock::ServerToolUse

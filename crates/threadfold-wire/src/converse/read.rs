@@ -29,7 +29,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     params::read(&mut fields, &mut request)?;
     request.system = Vec::from_iter(READER.system(&mut fields)?).into();
     request.tools = read_tools(&mut fields, &mut request)?.into();
-    request.messages = READER.messages(&mut fields, options.recognise)?.into();
+    request.messages = READER.messages(&mut fields, *options)?.into();
     request.extra = fields.keep(NAME);
     Ok(request)
 }
@@ -226,7 +226,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     };
     let path = Path::Field(&path, "message");
     let raw = output.take("message").ok_or_else(|| path.missing(MESSAGE))?;
-    let mut message = READER.message(Fields::read(raw, path)?, path, Recognise::default())?;
+    let mut message = READER.message(Fields::read(raw, path)?, path, DecodeOptions::default())?;
     if message.role != Role::Assistant {
         return Err(Path::Field(&path, "role").mismatch("`assistant`", raw));
     }
@@ -331,10 +331,10 @@ mod tests_of_decode {
 #[cfg(test)]
 mod tests_of_blocks {
     use super::*;
-    use crate::contract::Recognise;
+    use crate::contract::DecodeOptions;
     use threadfold_core::message::{Opaque, Text};
 
-    fn read(text: &str, role: Role, recognise: Recognise) -> Vec<ContentBlock> {
+    fn read(text: &str, role: Role, recognise: DecodeOptions) -> Vec<ContentBlock> {
         read_all(serde_json::from_str(text).unwrap(), Speaker { codec: NAME, role, recognise })
             .unwrap()
     }
@@ -355,7 +355,7 @@ mod tests_of_blocks {
             r#""text""#,
         ] {
             let opaque = Opaque::new(NAME, Json::parse(text).unwrap());
-            let read = read(&format!("[{text}]"), Role::User, Recognise::default());
+            let read = read(&format!("[{text}]"), Role::User, DecodeOptions::default());
             assert_eq!(read, [opaque.into()]);
         }
     }
@@ -363,7 +363,7 @@ mod tests_of_blocks {
     #[test]
     fn a_checkpoint_is_one_at_the_end_of_a_user_message_and_before_a_cache_point() {
         let text = r#"[{"text":"<checkpoint:a1b2c3>"},{"cachePoint":{"type":"default"}}]"#;
-        let first = |role| read(text, role, Recognise::default()).swap_remove(0);
+        let first = |role| read(text, role, DecodeOptions::default()).swap_remove(0);
         assert_eq!(first(Role::User), ContentBlock::checkpoint("a1b2c3".parse().unwrap()));
         assert_eq!(first(Role::Assistant), ContentBlock::text("<checkpoint:a1b2c3>"));
     }
@@ -372,13 +372,13 @@ mod tests_of_blocks {
     fn json_and_wrapped_texts_are_texts() {
         let all = r#"[{"guardContent":{"text":{"text":"hi","qualifiers":["query"]}}},
             {"toolResult":{"toolUseId":"t1","content":[{"json":{"b":1.0,"a":2}}]}}]"#;
-        let blocks = read(all, Role::User, Recognise::default());
+        let blocks = read(all, Role::User, DecodeOptions::default());
         assert_eq!(blocks[0].as_text(), Some(&Text::from("hi")));
         let ContentBlock::ToolResult(result) = &blocks[1] else { panic!("{:?}", blocks[1]) };
         assert_eq!(result.content[0].as_text(), Some(&Text::from(r#"{"b":1.0,"a":2}"#)));
         let cited =
             r#"[{"citationsContent":{"content":[{"text":"a"},{"text":"b"}],"citations":[]}}]"#;
-        let blocks = read(cited, Role::Assistant, Recognise::default());
+        let blocks = read(cited, Role::Assistant, DecodeOptions::default());
         assert_eq!(blocks[0].as_text(), Some(&Text::from("ab")));
     }
 }

@@ -91,7 +91,7 @@ impl Reader<'_> {
             "user" => {
                 let mut blocks = take_content(&mut fields, By::User, path)?;
                 let last = blocks.len().checked_sub(1);
-                recognise(CODEC, &mut blocks, self.options.recognise, last);
+                recognise(CODEC, &mut blocks, *self.options, last);
                 self.thread.push(message(Role::User, blocks, fields));
             }
             "assistant" => {

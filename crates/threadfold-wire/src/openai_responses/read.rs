@@ -13,7 +13,7 @@ use crate::kit::*;
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
-    let mut reader = Reader { recognise: options.recognise, ..Reader::default() };
+    let mut reader = Reader { recognise: *options, ..Reader::default() };
     reader.context.is_chained = params::is_chained(|key| fields.get(key).map(Raw::get));
     reader.instructions(&mut fields);
     let path = Path::Field(&Path::Body, "input");
@@ -40,7 +40,7 @@ fn has_other_start(fields: &Fields<'_>) -> bool {
 /// What was read so far.
 #[derive(Default)]
 struct Reader {
-    recognise: Recognise,
+    recognise: DecodeOptions,
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,

@@ -24,7 +24,7 @@ use threadfold::{
     auto::AutoPolicy,
     legality,
     message::{Delta, ModelError, StopReason, ToolSpec, ToolUse},
-    model::{self, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{self, Tool, ToolContext, ToolOutput},
     session::SessionBuilder,
     store::LeaseStore,
     strategy::{Digest, Ladder, RangeForm, Summarize},
@@ -220,7 +220,11 @@ impl Tool for Look {
         ToolSpec::new("look", "Looks at something.", json!({"type": "object"}))
     }
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
         let _running = self.0.begin();
         let input = call.input.json()?.to_value()?;
         if let Some(name) = input["stop"].as_str() {

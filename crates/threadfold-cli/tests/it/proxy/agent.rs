@@ -77,7 +77,7 @@ impl Agent {
         let (mut parser, mut builder) = (SseParser::default(), self.codec.turn_builder());
         parser.push(&body);
         while let Some(event) = parser.next_event().map_err(|error| error.to_string())? {
-            builder.handle(event.as_event()).map_err(|error| error.to_string())?;
+            builder.handle(&event.name, &event.data).map_err(|error| error.to_string())?;
         }
         builder.finish().map_err(|error| error.to_string())
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::Message;
+use threadfold::message::Message;
 
 /// The messages to send in place of the first messages of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,8 @@ impl View {
     /// equal in both are not part of it, so that it stays valid when a client changes them.
     ///
     /// ```
-    /// use threadfold::{Message, proxy::View};
+    /// use threadfold::Message;
+    /// use threadfold_cli::relay::View;
     ///
     /// let thread = [Message::user("a"), Message::assistant("b"), Message::user("c")];
     /// let view = View::between(&thread, &[Message::user("A and b."), Message::user("c")]);
@@ -38,7 +39,8 @@ impl View {
     /// Returns the thread as it is sent; `None` if the thread is shorter than the view covers.
     ///
     /// ```
-    /// use threadfold::{Message, proxy::View};
+    /// use threadfold::Message;
+    /// use threadfold_cli::relay::View;
     ///
     /// let view = View { covers: 2, messages: vec![Message::user("A and b.")] };
     /// let thread = [Message::user("a"), Message::assistant("b"), Message::user("c")];

@@ -4,8 +4,8 @@ use threadfold::{
     ContextWindow, Message, Request,
     auto::AutoCompactor,
     message::{ModelErrorKind, Timestamp},
-    proxy::{Relay, RelayOptions, RelayStep, View},
 };
+use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
 
 fn request(answer: usize) -> Request {
     let old = Message::assistant("A long story. ".repeat(answer));

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::message::{ContentBlock, Extra, InvalidValue, Message, Text};
+use threadfold::message::{ContentBlock, Extra, InvalidValue, Message, Text};
 
 /// Fields that do not count for the identity of a message: where a client wants the provider to
 /// cache, and whether a text came as a string or as a list with one text. Clients move the first
@@ -16,7 +16,8 @@ pub struct Link([u8; 32]);
 /// The links of a thread. If two threads share a link, their messages up to it are equal.
 ///
 /// ```
-/// use threadfold::{Message, proxy::Chain};
+/// use threadfold::Message;
+/// use threadfold_cli::relay::Chain;
 /// # fn sha256(bytes: &[u8]) -> [u8; 32] {
 /// #     let mut hash = [0; 32];
 /// #     bytes.iter().enumerate().for_each(|(at, byte)| hash[at % 32] ^= byte.rotate_left(at as u32));
@@ -69,7 +70,8 @@ impl Chain {
     /// thread.
     ///
     /// ```
-    /// use threadfold::{Message, proxy::Chain};
+    /// use threadfold::Message;
+    /// use threadfold_cli::relay::Chain;
     ///
     /// let chain = Chain::of("openai-chat", &[Message::user("Hi.")], &|_| [7; 32]);
     /// assert!(chain.after(0).is_none() && chain.after(1).is_some() && chain.after(2).is_none());
@@ -83,7 +85,8 @@ impl Chain {
     /// to look for a [`View`](super::View).
     ///
     /// ```
-    /// use threadfold::{Message, proxy::Chain};
+    /// use threadfold::Message;
+    /// use threadfold_cli::relay::Chain;
     ///
     /// let thread = [Message::user("Hi."), Message::assistant("Hello.")];
     /// let chain = Chain::of("openai-chat", &thread, &|_| [7; 32]);
@@ -176,7 +179,7 @@ fn extra_mut(block: &mut ContentBlock) -> Option<&mut Extra> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{DecodeOptions, WireFormat};
+    use threadfold::wire::{DecodeOptions, WireFormat};
 
     fn simple(bytes: &[u8]) -> [u8; 32] {
         let mut hash = [0_u8; 32];
@@ -188,7 +191,7 @@ mod tests {
     }
 
     fn chain(body: &str) -> Chain {
-        let codec = crate::wire::AnthropicMessages;
+        let codec = threadfold::wire::AnthropicMessages;
         let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
         Chain::of(codec.name(), &request.messages, &simple)
     }

@@ -7,13 +7,13 @@
 //! is sent in their place. A [`Relay`] is one request on its way: it decides when to compact, by
 //! the same policy as a session, and which request to send.
 //!
-//! All of it is pure. The host looks up and stores views, runs the compactions and sends the bytes.
-//! The program `threadfold` has such a host as its command `proxy`.
+//! All of it is pure. [`proxy`](crate::proxy) looks up and stores views, runs the compactions and sends
+//! the bytes.
 
 mod chain;
-mod relay;
+mod request;
 mod view;
 
 pub use chain::{Chain, Link};
-pub use relay::{Relay, RelayOptions, RelayStep};
+pub use request::{Relay, RelayOptions, RelayStep};
 pub use view::View;

@@ -1,7 +1,7 @@
 //! One request on its way from the agent to the provider.
 
 use super::view::View;
-use crate::{
+use threadfold::{
     auto::{AutoCompactor, Input, Output, Pressure},
     message::{CompactionReason, ContextWindow, Message, ModelErrorKind, Request, Timestamp},
     tokens::{Calibrated, TokenCounter},
@@ -29,10 +29,10 @@ pub struct RelayOptions {
 ///
 /// ```
 /// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
-/// use threadfold::auto::{AutoCompactor, AutoPolicy, UnknownUsage};
-/// use threadfold::proxy::{Relay, RelayOptions, RelayStep, View};
+/// use threadfold::auto::{AutoCompactor, AutoPolicy};
+/// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
 ///
-/// let policy = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
+/// let policy = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
 /// let mut auto = AutoCompactor::new(policy)?;
 /// let window = Some(ContextWindow::new(1_000));
 /// let options = RelayOptions { window, ..RelayOptions::default() };
@@ -215,7 +215,7 @@ impl Relay {
                 let (target, limit) = (by_base(target), by_base(limit));
                 Some(RelayStep::Compact { reason, target, limit })
             }
-            Output::Notify(_) | Output::CannotFit { .. } => None,
+            Output::Notify(_) | Output::CannotFit { .. } | _ => None,
         }
     }
 }
