@@ -7,7 +7,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    error::LogError,
     event::{Event, LoggedEvent},
     event_log::EventLog,
     log_id::LogId,
@@ -42,21 +41,15 @@ pub struct LogBase {
 }
 
 impl LogBase {
-    /// Returns the base for all events of a log so far.
-    ///
-    /// # Errors
-    ///
-    /// [`LogError::Unreadable`] for a message that cannot be read.
+    /// Returns the base for all events of a log so far. `None` if the log has a message that cannot
+    /// be read.
     pub(crate) fn of(
         log: &EventLog,
         id: Option<LogId>,
         rules: &Ledger,
         facts: &Facts,
-    ) -> Result<Self, LogError> {
-        let State { dropped, totals, unreadable, .. } = log.state();
-        if let Some(seq) = *unreadable {
-            return Err(LogError::Unreadable { seq });
-        }
+    ) -> Option<Self> {
+        let State { dropped, totals, unreadable: None, .. } = log.state() else { return None };
         let (mut ended, mut archived) = (dropped.ended.clone(), dropped.archived.clone());
         ended.extend(log.state().compactions.keys().copied());
         archived.extend(log.archived_since_base());
@@ -68,17 +61,17 @@ impl LogBase {
             archived,
             latest: log.standing().next_back().cloned().map(Box::new),
             count: log.last_count(),
-            rules: stored(rules),
+            rules: stored(rules)?,
         };
         let live = log.state().thread.iter().map(|entry| without_splice(entry, log.state()));
-        Ok(Self {
+        Some(Self {
             format: FORMAT,
             thread: log.thread_id().clone(),
             log: id,
             dropped,
             live: live.collect(),
             totals: totals.clone(),
-            facts: stored(facts),
+            facts: stored(facts)?,
         })
     }
 
@@ -136,7 +129,7 @@ fn without_splice(entry: &Entry, state: &State) -> Entry {
     Entry { source, ..entry.clone() }
 }
 
-/// Returns the JSON of rules or facts. Serializing them cannot fail.
-fn stored(value: &impl Serialize) -> Json {
-    serde_json::to_string(value).map(Json::from_compact).unwrap_or_default()
+/// Returns the JSON of rules or facts. If it cannot be written, there is no base, and no rule is lost.
+fn stored(value: &impl Serialize) -> Option<Json> {
+    serde_json::to_string(value).ok().map(Json::from_compact)
 }

@@ -94,7 +94,7 @@ impl Journal {
         }
         self.read_rules();
         let facts = self.facts.all(&self.log, self.redactor.as_deref());
-        let Ok(base) = LogBase::of(&self.log, self.id, self.rules(), &facts) else { return };
+        let Some(base) = LogBase::of(&self.log, self.id, self.rules(), &facts) else { return };
         let Some(log) = base.log(Vec::new()) else { return };
         (self.log, self.rules) = (log, self.rules.emptied());
         let _ = store.save_base(self.log.thread_id(), &base).await;

@@ -4,12 +4,11 @@
 //! `THREADFOLD_KILLS=250 cargo test -p threadfold-postgres kills`. The server asks the disk for each
 //! commit (`fsync`) in a fifth of the rounds: each start after a kill then takes seconds.
 
-use std::{env, process::Child};
+use std::{env, process::Child, thread, time::Duration};
 
 use threadfold::testing::conformance::{Kills, write_until_killed};
-use threadfold_postgres::PostgresStore;
 
-use crate::support::{CHILD, Server, child, open, run};
+use crate::support::{CHILD, Server, child, open, rows, run, suite};
 
 const TEST: &str = "kills::killed_writers_and_servers_lose_nothing_and_double_nothing";
 
@@ -26,18 +25,31 @@ fn killed_writers_and_servers_lose_nothing_and_double_nothing() {
     let kills = env::var("THREADFOLD_KILLS").map_or(10, |kills| kills.parse().unwrap());
     for (fsync, kills) in [("off", kills - kills / 5), ("on", kills / 5)] {
         let Some(mut server) = Server::with_fsync(fsync) else { return };
-        let (address, mut suite) = (server.database(), Kills::default());
+        let (address, mut rounds) = (server.database(), Kills::default());
         drop(open(&address));
-        while suite.rounds() < 2 * kills {
-            let writer = child(TEST, &format!("{} {address}", suite.rounds()));
-            let of_writer = suite.rounds().is_multiple_of(2);
+        while rounds.rounds() < 2 * kills {
+            let writer = child(TEST, &format!("{} {address}", rounds.rounds()));
+            let of_writer = rounds.rounds().is_multiple_of(2);
             let kill = |writer: &mut Child| {
                 if of_writer { writer.kill() } else { Ok(server.crash()) }
             };
-            let reopened = async || PostgresStore::open(&address).await.unwrap();
-            run(suite.round(writer, kill, reopened)).unwrap();
+            let reopened = async || {
+                wait_for_statements(&address);
+                open(&address)
+            };
+            suite(rounds.round(writer, kill, reopened));
         }
-        println!("{suite}: of {kills} writers and {kills} servers, with fsync {fsync}");
-        assert!(suite.events() as u64 >= 3 * kills);
+        println!("{rounds}: of {kills} writers and {kills} servers, with fsync {fsync}");
+        assert!(rounds.events() as u64 >= 3 * kills);
+    }
+}
+
+/// Waits until the server has ended all other connections: it carries out a statement that a killed
+/// client sent, and ends the connection after it.
+fn wait_for_statements(address: &str) {
+    let others = "SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() \
+                  AND pid <> pg_backend_pid()";
+    while !rows(address, others).is_empty() {
+        thread::sleep(Duration::from_millis(1));
     }
 }
