@@ -100,3 +100,43 @@ impl Journal {
         let _ = store.save_base(self.log.thread_id(), &base).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{
+        EventLog, Message, Plan,
+        compact::Splice,
+        log::CompactionRecord,
+        message::{CompactionId, CompactionReason},
+        store::MemoryStore,
+    };
+
+    #[test]
+    fn a_base_is_made_when_facts_are_at_hand_or_the_past_outweighs_the_thread() {
+        // Of 20 messages with 10 KB each, a compaction removes some.
+        for (reads_facts, removed, has_base) in
+            [(true, 3, false), (true, 4, true), (false, 4, false), (false, 13, true)]
+        {
+            let log = EventLog::new("main".parse().unwrap());
+            let mut journal = Journal::new(log).kept_by(Arc::new(MemoryStore::default()));
+            for number in 0..20 {
+                let message = Message::user(format!("{number} {}", "It reads on. ".repeat(800)));
+                journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
+            }
+            block_on(journal.flush()).unwrap();
+            assert_eq!(journal.log().base(), 0, "all events are messages of the thread");
+            if reads_facts {
+                block_on(journal.facts(&AuditOptions::default())).unwrap();
+            }
+            let plan = Plan::from_splices(20, vec![Splice { at: 0..removed, insert: vec![] }]);
+            let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+            let record = CompactionRecord::new(id, reason, "test", plan);
+            journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+            block_on(journal.flush()).unwrap();
+            assert_eq!(journal.log().base() > 0, has_base, "{reads_facts} {removed}");
+        }
+    }
+}
