@@ -7,11 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    error::LogError,
     event::{Event, LoggedEvent},
     event_log::EventLog,
     log_id::LogId,
-    state::{Dropped, Entry, EntrySource, State, Totals, bytes_of_all},
+    state::{Dropped, Entry, EntrySource, State, Totals},
 };
 use crate::{
     ledger::Ledger,
@@ -20,7 +19,7 @@ use crate::{
 };
 
 /// The version of the stored form. A base of another version is ignored, and the whole log is read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The state after the first events of a log: the live thread, totals, standing rules and facts.
 ///
@@ -42,54 +41,46 @@ pub struct LogBase {
 }
 
 impl LogBase {
-    /// Returns the base for all events of a log so far.
-    ///
-    /// # Errors
-    ///
-    /// [`LogError::Unreadable`] for a message that cannot be read.
+    /// Returns the base for all events of a log so far. `None` if the log has a message that cannot
+    /// be read.
     pub(crate) fn of(
         log: &EventLog,
         id: Option<LogId>,
         rules: &Ledger,
         facts: &Facts,
-    ) -> Result<Self, LogError> {
-        let State { dropped, totals, unreadable, .. } = log.state();
-        if let Some(seq) = *unreadable {
-            return Err(LogError::Unreadable { seq });
-        }
-        let held = log.state().compactions.keys();
+    ) -> Option<Self> {
+        let State { dropped, totals, unreadable: None, .. } = log.state() else { return None };
+        let (mut ended, mut archived) = (dropped.ended.clone(), dropped.archived.clone());
+        ended.extend(log.state().compactions.keys().copied());
+        archived.extend(log.archived_since_base());
         let dropped = Dropped {
             seq: log.len(),
             messages: dropped.messages + log.state().arrivals.len(),
             originals: log.original_numbers(),
-            ended: dropped.ended.iter().chain(held).copied().collect(),
-            archived: log.archived().collect(),
+            ended,
+            archived,
             latest: log.standing().next_back().cloned().map(Box::new),
             count: log.last_count(),
-            rules: stored(rules),
+            rules: stored(rules)?,
         };
         let live = log.state().thread.iter().map(|entry| without_splice(entry, log.state()));
-        Ok(Self {
+        Some(Self {
             format: FORMAT,
             thread: log.thread_id().clone(),
             log: id,
             dropped,
             live: live.collect(),
             totals: totals.clone(),
-            facts: stored(facts),
+            facts: stored(facts)?,
         })
     }
 
     /// Returns the log that begins at this base and continues with these events, the first of which
     /// has the number [`seq`](Self::seq). `None` if one of them needs an event before the base.
     pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
-        let state = State {
-            dropped: self.dropped.clone(),
-            thread: self.live.clone(),
-            totals: self.totals.clone(),
-            bytes: bytes_of_all(&self.live),
-            ..State::default()
-        };
+        let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
+        let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
+        state.size = state.size_of(&self.live);
         let mut log = EventLog::with_state(self.thread.clone(), state);
         for event in events {
             if matches!(event.event, Event::Truncated { .. }) {
@@ -138,7 +129,7 @@ fn without_splice(entry: &Entry, state: &State) -> Entry {
     Entry { source, ..entry.clone() }
 }
 
-/// Returns the JSON of rules or facts. Serializing them cannot fail.
-fn stored(value: &impl Serialize) -> Json {
-    serde_json::to_string(value).map(Json::from_compact).unwrap_or_default()
+/// Returns the JSON of rules or facts. If it cannot be written, there is no base, and no rule is lost.
+fn stored(value: &impl Serialize) -> Option<Json> {
+    serde_json::to_string(value).ok().map(Json::from_compact)
 }

@@ -4,16 +4,14 @@
 use super::{
     error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor},
-    state::{State, weight},
+    size::weight,
+    state::State,
     usage::{self, LastCount, TotalUsage},
 };
 use crate::{
     ledger::Ledger,
     message::{CompactionId, Text, ThreadId, Timestamp},
 };
-
-/// How many bytes of events a log may hold in addition to its thread before it is bulky.
-const SPARE_BYTES: u64 = 32 * 1024;
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
 /// from the thread are still here, and the compaction can be [undone](Self::undo).
@@ -241,14 +239,21 @@ impl EventLog {
     /// ```
     #[must_use]
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
-        let held = self.state.standing.iter().filter_map(|standing| self.record(standing.seq));
-        self.state.dropped.latest.as_deref().into_iter().chain(held)
+        self.state.dropped.latest.as_deref().into_iter().chain(self.standing_since_base())
     }
 
     /// Returns the ids of the standing compactions with archive entries.
     pub(crate) fn archived(&self) -> impl Iterator<Item = CompactionId> {
-        let held = self.standing().filter(|record| record.archived > 0).map(|record| record.id);
-        self.state.dropped.archived.iter().copied().chain(held)
+        self.state.dropped.archived.iter().chain(self.archived_since_base())
+    }
+
+    pub(super) fn archived_since_base(&self) -> impl Iterator<Item = CompactionId> {
+        let archived = self.standing_since_base().filter(|record| record.archived > 0);
+        archived.map(|record| record.id)
+    }
+
+    fn standing_since_base(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
+        self.state.standing.iter().filter_map(|standing| self.record(standing.seq))
     }
 
     /// Whether the compaction is standing and the log holds what its undo needs.
@@ -339,9 +344,15 @@ impl EventLog {
         self.state.share(&part.state);
     }
 
-    /// Whether the log holds much more than its thread.
-    pub(crate) fn is_bulky(&self) -> bool {
-        self.bytes > self.state.bytes.saturating_add(SPARE_BYTES)
+    /// What the thread takes in memory, in bytes, roughly.
+    pub(crate) fn thread_bytes(&self) -> u64 {
+        self.state.size.bytes
+    }
+
+    /// What the events take in memory without those messages that are in the thread, in bytes,
+    /// roughly.
+    pub(crate) fn past_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.state.size.in_events)
     }
 
     pub(super) fn last_count(&self) -> (LastCount, usize) {

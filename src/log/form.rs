@@ -70,7 +70,7 @@ impl Event {
 }
 
 /// Reads an event from its line.
-pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
+pub(crate) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
     if let Ok(KnownLine { seq, at, event }) = serde_json::from_str(line) {
         return Ok(LoggedEvent { seq, at, event });
     }

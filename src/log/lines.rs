@@ -214,14 +214,15 @@ fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogError> {
         let bytes = line.len() as u64;
         return Err(if begun { LogError::NoHeader { bytes } } else { LogError::NotALog });
     }
-    let version: Version = serde_json::from_slice(line).map_err(|_| LogError::NotALog)?;
+    let line = std::str::from_utf8(line).map_err(|_| LogError::NotALog)?;
+    let version: Version = serde_json::from_str(line).map_err(|_| LogError::NotALog)?;
     if version.log != FORMAT {
         return Err(LogError::NotALog);
     }
     if version.major != MAJOR {
         return Err(LogError::Version { found: version.major, expected: MAJOR });
     }
-    serde_json::from_slice(line).map_err(|_| LogError::NotALog)
+    serde_json::from_str(line).map_err(|_| LogError::NotALog)
 }
 
 fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogError> {

@@ -21,6 +21,11 @@ pub(crate) struct LoggedFacts {
 }
 
 impl LoggedFacts {
+    /// Whether the facts are in memory.
+    pub(crate) fn are_held(&self) -> bool {
+        self.facts.is_some()
+    }
+
     /// Whether the facts of the messages before the log's base are missing.
     pub(crate) fn lack_base(&self, log: &EventLog) -> bool {
         log.base() > 0 && self.facts.is_none()

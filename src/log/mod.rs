@@ -83,8 +83,8 @@ mod covered;
 mod error;
 mod event;
 mod event_log;
-
 mod form;
+mod ids;
 mod lines;
 mod log_id;
 mod logged_facts;
@@ -94,7 +94,7 @@ mod originals;
 mod projection;
 mod repair;
 mod rewrite;
-
+mod size;
 mod state;
 mod taken;
 mod thread;
@@ -108,6 +108,7 @@ pub use event::{
     CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange, RungReport,
 };
 pub use event_log::EventLog;
+pub(crate) use form::read as read_event;
 pub(crate) use lines::write_named_header;
 pub use lines::{Loaded, write_event, write_header};
 pub use log_id::LogId;

@@ -5,10 +5,7 @@
 //! event that does not fit and records that it did; [`State::check`] refuses such an event before
 //! it is appended.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    ops::Range,
-};
+use std::{collections::HashMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,19 +13,15 @@ use super::{
     error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange},
     form,
+    ids::Ids,
+    size::ThreadSize,
     usage::{LastCount, TotalUsage},
 };
 use crate::{
     compact::{CompactError, Insert, Splice},
     ledger::Ledger,
-    message::{
-        CompactionId, ContentBlock, InvalidValue, Json, Message, Role, Text, Timestamp,
-        check_nesting,
-    },
+    message::{CompactionId, InvalidValue, Json, Message, Role, Text, Timestamp, check_nesting},
 };
-
-/// The approximate size of a message or an event in memory without its texts, in bytes.
-const OVERHEAD: u64 = 256;
 
 /// The state of a log.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +40,7 @@ pub(super) struct State {
     /// The `seq` of the first event with a message that cannot be read.
     pub(super) unreadable: Option<u64>,
     pub(super) totals: Totals,
-    /// The size of the live thread in memory, in bytes.
-    pub(super) bytes: u64,
+    pub(super) size: ThreadSize,
 }
 
 /// What remains of the events before a log's base, which only the store holds.
@@ -61,9 +53,9 @@ pub(super) struct Dropped {
     /// The numbers of those that were not truncated, as ascending ranges with gaps between them.
     pub(super) originals: Vec<Range<usize>>,
     /// The ids of all compactions, failed ones included.
-    pub(super) ended: BTreeSet<CompactionId>,
+    pub(super) ended: Ids,
     /// The ids of the standing compactions with archive entries.
-    pub(super) archived: BTreeSet<CompactionId>,
+    pub(super) archived: Ids,
     /// The latest standing compaction.
     pub(super) latest: Option<Box<CompactionRecord>>,
     /// How full the context was, and the number of messages appended since it was counted.
@@ -193,7 +185,7 @@ impl State {
             return Err(LogError::Unreadable { seq });
         }
         match self.compactions.get(&id) {
-            None if self.dropped.ended.contains(&id) => self.check_whole()?,
+            None if self.dropped.ended.contains(id) => self.check_whole()?,
             None => return Err(LogError::UnknownCompaction { id }),
             Some((_, Outcome::Failed)) => return Err(LogError::FailedCompaction { id }),
             Some((_, Outcome::Undone)) => return Err(LogError::UndoneCompaction { id }),
@@ -224,7 +216,7 @@ impl State {
 
     /// Whether a compaction has this id.
     pub(super) fn is_ended(&self, id: CompactionId) -> bool {
-        self.compactions.contains_key(&id) || self.dropped.ended.contains(&id)
+        self.compactions.contains_key(&id) || self.dropped.ended.contains(id)
     }
 
     /// Returns the latest system prompt of this author.
@@ -299,7 +291,8 @@ impl State {
         if message.role == Role::Assistant {
             self.totals.answered = Some(next.at);
         }
-        self.bytes = self.bytes.saturating_add(bytes_of(message));
+        let added = ThreadSize::of([(message, true)]);
+        self.size = self.size.with(added, ThreadSize::default());
         let message = message.clone();
         self.thread.push(Entry { message, source, seq: next.seq, at: next.at });
     }
@@ -317,9 +310,8 @@ impl State {
     fn swap(&mut self, swaps: Vec<Swap>) -> Vec<Swap> {
         let inverse = apply_swaps(swaps, &mut self.thread);
         for Swap { at, inserted: removed } in &inverse {
-            let inserted = self.thread.get(at.clone()).unwrap_or_default();
-            let bytes = self.bytes.saturating_add(bytes_of_all(inserted));
-            self.bytes = bytes.saturating_sub(bytes_of_all(removed));
+            let added = self.thread.get(at.clone()).unwrap_or_default();
+            self.size = self.size.with(self.size_of(added), self.size_of(removed));
         }
         inverse
     }
@@ -328,12 +320,19 @@ impl State {
     /// skipped, the same number of messages is dropped.
     fn truncate(&mut self, dropped: usize) {
         let len = self.thread.len().saturating_sub(dropped);
-        let bytes = bytes_of_all(self.thread.get(len..).unwrap_or_default());
-        self.bytes = self.bytes.saturating_sub(bytes);
+        let removed = self.size_of(self.thread.get(len..).unwrap_or_default());
+        self.size = self.size.with(ThreadSize::default(), removed);
         self.thread.truncate(len);
         if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
             top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
         }
+    }
+
+    /// The size of messages that are or were in the live thread.
+    pub(super) fn size_of(&self, entries: &[Entry]) -> ThreadSize {
+        let first = self.dropped.messages;
+        let is_held = |entry: &Entry| entry.arrival().is_some_and(|number| number >= first);
+        ThreadSize::of(entries.iter().map(|entry| (&entry.message, is_held(entry))))
     }
 
     fn compact(&mut self, next: &LoggedEvent, record: &CompactionRecord) {
@@ -418,35 +417,6 @@ impl State {
     fn skip(&mut self, seq: u64, reason: LogError) {
         self.skipped.push((seq, reason));
     }
-}
-
-/// Returns the approximate size of an event in memory, in bytes.
-pub(super) fn weight(event: &Event) -> u64 {
-    match event {
-        Event::MessageAppended(message) => bytes_of(message),
-        Event::ResultCut(result) => {
-            OVERHEAD + result.content.iter().map(ContentBlock::text_bytes).sum::<u64>()
-        }
-        Event::Host { data, .. } | Event::Unknown { data, .. } | Event::Malformed { data, .. } => {
-            OVERHEAD + data.as_str().len() as u64
-        }
-        Event::SystemPromptSet { .. }
-        | Event::LocalNotice { .. }
-        | Event::Truncated { .. }
-        | Event::Compacted(_)
-        | Event::CompactionFailed(_)
-        | Event::CompactionUndone { .. }
-        | Event::RuleChanged(_) => OVERHEAD,
-    }
-}
-
-/// Returns the approximate size of messages in memory, in bytes.
-pub(super) fn bytes_of_all(entries: &[Entry]) -> u64 {
-    entries.iter().map(|entry| bytes_of(&entry.message)).fold(0, u64::saturating_add)
-}
-
-fn bytes_of(message: &Message) -> u64 {
-    message.text_bytes().saturating_add(OVERHEAD)
 }
 
 /// Checks the nesting of the messages that a compaction inserts.

@@ -105,6 +105,9 @@ impl SessionBuilder {
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         journal.add_rules(now, &self.host_rules)?;
+        if self.settings.rules_in_system_prompt {
+            journal.keep_rules();
+        }
         let mut session = Session {
             table_window: agent.messages().iter().rev().find_map(table_window),
             agent,

@@ -117,7 +117,7 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::{ModelAgent, testing::ScriptedModel};
+    use crate::{ModelAgent, store::MemoryStore, testing::ScriptedModel};
 
     #[test]
     fn rules_are_read_when_somebody_asks() {
@@ -134,10 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn rules_for_the_system_prompt_are_read_at_once() {
+    fn rules_for_the_system_prompt_are_read_at_once_and_kept() {
         let model = Arc::new(ScriptedModel::new(["Well."]));
         let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
-        let mut session = builder.build().unwrap();
+        let builder = builder.thread("t".parse().unwrap()).store(Arc::new(MemoryStore::default()));
+        let mut session = block_on(builder.open()).unwrap();
         block_on(async { session.send("Never touch the lexer.").await }).unwrap();
         assert!(session.journal.has_read_rules());
         assert_eq!(session.system_prompt().len(), 1);

@@ -20,7 +20,9 @@ use super::{
     store_error::StoreError,
 };
 use crate::{
-    log::{EventLog, Loaded, LogError, LogId, LoggedEvent, write_event, write_named_header},
+    log::{
+        EventLog, Loaded, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header,
+    },
     message::ThreadId,
 };
 
@@ -182,8 +184,8 @@ impl<'a> LogFile<'a> {
             if line.last() != Some(&b'\n') {
                 if bytes + read == size { break } else { return Ok(None) }
             }
-            match serde_json::from_slice::<LoggedEvent>(&line) {
-                Ok(event) if event.seq == events => take(event),
+            match std::str::from_utf8(&line).map(read_event) {
+                Ok(Ok(event)) if event.seq == events => take(event),
                 Ok(_) | Err(_) => return Ok(None),
             }
             (events, bytes) = (events + 1, bytes + read);

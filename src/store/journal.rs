@@ -10,12 +10,8 @@ use super::{
 use crate::{
     compact::Plan,
     compaction,
-    ledger::Ledger,
-    log::{
-        Event, EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, RuleChange,
-    },
-    message::{CompactionId, InvalidValue, Redactor, Text, ThreadId, Timestamp},
-    retention::{AuditOptions, Facts},
+    log::{Event, EventLog, Loaded, LogError, LogId, LoggedEvent, LoggedFacts},
+    message::{CompactionId, Redactor, Text, ThreadId, Timestamp},
     strategy::Brief,
 };
 
@@ -24,9 +20,9 @@ use crate::{
 /// The store always holds a prefix of the log: events go to the log immediately, and to the store
 /// with the next [`flush`](Self::flush), in order. The store is optional.
 ///
-/// With a store, memory holds the thread and the latest events. When the events take clearly more
-/// memory than the thread, a flush gives the store a [`LogBase`] and drops those that are stored
-/// ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
+/// With a store, memory holds the thread and the latest events. When the events that a compaction
+/// removed from the thread take more than 32 KB, a flush gives the store a
+/// [base](crate::log::LogBase) and drops the stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -44,21 +40,21 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Journal {
-    log: EventLog,
-    store: Option<Arc<dyn ThreadStore>>,
+    pub(super) log: EventLog,
+    pub(super) store: Option<Arc<dyn ThreadStore>>,
     /// The number of stored events.
     stored: u64,
     /// The id of the stored log, if the store keeps ids.
-    id: Option<LogId>,
+    pub(super) id: Option<LogId>,
     /// Whether an unfinished write may have stored some of its events.
     in_doubt: bool,
-    redactor: Option<Arc<dyn Redactor>>,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
     /// The standing rules, redacted.
-    rules: RulesCache,
+    pub(super) rules: RulesCache,
     /// The facts of the thread, redacted. They are read when they are needed.
-    facts: LoggedFacts,
+    pub(super) facts: LoggedFacts,
     /// Whether the store is known to keep no facts beside a base.
-    holds_facts: bool,
+    pub(super) holds_facts: bool,
 }
 
 impl Journal {
@@ -100,8 +96,8 @@ impl Journal {
     }
 
     /// Loads the log of a thread from a store, which also stores later events. The log of an
-    /// unknown thread is empty. If the store keeps a [`LogBase`] of the thread, only the events after
-    /// it are loaded.
+    /// unknown thread is empty. If the store keeps a [base](crate::log::LogBase) of the thread, only
+    /// the events after it are loaded.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -264,16 +260,6 @@ impl Journal {
         Self { redactor: Some(redactor), rules, facts, ..self }
     }
 
-    #[cfg(feature = "recall")]
-    pub(super) fn store(&self) -> Option<&dyn ThreadStore> {
-        self.store.as_deref()
-    }
-
-    #[cfg(feature = "recall")]
-    pub(super) fn log_id(&self) -> Option<LogId> {
-        self.id
-    }
-
     pub(crate) fn redactor(&self) -> Option<&Arc<dyn Redactor>> {
         self.redactor.as_ref()
     }
@@ -286,64 +272,6 @@ impl Journal {
     /// Returns the brief as strategies see it.
     pub(crate) fn redacted(&self, brief: &Brief) -> Brief {
         self.redactor.as_ref().map_or_else(|| brief.clone(), |one| brief.redacted(one.as_ref()))
-    }
-
-    /// The standing rules, redacted.
-    pub(crate) fn rules(&self) -> &Ledger {
-        self.rules.ledger(&self.log, self.redactor.as_deref())
-    }
-
-    /// Reads the rules now, for a caller that needs them after every event.
-    pub(crate) fn read_rules(&mut self) {
-        self.rules.read(&self.log, self.redactor.as_deref());
-    }
-
-    /// Adds those of the host's rules that the log has never held.
-    pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
-        let mut known = self.log.added_rules().clone();
-        for text in rules {
-            if known.find(text).is_none() {
-                known.add(text)?;
-                // A change of a rule always fits the log.
-                let _ =
-                    self.append(at, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
-            }
-        }
-        Ok(())
-    }
-
-    #[cfg(test)]
-    pub(crate) fn has_read_rules(&self) -> bool {
-        self.rules.is_read(&self.log)
-    }
-
-    /// The facts of all messages of the log, redacted. Those of messages before the log's base come
-    /// from the store.
-    pub(crate) async fn facts(&mut self, options: &AuditOptions) -> Result<Arc<Facts>, StoreError> {
-        // Boxed: inlined, this rare path would enlarge every turn's future.
-        Box::pin(self.read_base_facts()).await?;
-        Ok(self.facts.of(&self.log, options, self.redactor.as_deref()))
-    }
-
-    async fn read_base_facts(&mut self) -> Result<(), StoreError> {
-        let (Some(store), true) = (&self.store, self.facts.lack_base(&self.log)) else {
-            return Ok(());
-        };
-        let (thread, base) = (self.log.thread_id(), self.log.base());
-        let stored = match self.id {
-            Some(id) => store.load_facts(thread, id, base).await?,
-            None => None,
-        };
-        // Facts that another build wrote may be unreadable.
-        if let Some(facts) = stored.and_then(|text| serde_json::from_str::<Facts>(&text).ok()) {
-            let redacted = self.redactor.as_ref().map(|one| facts.redacted(one.as_ref()));
-            self.facts.begin(&self.log, redacted.unwrap_or(facts));
-            return Ok(());
-        }
-        let whole = self.whole().await?.into_owned();
-        self.facts.all(&whole, self.redactor.as_deref());
-        self.holds_facts = true;
-        Ok(())
     }
 
     /// Returns the events that are not stored yet; none if there is no store.
@@ -454,28 +382,18 @@ impl Journal {
             Ok(()) => (self.in_doubt, self.stored) = (false, self.log.len()),
             Err(error) => self.in_doubt = in_doubt || error.is_in_doubt(),
         }
-        if written.is_ok() && self.log.is_bulky() {
+        if written.is_err() {
+            return written;
+        }
+        if self.is_bulky() {
             // Boxed: inlined, this rare path would enlarge every turn's future.
             Box::pin(self.drop_events(store.as_ref())).await;
         }
-        if written.is_ok() && !self.holds_facts {
+        self.rules.forget();
+        if !self.holds_facts {
             self.facts.forget();
         }
-        written
-    }
-
-    /// Drops stored events from memory and gives the store a base for them. If the store fails, the
-    /// events stay until the next flush, or the next opening reads the whole log.
-    async fn drop_events(&mut self, store: &dyn ThreadStore) {
-        if self.read_base_facts().await.is_err() {
-            return;
-        }
-        self.read_rules();
-        let facts = self.facts.all(&self.log, self.redactor.as_deref());
-        let Ok(base) = LogBase::of(&self.log, self.id, self.rules(), &facts) else { return };
-        let Some(log) = base.log(Vec::new()) else { return };
-        (self.log, self.rules) = (log, RulesCache::default());
-        let _ = store.save_base(self.log.thread_id(), &base).await;
+        Ok(())
     }
 
     /// Stores the events that an earlier write, which was dropped or failed, did not store.
@@ -505,6 +423,7 @@ mod tests {
         compact::Splice,
         log::CompactionRecord,
         message::{CompactionReason, Message},
+        retention::{AuditOptions, Facts},
         store::MemoryStore,
     };
 

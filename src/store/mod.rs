@@ -44,6 +44,7 @@
 
 mod archive;
 mod file;
+mod held;
 mod journal;
 mod jsonl;
 mod lease;
@@ -68,6 +69,8 @@ pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, Leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
+#[doc(hidden)]
+pub use plain_file::{create_file, create_folder};
 pub use run_store::RunStore;
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};

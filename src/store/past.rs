@@ -21,7 +21,9 @@ impl Journal {
     /// give them context. `None` if the whole log must be read instead: memory holds all of it, the
     /// store has no index, or a redactor changes what can be found.
     pub(crate) async fn candidates(&self, query: &str) -> Result<Option<Vec<Taken>>, StoreError> {
-        let Some(store) = self.store().filter(|_| self.log().base() > 0) else { return Ok(None) };
+        let Some(store) = self.store.as_deref().filter(|_| self.log.base() > 0) else {
+            return Ok(None);
+        };
         let Some(index) = store.word_index().filter(|_| self.redactor().is_none()) else {
             return Ok(None);
         };
@@ -29,11 +31,11 @@ impl Journal {
         if !self.index_past(store, index).await? {
             return Ok(None);
         }
-        let thread = self.log().thread_id();
+        let thread = self.log.thread_id();
         let found = index.find(thread, &words).await?.into_iter();
         let beside = found.flat_map(|number| number.saturating_sub(1)..=number.saturating_add(1));
         let numbers: Vec<u64> = beside.collect::<BTreeSet<_>>().into_iter().collect();
-        Ok(Some(self.log().taken_among(index.read(thread, &numbers).await?)))
+        Ok(Some(self.log.taken_among(index.read(thread, &numbers).await?)))
     }
 
     /// Indexes the events that memory does not hold. Returns whether the index has them all.
@@ -42,7 +44,7 @@ impl Journal {
         store: &dyn ThreadStore,
         index: &dyn WordIndex,
     ) -> Result<bool, StoreError> {
-        let (thread, log, base) = (self.log().thread_id(), self.log_id(), self.log().base());
+        let (thread, log, base) = (self.log.thread_id(), self.id, self.log.base());
         let Some(mut from) = index.indexed(thread, log).await? else { return Ok(false) };
         if from.events >= base {
             return Ok(true);

@@ -51,11 +51,8 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Option<File>, OpenError> 
 /// Opens a file to read and write it, and creates it if it is missing: accessible to its owner
 /// only, where the system has such permissions.
 pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    private_file(&mut options);
     loop {
-        match options.open(path) {
+        match create_file(path) {
             // Another process created it. If it is removed before it is opened here, try again.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if let Some(file) = open(path, true)? {
@@ -67,9 +64,17 @@ pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// Creates a file that does not exist, accessible to its owner only.
+pub fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    private_file(&mut options);
+    options.open(path)
+}
+
 /// Creates a folder and its missing parents, accessible to their owner only. Existing folders keep
 /// their permissions.
-pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     private_folder(&mut builder);

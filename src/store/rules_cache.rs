@@ -15,9 +15,28 @@ pub(crate) struct RulesCache {
     read: LoggedRules,
     /// Up-to-date rules, cached for callers that hold `&self`.
     cached: OnceLock<LoggedRules>,
+    /// Whether the caller needs the rules after every event.
+    is_kept: bool,
 }
 
 impl RulesCache {
+    /// Returns a cache without the rules that were read, for another log.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { is_kept: self.is_kept, ..Self::default() }
+    }
+
+    /// Keeps the rules in memory from now on.
+    pub(crate) fn keep(&mut self) {
+        self.is_kept = true;
+    }
+
+    /// Frees the memory, 3 KB a rule, unless the rules are kept. The next call reads them again.
+    pub(crate) fn forget(&mut self) {
+        if !self.is_kept {
+            *self = Self::default();
+        }
+    }
+
     /// The current rules.
     pub(crate) fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
         if self.is_read(log) {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{store_error::StoreError, word_index::WordIndex};
 use crate::{
-    log::{EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent},
+    log::{EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, read_event},
     message::ThreadId,
 };
 
@@ -246,7 +246,7 @@ fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
 ///
 /// [`StoreError::Unreadable`] if the line is not an event.
 pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, StoreError> {
-    serde_json::from_str(line).map_err(|error| {
+    read_event(line).map_err(|error| {
         // As for a line in a file of this log, whose first line is a header.
         let (line, reason) = (seq.saturating_add(2), error.to_string().into());
         let source = LogError::NotAnEvent { line, reason };

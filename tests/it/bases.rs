@@ -310,7 +310,7 @@ fn a_base_that_does_not_belong_or_cannot_be_read_is_ignored() {
     for broken in [
         String::new(),
         kept[..kept.rfind('\n').unwrap() / 2].to_owned(),
-        kept.replace("\"format\":2", "\"format\":3"),
+        kept.replace("\"format\":3", "\"format\":4"),
         kept.replace("\"thread\":\"t\"", "\"thread\":\"u\""),
         kept.replacen("\"id\":\"", "\"id\":\"f", 1),
     ] {

@@ -15,6 +15,7 @@
 
 mod adversarial;
 mod architecture;
+mod at_rest;
 mod auto;
 mod bases;
 mod beside;

@@ -1,8 +1,7 @@
 //! Opening a database: a private file, the pragmas, the tables.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     thread,
@@ -10,6 +9,7 @@ use std::{
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use threadfold::store::{create_file, create_folder};
 
 use crate::schema::{self, Content, VERSION};
 
@@ -98,16 +98,10 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
 fn create(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    private_folder(&mut builder);
-    builder.create(folder)?;
+    create_folder(folder)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     let file = folder.canonicalize()?.join(name);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    private_file(&mut options);
-    match options.open(&file) {
+    match create_file(&file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(_) | Err(_) => Ok(file),
     }
@@ -152,24 +146,6 @@ fn check(path: &Path, content: Content) -> Result<(), OpenError> {
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
-
-#[cfg(unix)]
-fn private_file(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn private_file(_: &mut OpenOptions) {}
-
-#[cfg(unix)]
-fn private_folder(builder: &mut DirBuilder) {
-    use std::os::unix::fs::DirBuilderExt;
-    builder.mode(0o700);
-}
-
-#[cfg(not(unix))]
-fn private_folder(_: &mut DirBuilder) {}
 
 #[cfg(test)]
 mod tests {

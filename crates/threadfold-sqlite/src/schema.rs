@@ -43,9 +43,17 @@ const MIGRATIONS: [&str; 3] = [
     ALTER TABLE logs ADD COLUMN base TEXT;  -- what the events before base_seq amount to
 ",
     r#"
-    -- The facts in the events before base_seq. In a column of its own, after the others: opening a
-    -- thread does not read its pages.
-    ALTER TABLE logs ADD COLUMN base_facts TEXT;
+    -- A search for a key in a table without row ids reads all of a row, so large values are not in
+    -- `logs`. The columns of version 2 stay, for processes of that version that are running.
+    UPDATE logs SET base_seq = NULL, base = NULL;
+    CREATE TABLE bases (
+        thread TEXT    NOT NULL UNIQUE,
+        seq    INTEGER NOT NULL,
+        base   TEXT    NOT NULL,  -- what the events before seq amount to
+        facts  TEXT    NOT NULL   -- the last column: opening a thread does not read its pages
+    ) STRICT;
+    CREATE TRIGGER delete_base AFTER DELETE ON logs
+        BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
     -- What a search of the archive looks in: the text in lower case. Null if every search reads the
     -- entry: an earlier version wrote it, or it replaces others.
     ALTER TABLE entries ADD COLUMN text TEXT;
@@ -133,11 +141,15 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use futures::executor::block_on;
     use threadfold::{
-        ThreadStore,
-        message::CompactionId,
-        store::{Archive, Indexed, IndexedMessage, Visible, WordIndex},
+        Message, Plan, ThreadStore,
+        compact::Splice,
+        log::{CompactionRecord, Event},
+        message::{CompactionId, CompactionReason, ThreadId, Timestamp},
+        store::{Archive, Indexed, IndexedMessage, Journal, Visible, WordIndex},
     };
 
     use super::*;
@@ -197,6 +209,29 @@ mod tests {
         assert_eq!(found, [0]);
         assert_eq!(block_on(store.read(&thread, &found)).unwrap().len(), 1);
         drop((store, archive));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_base_of_a_log_goes_with_it_whichever_version_deletes_it() {
+        let folder = std::env::temp_dir().join(format!("threadfold-base-{}", std::process::id()));
+        let path = folder.join("threads.db");
+        let store = Arc::new(SqliteStore::open(&path).unwrap());
+        let thread: ThreadId = "t".parse().unwrap();
+        let mut journal = block_on(Journal::open(store.clone(), thread.clone())).unwrap();
+        let text = Message::user("Always run the tests. ".repeat(2_000));
+        journal.append(Timestamp(1), Event::MessageAppended(text)).unwrap();
+        let plan = Plan::from_splices(1, vec![Splice { at: 0..1, insert: vec![] }]);
+        let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "t", plan);
+        journal.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
+        block_on(journal.flush()).unwrap();
+        let base = block_on(store.load_base(&thread)).unwrap().unwrap();
+        let facts = block_on(store.load_facts(&thread, base.log_id().unwrap(), 2)).unwrap();
+        assert!(base.seq() == 2 && facts.is_some());
+        let connection = Connection::open(&path).unwrap();
+        connection.execute("DELETE FROM logs", []).unwrap();
+        assert!(block_on(store.load_base(&thread)).unwrap().is_none());
+        drop((journal, store));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

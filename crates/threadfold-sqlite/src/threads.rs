@@ -72,11 +72,14 @@ impl ThreadStore for SqliteStore {
         let text = text.map_err(|error| StoreError::medium(place.clone(), error))?;
         let (thread, seq, facts) = (thread.clone(), base.seq(), base.facts().to_owned());
         let saved = self.database.write(move |writing| {
-            let update = "UPDATE logs SET base_seq = ?3, base = ?4, base_facts = ?5 \
-                          WHERE thread = ?1 AND log = ?2 AND coalesce(base_seq, 0) < ?3 AND EXISTS \
-                          (SELECT 1 FROM events WHERE events.thread = ?1 AND seq = ?3 - 1)";
+            let insert = "INSERT INTO bases SELECT thread, ?3, ?4, ?5 FROM logs \
+                          WHERE thread = ?1 AND log = ?2 AND EXISTS \
+                          (SELECT 1 FROM events WHERE events.thread = ?1 AND seq = ?3 - 1) \
+                          ON CONFLICT (thread) DO UPDATE SET \
+                          seq = excluded.seq, base = excluded.base, facts = excluded.facts \
+                          WHERE seq < excluded.seq";
             let values = params![thread.as_str(), id.to_string(), seq, text, facts];
-            writing.prepare_cached(update)?.execute(values)?;
+            writing.prepare_cached(insert)?.execute(values)?;
             Ok(())
         });
         saved.await
@@ -85,11 +88,10 @@ impl ThreadStore for SqliteStore {
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
         let thread = thread.clone();
         let loaded = self.database.read(move |reading| {
-            let mut base = reading.prepare_cached("SELECT base FROM logs WHERE thread = ?1")?;
-            let base = base.query_row([thread.as_str()], |row| row.get::<_, Option<String>>(0));
+            let mut base = reading.prepare_cached("SELECT base FROM bases WHERE thread = ?1")?;
+            let base = base.query_row([thread.as_str()], |row| row.get::<_, String>(0));
             // One that another build wrote may be unreadable. The log is then read whole.
-            let base = base.optional()?.flatten();
-            Ok(base.and_then(|text| serde_json::from_str(&text).ok()))
+            Ok(base.optional()?.and_then(|text| serde_json::from_str(&text).ok()))
         });
         loaded.await
     }
@@ -102,12 +104,11 @@ impl ThreadStore for SqliteStore {
     ) -> Result<Option<String>, StoreError> {
         let thread = thread.clone();
         let loaded = self.database.read(move |reading| {
-            let facts =
-                "SELECT base_facts FROM logs WHERE thread = ?1 AND log = ?2 AND base_seq = ?3";
+            let facts = "SELECT facts FROM bases JOIN logs USING (thread) \
+                         WHERE thread = ?1 AND log = ?2 AND seq = ?3";
             let mut facts = reading.prepare_cached(facts)?;
             let values = params![thread.as_str(), log.to_string(), seq];
-            let facts = facts.query_row(values, |row| row.get::<_, Option<String>>(0));
-            Ok(facts.optional()?.flatten())
+            Ok(facts.query_row(values, |row| row.get(0)).optional()?)
         });
         loaded.await
     }

@@ -17,6 +17,7 @@
 
 mod answers;
 mod archive;
+mod kills;
 mod law;
 mod leases;
 mod model;
@@ -34,6 +35,8 @@ mod words;
 mod workers;
 
 pub use archive::archive;
+#[doc(hidden)]
+pub use kills::{Kills, write_until_killed};
 pub use law::{Breach, Law};
 pub use leases::leases;
 pub use model::model;

@@ -1,5 +1,7 @@
 //! The conformance suite for thread stores.
 
+use std::fmt;
+
 use futures::future::join_all;
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
 };
 use crate::{
     ledger::Ledger,
-    log::{Event, EventLog, LogBase, LogError, LogId, LoggedEvent},
+    log::{Event, EventLog, LogBase, LogId, LoggedEvent},
     message::{Json, Message, ThreadId, Timestamp},
     retention::Facts,
     store::{Loaded, StoreError, ThreadStore},
@@ -250,12 +252,13 @@ fn base(
     id: Option<LogId>,
     events: &[LoggedEvent],
 ) -> Result<LogBase, Breach> {
-    let failed = |error: LogError| law.breach("a base", "a base", error);
+    let failed = |error: &dyn fmt::Display| law.breach("a base", "a base", error);
     let mut log = EventLog::new(thread.clone());
     for event in events {
-        log.append_logged(event.clone()).map_err(failed)?;
+        log.append_logged(event.clone()).map_err(|error| failed(&error))?;
     }
-    LogBase::of(&log, id, &Ledger::default(), &Facts::default()).map_err(failed)
+    let base = LogBase::of(&log, id, &Ledger::default(), &Facts::default());
+    base.ok_or_else(|| failed(&"none"))
 }
 
 fn text(base: &LogBase) -> String {

@@ -93,3 +93,49 @@ BEGIN
             WHERE thread = of_thread AND compaction = of_compaction;
     END IF;
 END $$;
+
+-- Appends events with as few statements as it can: each takes a tenth of the time of a bare insert.
+CREATE OR REPLACE FUNCTION threadfold.append(
+    of_thread text, held bigint, has_id boolean, id text, expected bigint, lines text[],
+    OUT outcome text, OUT found_len bigint, OUT found_id text,
+    OUT worker text, OUT fence bigint, OUT expires bigint
+) LANGUAGE plpgsql AS $$
+BEGIN
+    -- The lock of `threadfold.lock`. An assignment without a table runs no statement.
+    outcome := pg_advisory_xact_lock(1952869476, hashtext(of_thread));
+    -- Most appends store one event. If nothing is inserted here, the statements below find out why.
+    IF cardinality(lines) = 1 AND expected > 0 THEN
+        INSERT INTO threadfold.events SELECT of_thread, expected, lines[1]
+            WHERE (SELECT max(seq) + 1 FROM threadfold.events WHERE events.thread = of_thread) = expected
+            AND (SELECT leases.fence FROM threadfold.leases WHERE leases.thread = of_thread)
+                IS NOT DISTINCT FROM held
+            AND (NOT has_id OR (SELECT log FROM threadfold.logs WHERE logs.thread = of_thread)
+                IS NOT DISTINCT FROM id);
+        IF FOUND THEN
+            outcome := NULL;
+            RETURN;
+        END IF;
+    END IF;
+    -- Events are numbered from 0 without a gap, and the key finds the last one without a scan.
+    SELECT coalesce((SELECT max(seq) + 1 FROM threadfold.events WHERE events.thread = of_thread), 0),
+           (SELECT log FROM threadfold.logs WHERE logs.thread = of_thread),
+           leases.worker, leases.fence, leases.expires
+        INTO found_len, found_id, worker, fence, expires
+        FROM (SELECT) AS one LEFT JOIN threadfold.leases ON leases.thread = of_thread;
+    outcome := CASE
+        WHEN held IS NULL AND fence IS NOT NULL THEN 'held'
+        WHEN held IS DISTINCT FROM fence THEN 'lost'
+        -- An empty log has no id.
+        WHEN has_id AND expected > 0 AND found_len > 0 AND id IS DISTINCT FROM found_id THEN 'other log'
+        WHEN found_len <> expected THEN 'conflict'
+    END;
+    IF outcome IS NOT NULL OR cardinality(lines) = 0 THEN
+        RETURN;
+    END IF;
+    IF found_len = 0 THEN
+        INSERT INTO threadfold.logs VALUES (of_thread, id);
+    END IF;
+    INSERT INTO threadfold.events
+        SELECT of_thread, expected + number - 1, line
+        FROM unnest(lines) WITH ORDINALITY AS given (line, number);
+END $$;

@@ -1,0 +1,156 @@
+//! Writers that are killed: what they acknowledged stays, and nothing is stored twice.
+
+use std::{
+    error::Error,
+    fmt,
+    io::{self, BufRead, BufReader, Read, Write},
+    process::Child,
+    thread,
+    time::Duration,
+};
+
+use super::{law::Law, outcome::named};
+use crate::{
+    log::{Event, LoggedEvent},
+    message::{Message, Timestamp},
+    store::ThreadStore,
+};
+
+/// How many events an append has.
+const BATCH: u64 = 3;
+
+const THREAD: &str = "killed";
+
+/// What a writer prints after each append, before the number of events that it appended.
+const ACKNOWLEDGED: &str = "acknowledged ";
+
+/// Appends to one thread until an append fails, and prints after each one how many events are
+/// stored. A test of a store runs it in a process of its own, whose output is piped to the test.
+///
+/// # Errors
+///
+/// Those of the store and of the standard output.
+#[doc(hidden)]
+pub async fn write_until_killed(store: &dyn ThreadStore, round: u64) -> Result<(), Box<dyn Error>> {
+    let thread = named(THREAD)?;
+    let (begin, mut out, mut written) =
+        (store.load(&thread).await?.log.len(), io::stdout().lock(), 0);
+    // The test harness has begun a line.
+    write!(out, "\n{ACKNOWLEDGED}0\n")?;
+    loop {
+        let event = |number: u64| {
+            let (seq, text) = (begin + number, text(round, number));
+            let event = Event::MessageAppended(Message::user(text));
+            LoggedEvent { seq, at: Timestamp(seq), event }
+        };
+        let events: Vec<LoggedEvent> = (written..written + BATCH).map(event).collect();
+        store.append(&thread, begin + written, &events).await?;
+        written += BATCH;
+        out.write_all(format!("{ACKNOWLEDGED}{written}\n").as_bytes())?;
+    }
+}
+
+/// Rounds of writers that are killed, and the texts that must be stored after them.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Kills {
+    stored: Vec<String>,
+    rounds: u64,
+    /// How many appends were stored whose writer was killed before it said so.
+    unsaid: u64,
+}
+
+impl Kills {
+    /// The number of writers killed so far, which is the round of the next one.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// The number of events that are stored.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.stored.len()
+    }
+
+    /// Kills a writer, or its server, at some point of an append, and checks what the store of `open`
+    /// holds then: all that was acknowledged is stored once and in order, and the append that was cut off
+    /// as a whole or not at all. A server may still carry out what a killed writer sent, so `open`
+    /// waits for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer's process, and a `Breach`.
+    pub async fn round<S: ThreadStore>(
+        &mut self,
+        mut writer: Child,
+        kill: impl FnOnce(&mut Child) -> io::Result<()>,
+        open: impl AsyncFnOnce() -> S,
+    ) -> Result<(), Box<dyn Error>> {
+        let (round, before) = (self.rounds, self.stored.len() as u64);
+        let acknowledged = acknowledged_by(&mut writer, round, kill)?;
+        let mut expected = std::mem::take(&mut self.stored);
+        expected.extend((0..acknowledged).map(|number| text(round, number)));
+        let log = open().await.load(&named(THREAD)?).await?.log;
+        let stored: Vec<String> = log.iter().map(text_of).collect();
+        if stored.len() > expected.len() {
+            let cut_off = acknowledged..acknowledged + BATCH;
+            expected.extend(cut_off.map(|number| text(round, number)));
+            self.unsaid += 1;
+        }
+        let length = stored.len().max(expected.len());
+        if let Some(at) = (0..length).find(|at| stored.get(*at) != expected.get(*at)) {
+            let input = format!(
+                "event {at} after round {round}, {acknowledged} events after the first {before}"
+            );
+            let [expected, found] = [expected, stored].map(|texts| format!("{:?}", texts.get(at)));
+            return Err(Law::StoredComesBack.breach(input, expected, found).into());
+        }
+        (self.stored, self.rounds) = (stored, round + 1);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Kills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stored, rounds, unsaid } = self;
+        let events = stored.len();
+        write!(f, "{rounds} kills, {events} events, {unsaid} appends stored but not acknowledged")
+    }
+}
+
+/// Kills a writer after some of its appends, and returns how many events it acknowledged.
+fn acknowledged_by(
+    writer: &mut Child,
+    round: u64,
+    kill: impl FnOnce(&mut Child) -> io::Result<()>,
+) -> Result<u64, Box<dyn Error>> {
+    let mut output = BufReader::new(writer.stdout.take().ok_or("the output is not piped")?);
+    let (mut read, mut seen) = (String::new(), 0);
+    while seen <= round * 7 % 11 {
+        let mut line = String::new();
+        if output.read_line(&mut line)? == 0 {
+            return Err(format!("the writer ended by itself: {read}").into());
+        }
+        seen += u64::from(line.starts_with(ACKNOWLEDGED));
+        read.push_str(&line);
+    }
+    // Any point of the next append, from its first byte to the answer.
+    thread::sleep(Duration::from_micros(round * 131 % 3_000));
+    kill(writer)?;
+    writer.wait()?;
+    output.read_to_string(&mut read)?;
+    // A last line without its end was not acknowledged: the writer was killed before it was written.
+    let whole = read.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let counts = whole.lines().filter_map(|line| line.strip_prefix(ACKNOWLEDGED));
+    Ok(counts.last().ok_or("nothing was acknowledged")?.parse()?)
+}
+
+fn text(round: u64, number: u64) -> String {
+    format!("{number} of round {round} {}", "x".repeat(200))
+}
+
+fn text_of(logged: &LoggedEvent) -> String {
+    let Event::MessageAppended(message) = &logged.event else { return format!("{logged:?}") };
+    message.content.iter().filter_map(|block| block.as_text()).map(|text| text.as_str()).collect()
+}
