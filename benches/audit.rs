@@ -1,9 +1,8 @@
 //! Reading the facts of threads of 1, 10 and 100 MB, and auditing a window of 100 KB against them.
 //!
-//! `cargo bench --bench audit` prints the table that `benches/README.md` explains, held against a
-//! copy of the thread's text and against what a set of regular expressions for the same classes
-//! takes for the same texts, without noting anything down. Last come texts of one kind each, which
-//! say what costs.
+//! `cargo bench --bench audit` prints the table that `benches/README.md` explains, relative to a
+//! copy of the thread's text and to a set of regular expressions for the same classes that records
+//! nothing. The last rows are texts of one kind each, which show the cost of each kind.
 
 #![allow(
     clippy::expect_used,
@@ -18,9 +17,9 @@ use regex::RegexSet;
 use threadfold::{
     ContentBlock, Message, Role, StrategyRegistry,
     ledger::Ledger,
-    message::ToolResult,
+    message::{StopReason, ToolResult, Turn},
     retention::{AuditOptions, Facts, RetentionPolicy, Statements, audit, enrich},
-    strategy::{Brief, Snapshot, Step},
+    strategy::{Attempt, Brief, Proposal, Snapshot, Step},
     tokens::{ByteEstimate, TokenCounter},
 };
 use yardstick::{
@@ -80,7 +79,15 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
         }),
         row("read what the user typed", repetitions, nothing, |()| Statements::of(thread)),
         row("read the rules", repetitions, nothing, |()| rules(thread)),
-        compaction(thread, &facts, repetitions.min(10)),
+        compaction("a whole compaction without a model", "digest", thread, true, repetitions),
+        compaction(
+            "all work beside a model, from nothing",
+            "summarize",
+            thread,
+            false,
+            repetitions,
+        ),
+        compaction("all work beside a model, facts kept", "summarize", thread, true, repetitions),
     ];
     tables.print("messages", thread.len(), bytes, rows);
 }
@@ -91,27 +98,55 @@ fn rules(thread: &[Message]) -> Ledger {
     rules
 }
 
-/// All work of a compaction to an eighth without a model: the digest, the rules, the audit, the user's
-/// words and the addendum. Facts and rules are at hand, as in a session, which reads them as they come.
-fn compaction(thread: &[Message], facts: &Facts, repetitions: usize) -> Row {
-    let snapshot = Snapshot::new(thread.to_vec())
-        .with_rules(Arc::new(rules(thread)))
-        .with_facts(Arc::new(facts.clone()));
+/// All work of a compaction to an eighth other than a model's: the proposal, the rules, the audit, the
+/// user's words and the addendum. A thread that was never compacted has its facts and rules read from
+/// nothing; a session keeps them from one compaction to the next and reads only what came since.
+fn compaction(
+    name: &'static str,
+    strategy: &str,
+    thread: &[Message],
+    keeps_facts: bool,
+    repetitions: usize,
+) -> Row {
+    let read = || {
+        let facts = Facts::of(thread, AuditOptions::default());
+        Snapshot::new(thread.to_vec())
+            .with_rules(Arc::new(rules(thread)))
+            .with_facts(Arc::new(facts))
+    };
+    let kept = keeps_facts.then(read);
     let target = Some(ByteEstimate::TRIGGER.messages(thread) / 8);
     let retention = Some(RetentionPolicy::default());
     let brief = Brief { target, retention, ..Brief::default() };
     let registry = StrategyRegistry::default();
-    let digest = registry.get("digest").expect("it is registered");
+    let strategy = registry.get(strategy).expect("it is registered");
     row(
-        "a whole compaction without a model",
-        repetitions,
-        || (),
-        |()| {
-            let attempt = digest.begin(&snapshot, &brief);
-            let Step::Proposed(proposal) = attempt.step() else { panic!("it asks no model") };
-            snapshot.settle(proposal.clone(), &brief).expect("it is legal")
+        name,
+        repetitions.min(10),
+        || kept.as_ref().map(Snapshot::clone),
+        |kept| {
+            let snapshot = kept.unwrap_or_else(read);
+            let proposal = proposed(strategy.begin(&snapshot, &brief));
+            snapshot.settle(proposal, &brief).expect("it is legal")
         },
     )
+}
+
+/// What an attempt proposes whose model answers with one summary. It states what the thread does not,
+/// so that all of the thread is searched for it.
+fn proposed(mut attempt: Box<dyn Attempt>) -> Proposal {
+    const SUMMARY: &str = "They parse lines. See `src/parser/mod.rs`; all 12 tests passed. Ask Zora \
+                           Quent about src/parser/unheard_of.rs, which took 417 ms.";
+    loop {
+        match attempt.step() {
+            Step::Proposed(proposal) => return proposal.clone(),
+            Step::Call { .. } => {
+                let turn = Turn::new(Message::assistant(SUMMARY), StopReason::EndTurn, None);
+                attempt.handle(Ok(turn));
+            }
+            step => panic!("{step:?}"),
+        }
+    }
 }
 
 /// The last 100 KB.
@@ -124,7 +159,7 @@ fn window(thread: &[Message]) -> &[Message] {
     &thread[thread.len() - within.count()..]
 }
 
-/// The classes of facts as simply as regular expressions can say them, asked of every line.
+/// The classes of facts as simple regular expressions, searched in every line.
 const PATTERNS: [&str; 9] = [
     r"(?-u)[a-z+]+://[!-~]+",
     r"(?-u)[\w.~-]*/[\w./-]+|\b\w+\.(?:rs|py|ts|js|toml|json|md)\b",

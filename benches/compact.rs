@@ -1,8 +1,8 @@
 //! Planning and applying replacements over 1,000, 10,000 and 100,000 messages of some 1.1 KB.
 //!
-//! `cargo bench --bench compact` prints the table that `benches/README.md` explains, held against a
-//! copy of the thread's text and against dropping the messages that the one range removes, where
-//! nobody else holds them.
+//! `cargo bench --bench compact` prints the table that `benches/README.md` explains, relative to a
+//! copy of the thread's text and to dropping the messages that the one range removes, if no other
+//! handle shares them.
 
 #![allow(
     clippy::expect_used,
@@ -33,7 +33,7 @@ fn measure(messages: &[Message]) -> Vec<Row> {
     let (one, many) = (ranges(&ids, 1), ranges(&ids, 64));
     let plan_one = thread.plan(&one, &options).expect("the ranges are legal");
     let plan_many = thread.plan(&many, &options).expect("the ranges are legal");
-    // An owned vector, so that what is timed is the work and not the copy that sharing demands.
+    // An owned vector, so that the time does not include the copy of a shared one.
     let own = || messages.to_vec();
     rounds(repetitions, |repetitions| {
         vec![
@@ -97,7 +97,7 @@ fn checkpoints(messages: &[Message]) -> Vec<CheckpointId> {
         .collect()
 }
 
-/// So many disjoint ranges that together hold about 80 % of the thread.
+/// This many disjoint ranges, which together hold about 80 % of the thread.
 fn ranges(ids: &[CheckpointId], count: usize) -> Vec<Replacement> {
     let count = count.min(ids.len() / 4).max(1);
     let step = ids.len() / count;

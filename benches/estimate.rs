@@ -1,9 +1,9 @@
-//! Estimating the tokens of threads of 1,000, 10,000 and 100,000 messages: the walks over the whole
-//! thread, and what is looked up on every turn.
+//! Estimating the tokens of threads of 1,000, 10,000 and 100,000 messages: walks over the whole
+//! thread, and the values that are read on every turn.
 //!
-//! `cargo bench --bench estimate` prints the table that `benches/README.md` explains, held against
-//! a copy of the thread's text. The last row looks up a thousand times, so its milliseconds are the
-//! microseconds of one.
+//! `cargo bench --bench estimate` prints the table that `benches/README.md` explains, relative to a
+//! copy of the thread's text. The last row reads its value a thousand times, so its milliseconds
+//! are the microseconds of one read.
 
 #![allow(
     clippy::indexing_slicing,

@@ -1,8 +1,8 @@
-//! What is legal in threads of 1,000, 10,000 and 100,000 messages: violations, cut points, repair,
+//! Legality of threads of 1,000, 10,000 and 100,000 messages: violations, cut points, repair,
 //! and the index of a live thread.
 //!
-//! `cargo bench --bench legality` prints the table that `benches/README.md` explains, held against
-//! a copy of the thread's text.
+//! `cargo bench --bench legality` prints the table that `benches/README.md` explains, relative to a
+//! copy of the thread's text.
 
 #![allow(
     clippy::indexing_slicing,

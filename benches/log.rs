@@ -1,10 +1,10 @@
 //! Appending to a log, storing it, reading, replaying and undoing, at 1,000, 10,000 and 100,000
 //! messages.
 //!
-//! `cargo bench --bench log` prints the table that `benches/README.md` explains, held against
-//! parsing the same lines to `serde_json::Value` and against a copy of them. Every thousand messages
-//! the thread is compacted to its last ten, but for the log of which one compaction is undone. Last
-//! come logs of one kind of text each.
+//! `cargo bench --bench log` prints the table that `benches/README.md` explains, relative to
+//! parsing the same lines to `serde_json::Value` and to a copy of them. The thread is compacted to
+//! its last ten messages after every thousand, except in the log whose one compaction is undone.
+//! The last rows are logs of one kind of text each.
 
 #![allow(
     clippy::expect_used,

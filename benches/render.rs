@@ -1,8 +1,9 @@
 //! Rendering and chunking of threads of 1, 10 and 100 MB, about 1 KB a message.
 //!
-//! `cargo bench --bench render` prints the table that `benches/README.md` explains, held against a
-//! copy of the rendered bytes (4 means a quarter of its speed) and against gathering the same texts
-//! from where they are. Last come renderings of one kind of text each, which say what costs.
+//! `cargo bench --bench render` prints the table that `benches/README.md` explains, relative to a
+//! copy of the rendered bytes (4 means a quarter of its speed) and to gathering the same texts from
+//! their own allocations. The last rows are renderings of one kind of text each, which show the
+//! cost of each kind.
 
 #![allow(
     clippy::indexing_slicing,

@@ -1,16 +1,16 @@
 //! How the time of every operation grows with the thread.
 //!
-//! `cargo bench --bench scaling` takes each operation at five sizes from 1,000 to 100,000 messages
-//! and prints two exponents: that of the least squares through the middle times, and the middle of
-//! the slopes between all pairs of least times, which one disturbed size does not move. 1 is linear.
-//! They are read against those of copying the text, which rise above 1 where it leaves the caches, and
-//! then against those of copying it from where it lies, which waits for memory as every walk does.
-//! Beside them stands the exponent of the bytes allocated, which is the same on every machine.
+//! `cargo bench --bench scaling` measures each operation at five sizes from 1,000 to 100,000
+//! messages and prints two exponents: that of the least squares through the median times, and the
+//! median of the slopes between all pairs of shortest times, which one disturbed size does not
+//! move. 1 is linear. Compare them with the exponents of copying the text, which exceed 1 at sizes
+//! that leave a cache, and of copying it from its own allocations, which waits for memory as every
+//! walk does. The exponent of the allocated bytes is the same on every machine.
 //!
-//! `-- --short` takes smaller threads. Either way the program fails if an operation is quadratic: if
-//! both exponents of time are over 1.5 and what copying has over 1, or that of the bytes is over
-//! 1.5. No noise reaches that: the time at the largest size would have to be four times too long (ten
-//! in the long form), in every repetition.
+//! `-- --short` uses smaller threads. The program fails if an operation is quadratic: if both
+//! exponents of time exceed 1.5 plus the excess of copying over 1, or if that of the bytes exceeds
+//! 1.5. Noise does not reach that: the time at the largest size would have to be four times too
+//! long (ten times in the long form), in every repetition.
 
 #![allow(
     clippy::expect_used,
@@ -97,8 +97,8 @@ impl Growth {
         }
     }
 
-    /// Whether no noise and no cache explains it. Where copying leaves a cache, it may grow as much
-    /// more.
+    /// Whether neither noise nor a cache explains the growth. Where copying leaves a cache, an
+    /// operation may grow as much more.
     fn is_quadratic(&self, copy: &Self) -> bool {
         let over = |exponent: f64, copied: f64| exponent > QUADRATIC + (copied - 1.0).max(0.0);
         let time = over(self.squares, copy.squares) && over(self.robust, copy.robust);
@@ -110,7 +110,7 @@ impl Growth {
         self.rows.iter().any(|row| row.yardstick.is_some())
     }
 
-    /// By how much it grows faster than copying and what is allowed, by the better of two fits.
+    /// How much faster it grows than copying and the allowance, by the better of two fits.
     fn over(&self, copy: &Self) -> f64 {
         let over = |exponent: f64, copied: f64| exponent - (copied.max(1.0) + ROOM);
         over(self.squares, copy.squares).min(over(self.robust, copy.robust))
@@ -135,7 +135,7 @@ fn least_squares(points: &[(f64, f64)]) -> f64 {
     above / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
 }
 
-/// The middle of the slopes between every two points.
+/// The median of the slopes between every two points.
 fn middle_slope(points: &[(f64, f64)]) -> f64 {
     let pairs = points.iter().enumerate().flat_map(|(index, right)| {
         points[..index].iter().map(move |left| (right.1 - left.1) / (right.0 - left.0))
@@ -146,7 +146,7 @@ fn middle_slope(points: &[(f64, f64)]) -> f64 {
     if slopes.len() % 2 == 1 { slopes[half] } else { (slopes[half - 1] + slopes[half]) / 2.0 }
 }
 
-/// Prints a line an operation and returns how many are quadratic.
+/// Prints a line for each operation and returns how many are quadratic.
 fn print(sizes: &[usize], grown: &[Growth]) -> usize {
     let columns: String = sizes.iter().map(|size| format!(" {size:>9}")).collect();
     println!("middle milliseconds at so many messages of about 1.1 KB");
@@ -245,7 +245,7 @@ fn logs(messages: &[Message], repetitions: usize) -> Vec<Row> {
     let mut written = Vec::with_capacity(stored.len());
     vec![
         values(&stored, repetitions),
-        // As a host appends: a message that was just made.
+        // As a host appends: with a message that was just created.
         row("append to a log", repetitions, nothing, |()| {
             append(&mut (0..messages.len()).map(|_| Message::user("And now?")))
         }),
@@ -326,7 +326,7 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
     rows
 }
 
-/// A file of 500 bytes a message, of which one command edits one line in two hundred.
+/// A file of 500 bytes per message, in which one command edits one line in two hundred.
 fn edits(count: usize, repetitions: usize) -> Row {
     let lines = 0..count * 10;
     let line = |number: usize| {

@@ -1,12 +1,11 @@
-//! What a turn of a session costs beside the model that it asks, at 1,000, 10,000 and 100,000
-//! messages.
+//! The cost of a session's turn besides the model call, at 1,000, 10,000 and 100,000 messages.
 //!
-//! `cargo bench --bench session` prints, for each turn and size, the least, middle and most
-//! microseconds of many turns, next to those of asking the same model the same request directly;
-//! what the session itself took, by the middle ones; and the exponent of growth of that from the
-//! size before; how often a turn allocates, and the most bytes that it holds at one time beside what
-//! was there. The window is so large that nothing is compacted. Below stand what is looked up on
-//! every turn, in nanoseconds.
+//! `cargo bench --bench session` prints for each kind of turn and each size: the shortest, median
+//! and longest time in microseconds; the same for sending the request to the same model directly;
+//! the difference of the medians, which is the session's own time; its exponent of growth from the
+//! previous size; the number of allocations of a turn, and the maximum of bytes that it holds at
+//! one time in addition to earlier ones. The window is so large that nothing is compacted. A second
+//! table has the values that are read on every turn, in nanoseconds.
 
 #![allow(
     clippy::expect_used,
@@ -31,7 +30,8 @@ use yardstick::{Cost, Spread, is_test, thread, time};
 
 mod yardstick;
 
-/// A model that answers at once: with one tool call to a user's text if `calls` is set, else with text.
+/// A model that answers at once: with a tool call to a user's text if `calls` is set, otherwise
+/// with text.
 #[derive(Debug)]
 struct Prompt {
     calls: bool,
@@ -39,7 +39,7 @@ struct Prompt {
     call: Turn,
 }
 
-/// A tool that has its result at hand.
+/// A tool that returns its result at once.
 #[derive(Debug)]
 struct AtHand;
 
@@ -48,7 +48,7 @@ struct Row {
     name: &'static str,
     session: Spread,
     direct: Spread,
-    /// Of a turn in the middle: now and then a vector grows.
+    /// The median cost of a turn: in some turns a vector grows.
     cost: Cost,
 }
 
@@ -137,7 +137,7 @@ fn row(
     let builder = Session::builder(agent).tool(Arc::new(AtHand)).system("Be brief.");
     let mut session = build(builder).build().expect("a session");
     let mut turn = || block_on(session.send("And now?").into_future()).expect("a reply");
-    // What was left open is answered, and what the thread lies in has grown.
+    // Open calls are answered, and the thread's vector has grown.
     (0..turns / 10 + 1).for_each(|_| drop(turn()));
     let timed = time(turns, || (), |()| turn());
     let mut costs: Vec<Cost> = (0..9).map(|_| Cost::of((), |()| turn())).collect();
@@ -146,7 +146,7 @@ fn row(
     Row { name, session: timed, direct, cost: costs[4] }
 }
 
-/// What a turn costs without a session: the same questions to the same model, and the same call.
+/// The cost of a turn without a session: the same requests to the same model, and the same call.
 fn direct(model: &dyn Model, messages: &SharedVec<Message>, turns: usize) -> Spread {
     let specs = vec![AtHand.spec()].into();
     let system = vec![Message::system("Be brief.")].into();
@@ -179,7 +179,8 @@ fn results() -> Message {
     Message::new(Role::User, vec![result.into()])
 }
 
-/// What is looked up on every turn. Each is looked up a thousand times, so that the clock can tell.
+/// Values that are read on every turn. Each is read a thousand times, because the clock is too
+/// coarse.
 fn look_up(messages: &[Message], times: usize) {
     let thread: Thread = messages.iter().cloned().collect();
     let ids: Vec<CheckpointId> = messages.iter().flat_map(checkpoints).take(1_000).collect();
@@ -204,7 +205,7 @@ fn look_up(messages: &[Message], times: usize) {
     ];
     println!("{:<34} {:>9} {:>9} {:>9}", "looked up, ns", "least", "middle", "most");
     for (name, spread) in rows {
-        // A thousand times: microseconds of all are nanoseconds of each.
+        // A thousand reads: the microseconds of all are the nanoseconds of each.
         let each = |all: std::time::Duration| all.as_secs_f64() * 1e6;
         let (least, middle, most) = (each(spread.least), each(spread.middle), each(spread.most));
         println!("{name:<34} {least:>9.1} {middle:>9.1} {most:>9.1}");

@@ -1,9 +1,9 @@
 //! Appending to a store of files and loading from it, at 1,000, 10,000 and 100,000 events.
 //!
-//! `cargo bench --bench store` prints the table that `benches/README.md` explains, held against
-//! serialising the same events and bringing them to a file with one write (and one sync where the
-//! store syncs), and for loading against parsing the same lines to `serde_json::Value`. Files lie in
-//! the folder of the build. What a sync costs is the disk's affair and varies most.
+//! `cargo bench --bench store` prints the table that `benches/README.md` explains, relative to
+//! serializing the same events and writing them to a file in one write (and one sync if the store
+//! syncs), and for loading, relative to parsing the same lines to `serde_json::Value`. The files
+//! are in the build folder. The cost of a sync depends on the disk and varies most.
 
 #![allow(
     clippy::expect_used,
@@ -120,7 +120,7 @@ fn one(folder: &Path, log: &EventLog, tables: &mut Tables, count: usize) {
     tables.print("events", count, text.len(), rows);
 }
 
-/// Serialises the events and brings them to the end of a file with one write.
+/// Serializes the events and writes them to the end of a file in one write.
 fn by_hand(
     name: &'static str,
     open: impl FnMut() -> File,

@@ -1,9 +1,9 @@
 //! From the bytes of a streamed answer to the answer, in every dialect, for answers of 1,000, 10,000
 //! and 100,000 events with 20 bytes of text each.
 //!
-//! `cargo bench --bench stream` prints the table that `benches/README.md` explains, for each dialect
-//! held against parsing the data of each event to `serde_json::Value` and against a copy of the
-//! bytes, which come in pieces of 1,400.
+//! `cargo bench --bench stream` prints the table that `benches/README.md` explains, for each
+//! dialect relative to parsing the data of each event to `serde_json::Value` and to a copy of the
+//! bytes, which arrive in pieces of 1,400.
 
 #![allow(
     clippy::expect_used,
@@ -20,7 +20,7 @@ use yardstick::{
 
 mod yardstick;
 
-/// About what one packet brings.
+/// About the size of a network packet.
 const PACKET: usize = 1_400;
 
 fn main() {

@@ -1,6 +1,6 @@
 //! Trimming the tool results of threads of 1,000, 10,000 and 100,000 messages.
 //!
-//! `cargo bench --bench trim` prints the table that `benches/README.md` explains, held against a
+//! `cargo bench --bench trim` prints the table that `benches/README.md` explains, relative to a
 //! copy of the thread's text.
 
 #![allow(

@@ -1,8 +1,8 @@
 //! Reading and writing request bodies in every dialect, at 1,000, 10,000 and 100,000 messages.
 //!
 //! `cargo bench --bench wire` prints the table that `benches/README.md` explains, for each dialect
-//! held against parsing the same body to `serde_json::Value` and against a copy of it. Writing is
-//! of what was read from a body of the same dialect, so nothing has to be mended.
+//! relative to parsing the same body to `serde_json::Value` and to a copy of it. The written
+//! requests were read from a body of the same dialect, so nothing must be adjusted.
 
 #![allow(
     clippy::expect_used,

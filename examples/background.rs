@@ -1,4 +1,4 @@
-//! Prepares a compaction on another thread while the conversation goes on, and then adopts it.
+//! Prepares a compaction on another thread while the conversation continues, and then adopts it.
 //!
 //! `cargo run --example background`
 //!

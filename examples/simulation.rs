@@ -1,17 +1,18 @@
-//! An agent works at random against a session, for as long as you like, and nothing may go wrong.
+//! Runs an agent that acts at random against sessions, and checks every promise on the way.
 //!
 //! ```text
 //! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K] [--strategy NAME]
 //! ```
 //!
-//! Every strategy stands alone once in every window, known and unknown, with providers that count
-//! truly, twofold, or not at all; so does one that always fails and one that proposes nonsense. That
-//! is about so many turns in all with each seed. The model calls tools of any size, answers with
-//! nothing, breaks off, counts nonsense; the store fails; the person drops streams, aborts, compacts,
-//! takes compactions back, and starts the session again. In calm worlds an agent only works, fast and
-//! for long, and its compactions have to come from the soft trigger. Every request is looked at: it
-//! fits, it is legal, both codecs write it without a repair, and it is the thread that the store
-//! holds. The first violation of a session ends it and is told, and the exit code is 1.
+//! Every strategy runs on its own in every window, known and unknown, with providers that count
+//! correctly, twice as much, or not at all; so do a strategy that always fails and one that
+//! proposes nonsense. With each seed that makes about N turns in all. The model calls tools with
+//! results of any size, answers with nothing, breaks off and reports wrong counts; the store fails;
+//! the user drops streams, aborts, compacts, undoes compactions, and restarts the session. In calm
+//! worlds an agent only works, fast and for long, and its compactions must come from the soft
+//! trigger. Every request is checked: it fits, it is legal, both codecs write it without a repair,
+//! and it equals the thread in the store. The first violation ends its session and is printed, and
+//! the exit code is 1.
 
 use std::{
     collections::BTreeMap,
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// The options of the command line.
 struct Options {
     turns: u64,
     seed: u64,
@@ -68,7 +69,7 @@ impl Options {
     }
 }
 
-/// What came of a strategy.
+/// The results of a strategy.
 #[derive(Default)]
 struct Came {
     sessions: u64,
@@ -76,7 +77,7 @@ struct Came {
     violations: Vec<Violation>,
 }
 
-/// Runs the seeds, shows what happened, and returns what should not have.
+/// Runs the seeds, prints the results, and returns the violations.
 fn simulate(options: &Options) -> Vec<Violation> {
     let style = Style::of(&io::stdout());
     println!("{}", style.heading("An agent at random under every strategy"));
@@ -85,7 +86,7 @@ fn simulate(options: &Options) -> Vec<Violation> {
     for seed in (options.seed..).take(options.seeds as usize) {
         let wanted = |name: &str| options.strategy.as_ref().is_none_or(|wanted| wanted == name);
         run_all(seed, options.turns, wanted, |world, tally, violation| {
-            // Nobody panics with it in hand.
+            // The lock is never poisoned, because no code panics while it is held.
             let Ok(mut came) = came.lock() else { return };
             let came = came.entry(world.strategy.clone()).or_default();
             came.sessions += 1;
@@ -105,8 +106,8 @@ fn simulate(options: &Options) -> Vec<Violation> {
     violations
 }
 
-/// A line for each strategy: what it did, how often the soft trigger was in time in calm sessions,
-/// and how many sessions came to grief.
+/// Prints a line for each strategy: its results, how often the soft trigger fired in time in calm
+/// sessions, and how many sessions ended with a violation.
 fn table(style: Style, came: &BTreeMap<String, Came>) {
     let head = [
         "sessions",

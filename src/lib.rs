@@ -27,15 +27,14 @@
 //! | you have | use |
 //! |---|---|
 //! | a vector of messages, and summaries that you wrote | [`compact()`]: ranges between checkpoints, replaced by them |
-//! | a loop and a message vector of your own | [`Compactor`]: it keeps rules and facts, and any strategy writes the summaries |
-//! | nothing yet, or an agent whose loop may be ours | [`Session`]: it compacts on its own, and on `/compact` |
+//! | a loop and a message vector of your own | [`Compactor`]: it keeps rules and facts, and a strategy writes the summaries |
+//! | no loop yet, or one that a session may replace | [`Session`]: it compacts on its own, and on `/compact` |
 //!
 //! # What a host plugs in
 //!
 //! | you bring | implement or choose |
 //! |---|---|
 //! | a provider, tools | [`model`]; [`wire`] reads and writes the bodies, [`model::deltas_of`] the streams |
-//! | another moment to compact | [`auto::AutoPolicy`] |
 //! | another way to compact | [`strategy`] |
 //! | a tokenizer | [`tokens`] |
 //! | another time to compact | [`auto::AutoPolicy`] |
@@ -50,6 +49,7 @@
 //! | the events of a thread, what was spent | [`log`] |
 //! | what makes a thread legal | [`legality`] |
 //! | the user's standing rules | [`ledger`] |
+//! | the events and errors of a compaction | [`compaction`] |
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
 //! | a thread as text | [`render`](mod@render) |
@@ -62,13 +62,10 @@
 //!
 //! | machine | decides |
 //! |---|---|
-//! | [`compaction`] | the next step of one compaction |
 //! | [`auto`] | when to compact |
 //! | [`turn`] | whether to call the model or tools |
 //! | [`strategy::Attempt`] | what to ask a model for a summary |
 //!
-//! [`mod@drive`] awaits what they ask for: [`drive::compact`] changes a thread, a log, a store and an
-//! archive together. `ARCHITECTURE.md` says how the modules stand on each other.
 //! [`mod@drive`] awaits what they ask for: [`drive::compact`] changes a thread, a log, a store and
 //! an archive together. `ARCHITECTURE.md` lists which module may depend on which.
 //!
@@ -77,8 +74,8 @@
 //! | `anthropic`, `openai-chat` | the codecs of these dialects; on by default |
 //! | `openai-responses`, `gemini`, `bedrock-converse` | the codecs of these dialects |
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
-//! | `recall` | recalling by words, ranked with BM25 |
-//! | `tracing` | one span a compaction; [`drive::telemetry`] has the names |
+//! | `recall` | search by words for recall, ranked with BM25 |
+//! | `tracing` | one span for each compaction; [`drive::telemetry`] has the names |
 //! | `tiktoken` | `tokens::O200k`: exact counts for OpenAI's models |
 //!
 //! # What it does not do
@@ -128,19 +125,19 @@ pub use threadfold_core::{compact, ledger, legality, message, render, retention,
 pub use threadfold_wire as wire;
 pub use wire::WireFormat;
 
-/// The guide: one chapter a question, code first.
+/// The guide: one chapter for each question, code first.
 ///
 /// | chapter | you want to |
 /// |---|---|
-/// | [Getting started](guide::getting_started) | have a session that never overflows |
-/// | [A provider adapter](guide::provider_adapter) | plug in your provider |
+/// | [Getting started](guide::getting_started) | run a session that never overflows |
+/// | [A provider adapter](guide::provider_adapter) | connect your provider |
 /// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact |
 /// | [Tools and checkpoints](guide::tools_and_checkpoints) | give the agent tools, and let it compact itself |
 /// | [Persistence](guide::persistence) | store, resume, and run on many machines |
 /// | [In a server](guide::in_a_server) | serve many users, and survive clients that leave |
 /// | [On a durable engine](guide::durable) | repeat no answered call after a crash |
 /// | [Observing](guide::observing) | show and trace what happens |
-/// | [What was lost](guide::what_was_lost) | know what a compaction lost, and have it back |
+/// | [What was lost](guide::what_was_lost) | see what a compaction lost, and restore it |
 /// | [A loop of your own](guide::your_own_loop) | keep your loop and your messages |
 /// | [Migrating](guide::migrating) | replace a compaction that you wrote by hand |
 /// | [Why not ...?](guide::design) | know why it is built like this |

@@ -1,4 +1,4 @@
-//! What all benches share: the clock, the thread, the cost of copying its bytes, and the counter of
+//! Shared by all benches: the clock, the thread, the cost of copying its bytes, and the counter of
 //! allocations. `benches/README.md` explains the output.
 
 #![allow(dead_code, unused_imports, reason = "each bench uses a part of it")]
@@ -19,8 +19,8 @@ pub(crate) mod wire;
 pub(crate) use table::{ROUNDS, Row, Tables, merged, rounds, row};
 pub(crate) use thread::texts;
 
-/// The longest time of all repetitions of one row, the making of their inputs included. Three
-/// repetitions are always made.
+/// The maximum total time of the repetitions of one row, including the creation of their inputs. At
+/// least three repetitions are made.
 const MAX: Duration = Duration::from_secs(1);
 
 /// The shortest, the median and the longest time of some repetitions.
@@ -38,7 +38,7 @@ pub(crate) struct Cost {
     pub(crate) allocations: u64,
     /// Their bytes together.
     pub(crate) bytes: u64,
-    /// The most bytes allocated at one time, without those allocated before the run.
+    /// The maximum of bytes allocated at one time, without those allocated before the run.
     pub(crate) peak: u64,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn is_test() -> bool {
     std::env::args().any(|argument| argument == "--test")
 }
 
-/// Prints what is measured of threads of 1,000, 10,000 and 100,000 messages; in a test, of 200.
+/// Prints the measurements of threads of 1,000, 10,000 and 100,000 messages; in a test, of 200.
 pub(crate) fn threads(measure: impl Fn(&[Message]) -> Vec<Row>) {
     let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
     let mut tables = Tables::default();
@@ -93,8 +93,8 @@ pub(crate) fn time<I, O>(
     Spread { least: taken[0], middle: taken[taken.len() / 2], most: taken[taken.len() - 1] }
 }
 
-/// Returns how long this thread was ready and waited for a processor: the load of other programs is
-/// not the work's cost. Zero on systems that do not report it.
+/// Returns how long this thread was ready and waited for a processor, because the load of other
+/// programs is not part of the work's cost. Zero on systems that do not report it.
 fn waited() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = told.split(' ').nth(1).and_then(|waited| waited.parse().ok());

@@ -30,8 +30,8 @@ impl Row {
     }
 }
 
-/// The number of rounds over all rows. A machine that becomes slower then slows all rows alike, not
-/// one row but not its yardstick.
+/// The number of rounds over all rows. If the machine becomes slower, this slows a row and its
+/// yardstick alike.
 pub(crate) const ROUNDS: usize = 3;
 
 /// Measures all rows in rounds, with this many repetitions in total.

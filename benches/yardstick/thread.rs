@@ -1,10 +1,10 @@
 //! The thread that all benches use. Its sizes and contents are those of recorded threads.
 //!
-//! Lengths follow the characters per message of some 32,000 real messages, of which one in ten has
-//! fewer than 57, half fewer than 265, one in ten more than 2,637 and one in a hundred more than
-//! 10,613. The rarest, of hundreds of thousands, are left out: one of them would be half of a thread
-//! of a thousand. What is left comes to some 1.1 KB a message. Tool results are about two thirds of
-//! it, reasoning a sixth, the rest is talk, inputs of calls and reminders.
+//! Lengths follow the characters per message of some 32,000 real messages: one in ten has fewer
+//! than 57, half have fewer than 265, one in ten has more than 2,637 and one in a hundred more than
+//! 10,613. The longest, of hundreds of thousands, are left out, because one of them would be half
+//! of a thread of a thousand messages. The rest has some 1.1 KB per message. Tool results are about
+//! two thirds of it and reasoning is a sixth; the rest is text, inputs of calls and reminders.
 
 use threadfold::{
     ContentBlock, Message, Role,
@@ -38,7 +38,7 @@ dropped is another question, and \"later\" is a good answer to it.
 
 ";
 
-/// Code, as tools read it and models write it.
+/// Code, as tools return it and models write it.
 pub(crate) const CODE: &str = "    let kept: Vec<_> = lines.map(|line| line.trim()).collect();
     for (index, line) in kept.iter().enumerate() {
         match parser.place(index, line) {

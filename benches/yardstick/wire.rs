@@ -17,7 +17,7 @@ use super::thread::{PROSE, fill};
 pub(crate) const CODECS: [&dyn WireFormat; 5] =
     [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
-/// How many bytes of text one event of a stream brings.
+/// The bytes of text in one event of a stream.
 const PIECE: usize = 20;
 
 /// The body of a request with these messages.
@@ -28,7 +28,7 @@ pub(crate) fn body(codec: &dyn WireFormat, messages: &[Message]) -> Json {
         .body
 }
 
-/// An answer of so many events, as the bytes of `text/event-stream`.
+/// Returns an answer of this many events, as the bytes of `text/event-stream`.
 pub(crate) fn stream(codec: &dyn WireFormat, events: usize) -> String {
     let text: Vec<char> = fill(PROSE, 0, events * PIECE).chars().collect();
     let pieces: Vec<String> = text.chunks(PIECE).map(|piece| piece.iter().collect()).collect();
@@ -49,7 +49,7 @@ pub(crate) fn stream(codec: &dyn WireFormat, events: usize) -> String {
     stream
 }
 
-/// The data of the events, a line each.
+/// Returns the data of the events, one per line.
 pub(crate) fn data(stream: &str) -> String {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter(|data| *data != "[DONE]").flat_map(|data| [data, "\n"]).collect()
@@ -66,7 +66,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The events of a dialect, each a name and its data. `@` is a text.
+/// The events of a dialect, each a name and its data. `@` stands for a text.
 struct Dialect {
     name: &'static str,
     before: &'static [(&'static str, &'static str)],

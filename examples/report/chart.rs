@@ -143,7 +143,7 @@ fn thinned(points: &[Point]) -> Vec<Point> {
     ends.collect()
 }
 
-/// Draws the mark of a compaction: filled if it stands, open if it was undone, a cross if it
+/// Draws the mark of a compaction: filled if it was not undone, open if it was undone, a cross if it
 /// failed.
 fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bool) {
     let id = compaction.id;

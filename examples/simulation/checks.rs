@@ -1,4 +1,4 @@
-//! What is asked of every request that leaves the session.
+//! The checks of every request that leaves the session.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use threadfold::{
 
 use super::fault::{Fault, Kind};
 
-/// One request of so many is encoded as it is. A build with optimisations can afford all of them.
+/// One in this many requests is encoded unchanged. An optimised build can afford all of them.
 const AS_IT_IS: usize = if cfg!(debug_assertions) { 128 } else { 1 };
 
-/// How many characters of a long text are encoded of the others.
+/// How many characters of each text are encoded of the other requests.
 const FIRST: usize = 60;
 
-/// Looks at requests. What is encoded of one that only grew is what it grew by, with the beginnings
-/// of its texts: no codec changes anything for what stands further down in a text. So looking at
-/// all of them takes time linear in the messages.
+/// Checks requests. If a request only grew, just the new messages are encoded, with the beginnings
+/// of their texts: no codec changes anything further down in a text. So checking all requests takes
+/// time linear in the messages.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     last: SharedVec<Message>,
@@ -27,7 +27,8 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// What is wrong with a request of the conversation, where so many tokens may go out.
+    /// Returns the fault of a request of the conversation, of which at most `most` tokens may be
+    /// sent.
     pub(super) fn conversation(&mut self, request: &Request, most: u64) -> Option<Fault> {
         let from = self.grew_from(&request.messages);
         self.last = request.messages.clone();
@@ -39,7 +40,7 @@ impl Checks {
         })
     }
 
-    /// What is wrong with a request for a summary.
+    /// Returns the fault of a request for a summary.
     pub(super) fn summary(&mut self, request: &Request, most: u64) -> Option<Fault> {
         Self::question(request, most).or_else(|| match self.is_looked_at_closely() {
             true => encoded(request),
@@ -55,7 +56,7 @@ impl Checks {
     fn question(request: &Request, most: u64) -> Option<Fault> {
         let tokens = ByteEstimate::TRIGGER.request(request);
         let (count, output) = (request.messages.len(), request.max_output);
-        // A provider wants room for the answer too, where the request says how long it may be.
+        // The window must also hold the answer, if the request sets its length.
         if tokens.saturating_add(output.unwrap_or(0)) > most {
             let what = format!("{tokens} tokens in {count} messages, {output:?} for the answer");
             return Some(Fault::new(Kind::TooLong, format!("{what}, {most} may go out")));
@@ -68,7 +69,8 @@ impl Checks {
         illegal.map(|what| Fault::new(Kind::Illegal, format!("{what}; {count} messages")))
     }
 
-    /// The first message of the round in which the thread grew, if all before is what it was.
+    /// Returns the first message of the round that was added, if all messages before it are
+    /// unchanged.
     fn grew_from(&self, messages: &[Message]) -> Option<usize> {
         let same = self.last.iter().zip(messages).take_while(|(one, other)| one.ptr_eq(other));
         if same.count() < self.last.len() {
@@ -81,15 +83,15 @@ impl Checks {
     }
 }
 
-/// The end of a request from an answer on, in outline, with something for it to answer. System
-/// prompt and tools are what they were.
+/// Returns the end of a request from an answer on, shortened, after a user message. System prompt
+/// and tools stay.
 fn tail(request: &Request, from: usize) -> Request {
     let mut messages = vec![Message::user("Go on.")];
     messages.extend(request.messages.iter().skip(from).cloned());
     outline(&Request::new(messages))
 }
 
-/// The request with the beginnings of its texts.
+/// Returns the request with the beginnings of its texts.
 fn outline(request: &Request) -> Request {
     let messages = request.messages.iter().cloned().map(|mut message| {
         if message.content.iter().any(is_long) {
@@ -122,7 +124,7 @@ fn beginning(text: &Text) -> Text {
     text.chars().take(FIRST).collect::<String>().into()
 }
 
-/// A checkpoint that stands twice in the thread: none of the two can be named.
+/// Finds a checkpoint that is in the thread twice, so that it cannot be named.
 fn repeated(messages: &[Message]) -> Option<Fault> {
     let mut seen = HashSet::new();
     messages.iter().flat_map(|message| &message.content).find_map(|block| {
@@ -132,7 +134,7 @@ fn repeated(messages: &[Message]) -> Option<Fault> {
     })
 }
 
-/// What either codec has to repair.
+/// Finds a change that a codec had to make.
 fn encoded(request: &Request) -> Option<Fault> {
     let codecs: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiChat];
     codecs.into_iter().find_map(|codec| {
@@ -143,10 +145,9 @@ fn encoded(request: &Request) -> Option<Fault> {
     })
 }
 
-/// Whether a codec mended what should not have been there. What only another dialect has no form
-/// for is no fault of the session: ids and inputs as the model wrote them, reasoning of another
-/// provider, results of nothing but white space, a thread that begins with a summary of the
-/// assistant.
+/// Whether an adjustment repairs a fault of the session. Content for which only the dialect has no
+/// form is not a fault: ids and inputs as the model wrote them, reasoning of another provider,
+/// results of white space only, a thread that begins with an assistant's summary.
 fn is_repair(codec: &str, adjustment: &Adjustment) -> bool {
     let anthropic = codec == "anthropic-messages";
     match &adjustment.change {
@@ -160,8 +161,8 @@ fn is_repair(codec: &str, adjustment: &Adjustment) -> bool {
             let foreign = !anthropic && kind.starts_with("server_tool");
             !blank && !foreign
         }
-        // Anthropic takes runs of one role as they are, and wants results first; the reasoning here
-        // is its own.
+        // Anthropic accepts runs of one role and requires results first; the reasoning here is its
+        // own.
         Change::Merged | Change::BlockMoved { .. } | Change::ReasoningDropped { .. } => anthropic,
         Change::Repaired { .. }
         | Change::BlockAsText { .. }

@@ -1,19 +1,19 @@
-//! What must not happen.
+//! Violations of a promise.
 
 use std::fmt;
 
 use super::world::World;
 
-/// What kind of promise was broken.
+/// The kind of a broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A request did not go out although its smallest form fits.
+    /// A request was not sent although its smallest form fits.
     Locked,
-    /// A request was over the window.
+    /// A request exceeded the window.
     TooLong,
     /// A request or thread was illegal.
     Illegal,
-    /// A compaction did not begin once and end once.
+    /// A compaction did not have one start and one end.
     Told,
     /// Thread, log and store differ.
     Log,
@@ -28,7 +28,7 @@ pub(crate) struct Fault {
     pub(crate) what: String,
 }
 
-/// A broken promise, and where.
+/// A broken promise, and the world in which it was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) world: World,

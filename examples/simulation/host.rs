@@ -1,4 +1,4 @@
-//! The host: builds the session, says things to it, interferes, and looks at what it has become.
+//! The host: builds the session, sends messages to it, interferes, and checks its state.
 
 use std::{
     pin::pin,
@@ -33,13 +33,13 @@ use super::{
     world::World,
 };
 
-/// How many answers a turn may have.
+/// The maximum number of answers in a turn.
 pub(super) const MAX_ROUNDS: u32 = 12;
 
-/// So many messages in a row may come to nothing before the model is asked.
+/// The maximum number of messages in a row that may fail without a request to the model.
 const MAX_UNHEARD: u32 = 3;
 
-/// A session, and whoever uses it.
+/// A session and its user.
 pub(super) struct Host {
     world: World,
     seed: u64,
@@ -64,7 +64,7 @@ impl Host {
         Ok(Self { world: world.clone(), seed, session, listener, clock, unheard: 0 })
     }
 
-    /// Does one thing, and looks at what came of it.
+    /// Takes one action, and checks the result.
     pub(super) fn turn(&mut self, turn: u64) -> Result<(), Fault> {
         let numbers = Arc::clone(&self.listener.numbers);
         self.listener.tally.turns += 1;
@@ -80,7 +80,7 @@ impl Host {
                 let odd = odd(&numbers);
                 return self.listen(&odd.clone(), |session| session.send_message(odd));
             }
-            // Two windows at most.
+            // Up to two windows.
             13 => said(&numbers.words(self.world.bytes(200) / 21)),
             14 if numbers.once_in(2) => return self.resume(),
             _ => go_on(),
@@ -88,14 +88,14 @@ impl Host {
         self.listen(&typed, |session| session.send(text))
     }
 
-    /// Looks at the whole once more.
+    /// Checks everything once more at the end.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         self.resume()?;
         self.listener.tally.resumed -= 1;
         Ok(())
     }
 
-    /// What happened so far.
+    /// Returns the counts so far.
     pub(super) fn tally(&self) -> Tally {
         let (store_failures, events) = (self.listener.store.failures(), self.listener.store.len());
         Tally { store_failures, events, ..self.listener.tally.clone() }
@@ -108,7 +108,7 @@ impl Host {
     ) -> Result<(), Fault> {
         let (handle, calm) = (self.session.handle(), self.world.is_calm());
         let heard = self.listener.listen(typed, calm, ask(&mut self.session), &handle)?;
-        // Whatever came before, a message that fits must get to the model again before long.
+        // After any trouble, a message that fits must soon reach the model again.
         match heard {
             Heard::Refused | Heard::Failed if self.listener.requests() == 0 => self.unheard += 1,
             Heard::Done => self.unheard = 0,
@@ -122,7 +122,7 @@ impl Host {
         self.look()
     }
 
-    /// Takes the last compaction back, or begins to.
+    /// Undoes the last compaction, or drops the undo midway.
     fn undo(&mut self) -> Result<(), Fault> {
         let Some(id) = self.session.log().standing().next_back().map(|record| record.id) else {
             return Ok(());
@@ -146,11 +146,11 @@ impl Host {
         self.look()
     }
 
-    /// Throws the session away and takes it up again from the store, as after a crash.
+    /// Drops the session and resumes it from the store, as after a crash.
     fn resume(&mut self) -> Result<(), Fault> {
         self.session = session(&self.world, self.seed, &self.listener, &self.clock)?;
         self.listener.open = None;
-        // What the store never got is as if it had not been.
+        // Events that were never stored are gone.
         let log = self.session.log();
         self.listener.over.retain(|id| log.is_ended(*id));
         self.listener.model.forget();
@@ -158,7 +158,7 @@ impl Host {
         self.look()
     }
 
-    /// Looks at thread, log and store.
+    /// Checks thread, log and store.
     fn look(&mut self) -> Result<(), Fault> {
         self.listener.look()?;
         let (log, messages) = (self.session.log(), self.session.messages());
@@ -180,7 +180,7 @@ impl Host {
     }
 }
 
-/// A session over what the store holds.
+/// Returns a session over the stored log.
 fn session(
     world: &World,
     seed: u64,
@@ -209,7 +209,7 @@ fn session(
         .sleeper(Arc::new(WakefulSleeper::default()))
         .seed(seed)
         .max_rounds(MAX_ROUNDS)
-        // An audit reads everything that was said, which takes its time.
+        // An audit reads all texts, which takes long, so only some sessions have one.
         .retention(
             (seed.is_multiple_of(4) && world.window <= 20_000).then(RetentionPolicy::default),
         )
@@ -218,7 +218,7 @@ fn session(
     builder.build().map_err(|error| error.to_string())
 }
 
-/// A message that no person types.
+/// Returns a message that no person would type.
 fn odd(numbers: &Numbers) -> Message {
     match numbers.below(4) {
         0 => Message::user(" \n"),
@@ -231,8 +231,8 @@ fn odd(numbers: &Numbers) -> Message {
     }
 }
 
-/// A clock that goes on by some seconds with every look, and now and then back; where it is calm, by
-/// some milliseconds.
+/// A clock that advances by some seconds with every reading and sometimes goes back; in calm worlds
+/// it advances by some milliseconds.
 #[derive(Debug)]
 struct Wandering {
     now: AtomicU64,

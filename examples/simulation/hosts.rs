@@ -1,4 +1,4 @@
-//! Strategies of hosts that are of no use: one always fails, one always proposes nonsense.
+//! Useless strategies: one always fails, one always proposes nonsense.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,11 +13,11 @@ use threadfold::{
 #[derive(Debug)]
 pub(crate) struct AlwaysFails;
 
-/// Proposes plans that make no sense, another kind each time.
+/// Proposes invalid plans, each time of another kind.
 #[derive(Debug, Default)]
 pub(crate) struct Nonsense(AtomicU64);
 
-/// An attempt that has come to its end.
+/// An attempt that has ended.
 #[derive(Debug)]
 struct Ended(Result<Proposal, StrategyError>);
 
@@ -63,24 +63,24 @@ fn nonsense(kind: u64, thread: &SharedVec<Message>) -> Plan {
         0 => plan(Vec::new()),
         // Out of range.
         1 => plan(vec![Splice { at: len..len + 5, insert: none() }]),
-        // Of another thread.
+        // Made for another thread.
         2 => Plan::from_splices(len + 7, Vec::new()),
         // Out of order.
         3 => plan(vec![Splice { at: 2..4, insert: none() }, Splice { at: 0..3, insert: none() }]),
-        // Keeps blocks that are not there.
+        // Keeps blocks that do not exist.
         4 => {
             let insert = vec![Insert::Part { message: 0, blocks: vec![999] }];
             plan(vec![Splice { at: 0..1, insert }])
         }
-        // Drops everything.
+        // Removes everything.
         5 => plan(vec![Splice { at: 0..len, insert: none() }]),
-        // Sums up everything in a blank.
+        // Replaces everything with a blank summary.
         6 => plan(vec![Splice { at: 0..len, insert: summary(" ") }]),
-        // Grows the thread.
+        // Makes the thread larger.
         7 => plan(vec![Splice { at: 0..0, insert: summary(&"And so on. ".repeat(300)) }]),
-        // Drops a call and keeps its result.
+        // Removes a call and keeps its result.
         8 => plan(without(thread, |message| message.tool_uses().next().is_some())),
-        // Drops a result and keeps its call.
+        // Removes a result and keeps its call.
         _ => plan(without(thread, |message| message.tool_results().next().is_some())),
     }
 }
@@ -89,7 +89,7 @@ fn summary(text: &str) -> Vec<Insert> {
     vec![Insert::Message { message: Message::summary(Role::User, Summary::new(text)) }]
 }
 
-/// Drops the last message that is such a one.
+/// Removes the last message for which `is_one` is `true`.
 fn without(thread: &SharedVec<Message>, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
     let place = thread.iter().rposition(is_one);
     place.map(|place| Splice { at: place..place + 1, insert: Vec::new() }).into_iter().collect()

@@ -1,4 +1,4 @@
-//! A store that fails now and then, and knows the thread that it holds.
+//! A store that sometimes fails, and replays the thread that it holds.
 
 use std::{
     io,
@@ -14,17 +14,17 @@ use threadfold::{
 
 use super::{numbers::Numbers, replay::Replay};
 
-/// Every so many appends one fails, before, within or behind what it stores.
+/// One in this many appends fails: before, within or after its events.
 const FAILS: u64 = 150;
 
-/// One event of so many is stored as bytes and read back.
+/// One in this many events is serialized and read back.
 const AS_BYTES: u64 = 16;
 
-/// The log of one thread, event by event, and the thread that it comes to.
+/// The log of one thread, and the thread that follows from it.
 #[derive(Debug)]
 pub(super) struct Kept {
     numbers: Arc<Numbers>,
-    /// Whether it fails now and then.
+    /// Whether it sometimes fails.
     fails: bool,
     held: Mutex<Held>,
 }
@@ -42,7 +42,7 @@ impl Kept {
         Self { numbers, fails, held: Mutex::default() }
     }
 
-    /// How many events are stored.
+    /// The number of stored events.
     pub(super) fn len(&self) -> u64 {
         self.held().events.len() as u64
     }
@@ -52,12 +52,12 @@ impl Kept {
         self.held().failures
     }
 
-    /// What was stored that makes no sense.
+    /// The first stored event that makes no sense.
     pub(super) fn fault(&self) -> Option<String> {
         self.held().fault.clone()
     }
 
-    /// How these messages differ from the thread that is stored, if they do.
+    /// Returns how these messages differ from the stored thread, if they do.
     pub(super) fn differs(&self, messages: &[Message]) -> Option<String> {
         let held = self.held();
         let stored = held.replay.messages();
@@ -105,7 +105,7 @@ impl Held {
     }
 }
 
-/// The event as a store of bytes would give it back.
+/// Returns the event as a store of bytes would load it.
 fn read_back(event: &LoggedEvent) -> LoggedEvent {
     let text = serde_json::to_string(event);
     text.and_then(|text| serde_json::from_str(&text)).unwrap_or_else(|_| event.clone())

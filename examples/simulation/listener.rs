@@ -1,5 +1,5 @@
-//! Listening to a session: every stream is polled by hand, so that it can be dropped anywhere, and
-//! so that one that nobody would ever wake is found.
+//! Listens to a session. Every stream is polled by hand, so that it can be dropped anywhere, and so
+//! that a stream that nothing would ever wake is found.
 
 use std::{
     collections::HashSet,
@@ -30,31 +30,31 @@ use super::{
     wild::{MAX_SENDS, Wild},
 };
 
-/// No stream takes so many polls.
+/// The maximum number of polls of a stream.
 const MAX_POLLS: u64 = 200_000;
 
-/// No compaction asks for so many summaries, of a result of ten windows neither.
+/// The maximum number of requests for summaries of a compaction, even with a result of ten windows.
 const MAX_SUMMARIES: u64 = 2_000;
 
-/// The reason of a compaction that the soft trigger asked for.
+/// The reason of compactions by the soft trigger.
 const SOFT: &str = "threshold";
 
-/// Hears what a session tells, and knows what it may not tell.
+/// Receives the events of a session, and checks that they are allowed.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) numbers: Arc<Numbers>,
     pub(super) store: Arc<Kept>,
     pub(super) model: Arc<Wild>,
     pub(super) tally: Tally,
-    /// The compaction that began and has no end yet, in whichever stream.
+    /// The compaction that has started and not ended, in any stream.
     pub(super) open: Option<(CompactionId, &'static str)>,
-    /// The compactions that came to an end.
+    /// The compactions that have ended.
     pub(super) over: HashSet<CompactionId>,
-    /// The words of the last refusal.
+    /// The text of the last refusal.
     pub(super) refusal: String,
-    /// Tokens of the message that the stream was asked for. What was queued before it comes first.
+    /// The tokens of the message that was sent. Queued texts come before it.
     asked: u64,
-    /// Tokens of what was typed last.
+    /// The tokens of the newest typed text.
     newest: u64,
     /// Requests since the turn began.
     requests: u64,
@@ -65,9 +65,9 @@ pub(super) struct Listener {
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// With its turn, or with the line that a command leaves.
+    /// With the end of its turn, or with the result line of a command.
     Done,
-    /// With an error that may be.
+    /// With an error that is allowed.
     Failed,
     /// Because the window cannot hold the request.
     Refused,
@@ -94,8 +94,8 @@ impl Listener {
         }
     }
 
-    /// Listens to the end of a turn for this message, or until it has had enough; then the stream is
-    /// dropped. Somebody who is calm hears everything.
+    /// Listens to the end of a turn for this message, or drops the stream at a random point. In a
+    /// calm world it listens to the end.
     pub(super) fn listen(
         &mut self,
         typed: &Message,
@@ -151,7 +151,7 @@ impl Listener {
         }
     }
 
-    /// Looks at what the model and the store have seen.
+    /// Checks the observations of the model and the store.
     pub(super) fn look(&mut self) -> Result<(), Fault> {
         let seen = self.model.take_seen();
         self.tally.requests += seen.requests;
@@ -174,7 +174,7 @@ impl Listener {
         Ok(())
     }
 
-    /// How many requests came since the turn began.
+    /// The number of requests since the turn began.
     pub(super) fn requests(&self) -> u64 {
         self.requests
     }
@@ -192,7 +192,7 @@ impl Listener {
                 self.newest = ByteEstimate::TRIGGER.message(&Message::user(text));
                 self.model.begin();
             }
-            // What comes next is the message itself, or is announced as queued.
+            // The next message is the sent one, or is announced as queued.
             Ok(SessionEvent::TurnEnded { .. }) => self.newest = self.asked,
             Ok(SessionEvent::Aborted) => {
                 self.tally.aborted += 1;
@@ -261,7 +261,7 @@ impl Listener {
     }
 }
 
-/// Polls once; an error if it is pending and nobody will wake it.
+/// Polls once. An error if the result is pending and nothing will wake the task.
 pub(super) fn polled<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Result<Poll<T>, String> {
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
@@ -272,7 +272,7 @@ pub(super) fn polled<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Resul
     }
 }
 
-/// Whether somebody was woken.
+/// Whether the task was woken.
 #[derive(Debug, Default)]
 struct Woken(AtomicBool);
 

@@ -1,10 +1,10 @@
-//! An agent that works at random: tools of any size, several at a time, answers that no model should
-//! give, stores and streams that break off, and a person who interferes. In every [`World`] another
-//! strategy stands alone, another window is known or not, and the provider counts otherwise.
+//! An agent that acts at random: tools with results of any size, several at a time, answers that no
+//! model should give, stores and streams that break off, and a user who interferes. Each [`World`]
+//! has another strategy, a window that is known or not, and a provider that counts in its own way.
 //!
-//! Whatever happens, no session locks up, no request is too long or illegal, every request is the
-//! thread that the store holds, every compaction begins once and ends once, and every turn ends. The
-//! example `simulation` and the test of that name run it.
+//! Whatever happens, no session locks up, no request is too long or illegal, every request equals
+//! the stored thread, every compaction has one start and one end, and every turn ends. The example
+//! `simulation` and the test of that name run it.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it looks for one kind of block or error")]
 
@@ -29,7 +29,7 @@ use host::Host;
 pub(crate) use tally::Tally;
 pub(crate) use world::World;
 
-/// Works so many turns in a world. What happened before a violation is told too.
+/// Runs this many turns in a world. Returns the counts up to the first violation.
 pub(crate) fn run(world: &World, seed: u64, turns: u64) -> (Tally, Option<Violation>) {
     let violation =
         |turn, fault: Fault| Some(Violation { world: world.clone(), seed, turn, fault });
@@ -46,8 +46,8 @@ pub(crate) fn run(world: &World, seed: u64, turns: u64) -> (Tally, Option<Violat
     (host.tally(), ended.err().and_then(|fault| violation(turns, fault)))
 }
 
-/// Works in all worlds of the strategies that are wanted, several at a time, and tells of each that
-/// is done. All worlds together have about so many turns. One that came upon a violation stops there.
+/// Runs all worlds of the selected strategies, several at a time, and reports each that has ended.
+/// All worlds together have about `turns` turns. A world ends at its first violation.
 pub(crate) fn run_all(
     seed: u64,
     turns: u64,
@@ -63,7 +63,7 @@ pub(crate) fn run_all(
     let lives: Vec<_> = lives.filter(|(world, ..)| wanted(&world.strategy)).collect();
     let next = Mutex::new(lives.into_iter());
     let work = || {
-        // Nobody panics with the lives in hand.
+        // The lock is never poisoned, because no code panics while it is held.
         while let Some((world, seed, turns)) = next.lock().ok().and_then(|mut lives| lives.next()) {
             let (tally, violation) = run(world, seed, turns);
             done(world, tally, violation);

@@ -1,10 +1,10 @@
-//! Chance that is the same for the same seed.
+//! Random numbers that are the same for the same seed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A source of numbers: splitmix64. Everything in a simulation draws from one.
+/// A splitmix64 generator. Everything in a simulation draws from one.
 #[derive(Debug)]
 pub(crate) struct Numbers(AtomicU64);
 
@@ -13,7 +13,7 @@ impl Numbers {
         Self(AtomicU64::new(seed))
     }
 
-    /// A number below this one, which is not zero.
+    /// Returns a number below `most`, which is not zero.
     pub(crate) fn below(&self, most: u64) -> u64 {
         let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,22 +21,22 @@ impl Numbers {
         (z ^ (z >> 31)) % most.max(1)
     }
 
-    /// Whether it is one time of so many.
+    /// Returns `true` one time in `times`.
     pub(super) fn once_in(&self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A number that is mostly small and now and then this big.
+    /// Returns a number below `most`, mostly a small one.
     pub(super) fn steep(&self, most: u64) -> u64 {
         self.below(most) >> self.below(12)
     }
 
-    /// So many words, or fewer.
+    /// Returns up to this many words.
     pub(super) fn words(&self, most: u64) -> String {
         "some words of a text ".repeat(self.below(most).max(1) as usize)
     }
 
-    /// Is not ready a few times, so that whoever waits can be dropped there.
+    /// Is pending a few times, so that the future that awaits it can be dropped here.
     pub(super) async fn nap(&self) {
         for _ in 0..self.steep(8) {
             let mut waited = false;

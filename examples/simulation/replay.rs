@@ -1,7 +1,7 @@
-//! The thread that stored events come to, told once more in the plainest way.
+//! A second, simple replay of the stored events.
 //!
-//! Nothing of the crate's own replay is used: plans are carried out message by message, and whoever
-//! takes a compaction back gets the messages that were there before it.
+//! It uses nothing of the crate's own replay: plans are applied message by message, and an undo
+//! restores a copy of the earlier messages.
 
 use threadfold::{
     ContentBlock, Message, Plan,
@@ -10,14 +10,14 @@ use threadfold::{
     message::CompactionId,
 };
 
-/// The thread, and the one before each compaction that stands.
+/// The thread, and the thread before each standing compaction.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     messages: Vec<Message>,
     before: Vec<Before>,
 }
 
-/// What the thread was before a compaction, and how long it was behind it.
+/// The thread before a compaction, and its length after it.
 #[derive(Debug)]
 struct Before {
     id: CompactionId,
@@ -30,7 +30,7 @@ impl Replay {
         &self.messages
     }
 
-    /// Takes the next event; an error if it makes no sense.
+    /// Applies the next event; an error if it makes no sense.
     pub(super) fn take(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::MessageAppended(message) => self.messages.push(message.clone()),
@@ -84,7 +84,7 @@ fn carried_out(plan: &Plan, before: &[Message]) -> Result<Vec<Message>, String> 
     Ok(messages)
 }
 
-/// What one place of a splice puts in.
+/// Returns the message that one entry of a splice inserts.
 fn inserted(splice: &Splice, place: usize, before: &[Message]) -> Option<Message> {
     let (message, blocks) = match splice.insert.get(place)? {
         Insert::Message { message } => return Some(message.clone()),
@@ -94,7 +94,7 @@ fn inserted(splice: &Splice, place: usize, before: &[Message]) -> Option<Message
     let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize)).cloned();
     let mut part = source.clone();
     part.make_mut().content = kept.collect();
-    // What an answer cost stands on its last part.
+    // The usage of an answer stays on its last part.
     let later = splice.insert.get(place + 1..).unwrap_or_default().iter();
     let same =
         |insert: &Insert| matches!(insert, Insert::Part { message: of, .. } if *of == message);
@@ -104,7 +104,7 @@ fn inserted(splice: &Splice, place: usize, before: &[Message]) -> Option<Message
     Some(marked(part))
 }
 
-/// Reasoning that stays behind an edit is marked.
+/// Marks reasoning that stays after an edit.
 fn marked(mut message: Message) -> Message {
     if message.content.iter().any(ContentBlock::is_reasoning) {
         message.prefix_rewritten = true;

@@ -1,8 +1,8 @@
-//! What happened in a simulation, in numbers.
+//! The counts of a simulation.
 
 use std::{collections::BTreeMap, ops::AddAssign};
 
-/// What happened in a simulation, in numbers.
+/// The counts of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) turns: u64,
@@ -10,27 +10,27 @@ pub(crate) struct Tally {
     pub(crate) requests: u64,
     /// Requests for summaries.
     pub(crate) summaries: u64,
-    /// The most requests that one turn took.
+    /// The maximum number of requests in one turn.
     pub(crate) max_requests: u64,
-    /// The most requests for summaries that one compaction took.
+    /// The maximum number of requests for summaries in one compaction.
     pub(crate) max_summaries: u64,
     /// Compactions that were carried out, by reason.
     pub(crate) compactions: BTreeMap<&'static str, u64>,
-    /// Automatic compactions of calm sessions that the soft trigger asked for.
+    /// Automatic compactions of calm sessions by the soft trigger.
     pub(crate) calm_soft: u64,
     /// All automatic compactions of calm sessions.
     pub(crate) calm: u64,
-    /// Compactions that came to nothing.
+    /// Compactions that failed.
     pub(crate) failed: u64,
     /// Compactions whose stream was dropped.
     pub(crate) cancelled: u64,
-    /// Compactions that were taken back.
+    /// Compactions that were undone.
     pub(crate) undone: u64,
-    /// Turns that the model failed.
+    /// Turns in which the model failed.
     pub(crate) model_failures: u64,
-    /// Requests that a provider refused, because they were longer than its window.
+    /// Requests that a provider refused because they exceed its window.
     pub(crate) overflows: u64,
-    /// Times that the store failed.
+    /// Failures of the store.
     pub(crate) store_failures: u64,
     /// Turns that were refused because they cannot fit.
     pub(crate) refused: u64,
@@ -40,15 +40,15 @@ pub(crate) struct Tally {
     pub(crate) aborted: u64,
     /// Messages that were queued and sent.
     pub(crate) queued: u64,
-    /// Sessions that were taken up again from the store.
+    /// Sessions that were resumed from the store.
     pub(crate) resumed: u64,
     /// Events in the log.
     pub(crate) events: u64,
 }
 
 impl Tally {
-    /// How many compactions of calm sessions came from the soft trigger, in percent; `None` where
-    /// there were none.
+    /// The share of automatic compactions of calm sessions by the soft trigger, in percent; `None`
+    /// if there were none.
     pub(crate) fn soft_percent(&self) -> Option<u64> {
         (self.calm_soft * 100).checked_div(self.calm)
     }

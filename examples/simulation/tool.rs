@@ -1,4 +1,4 @@
-//! What the agent of a simulation can do: write.
+//! The tool of the simulated agent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use threadfold::{
 
 use super::numbers::Numbers;
 
-/// Gives as many bytes as it is asked for, or fails, or nothing, or a picture.
+/// Returns a result of the requested size, an error, nothing, or a picture.
 #[derive(Debug)]
 pub(super) struct Write(pub(super) Arc<Numbers>);
 

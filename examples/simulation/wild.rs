@@ -1,4 +1,4 @@
-//! The model: an agent at work and whoever sums up for it, with everything that models, servers and
+//! The models: one of the agent and one for summaries, with everything that models, servers and
 //! networks do wrong.
 
 use std::{
@@ -32,16 +32,16 @@ use super::{
     world::{Reports, World},
 };
 
-/// What an answer is, before somebody counted its tokens.
+/// An answer without its usage.
 type Said = Result<(Message, StopReason), ModelError>;
 
-/// Tokens that are no reason to refuse a request whose rest fits: marks, and what is left of results.
+/// Tokens that are tolerated in a request whose rest fits: marks, and the rests of trimmed results.
 const MARGIN: u64 = 150;
 
-/// So often one request may be sent to a provider that refuses it.
+/// The maximum number of times that one request may be sent to a provider that refuses it.
 pub(super) const MAX_SENDS: u64 = 3;
 
-/// The model. It looks at every request before it answers.
+/// The model. It checks every request before it answers.
 #[derive(Debug)]
 pub(super) struct Wild {
     numbers: Arc<Numbers>,
@@ -50,16 +50,16 @@ pub(super) struct Wild {
     state: Mutex<State>,
 }
 
-/// What the model has seen.
+/// The observations of the model.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Requests of the conversation.
     pub(super) requests: u64,
     /// Requests for summaries.
     pub(super) summaries: u64,
-    /// Requests that were refused because they are longer than the window.
+    /// Requests that were refused because they exceed the window.
     pub(super) overflows: u64,
-    /// What was wrong with a request.
+    /// The fault of a request.
     pub(super) fault: Option<Fault>,
 }
 
@@ -68,23 +68,23 @@ struct State {
     checks: Checks,
     seen: Seen,
     calls: u64,
-    /// Answers in a row that said that the request was too long, in this turn.
+    /// The number of consecutive refusals for length in this turn.
     refused: u64,
-    /// Whether one of these was not true.
+    /// Whether one of these refusals was false.
     lied: bool,
-    /// The least window that a refusal stated.
+    /// The smallest window that a refusal stated.
     stated: Option<u64>,
-    /// The shortest request of the conversation that was refused for its length, and was too long.
+    /// The shortest request of the conversation that was truly too long and refused.
     too_long: Option<u64>,
-    /// Such a request whose refusal the session may not have heard, because its stream was dropped.
+    /// Such a request whose refusal the session may have missed, because its stream was dropped.
     unheard: Option<u64>,
-    /// Whether it said that a request had another number of tokens than it has.
+    /// Whether the model reported a wrong number of tokens.
     miscounted: bool,
     /// Tokens of system prompt and tools.
     overhead: u64,
     /// Tokens of the last answer of this turn.
     answer: u64,
-    /// Tokens of all requests so far, for servers that count so.
+    /// The tokens of all requests so far, for servers that report sums.
     spent: u64,
 }
 
@@ -93,33 +93,33 @@ impl Wild {
         Self { numbers, store, world, state: Mutex::default() }
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     pub(super) fn begin(&self) {
         let mut state = self.state();
         (state.refused, state.lied, state.answer) = (0, false, 0);
         state.unheard = None;
     }
 
-    /// Another session begins, which knows nothing of what the one before was told.
+    /// Begins another session, which has not seen the earlier refusals.
     pub(super) fn forget(&self) {
         let mut state = self.state();
         (state.stated, state.too_long, state.miscounted) = (None, None, false);
     }
 
-    /// Whether a session must get a request through that ends with so many tokens: what stands
-    /// around it, the calls that are open, and some room for what cannot be left out fit the window,
-    /// as far as the provider told the truth.
+    /// Whether a session must be able to send a request whose newest text has this many tokens:
+    /// system prompt, tools, open calls and some room fit the window, as far as the provider stated
+    /// the truth.
     pub(super) fn must_fit(&self, newest: u64) -> bool {
         let state = self.state();
         let floor = state.overhead + newest + state.answer + MARGIN;
         let counted = if state.miscounted { floor * 2 } else { floor };
-        // Before the first request it is not known what stands around.
+        // Before the first request the overhead is unknown.
         state.overhead > 0
             && !state.lied
             && counted <= state.stated.unwrap_or(u64::MAX).min(self.world.window)
     }
 
-    /// What was seen since this was asked last.
+    /// Returns the observations since the last call.
     pub(super) fn take_seen(&self) -> Seen {
         mem::take(&mut self.state().seen)
     }
@@ -148,18 +148,18 @@ impl Wild {
 
     fn look(&self, request: &Request, for_summary: bool) {
         let mut state = self.state();
-        // It asks again, so it heard.
+        // A new request shows that the session received the refusal.
         let heard = state.unheard.take();
         state.too_long = [state.too_long, heard].into_iter().flatten().min();
-        // Where nobody named the window, the first refusal says what is too long. A session that was
-        // told wrong counts knows it less well.
+        // Without a known window, the first refusal shows the limit. After wrong counts the session
+        // knows it less exactly.
         let known = if state.miscounted { 2 } else { 1 };
         let learnt = state.too_long.map_or(u64::MAX, |refused| (refused - 1) * known);
         let fault = match (for_summary, self.world.named) {
             (true, true) => state.checks.summary(request, self.world.window),
             (true, false) => state.checks.summary(request, u64::MAX),
             (false, true) => state.checks.conversation(request, self.world.window),
-            // What cannot be made shorter may be tried, since nobody knows the window.
+            // A request that cannot be made shorter may be sent, because the window is unknown.
             (false, false) if least(request) * known + MARGIN > learnt => {
                 state.checks.conversation(request, u64::MAX)
             }
@@ -178,7 +178,7 @@ impl Wild {
         }
     }
 
-    /// What a provider says to a request that is longer than its window.
+    /// Returns the refusal of a request that exceeds the window.
     fn refusal(&self, request: &Request) -> Option<ModelError> {
         let size = ByteEstimate::TRIGGER.request(request);
         if size.saturating_add(request.max_output.unwrap_or(0)) <= self.world.window {
@@ -192,7 +192,7 @@ impl Wild {
         Some(too_long(None))
     }
 
-    /// A request that was refused is compacted and sent again, and not for ever.
+    /// Checks that a refused request is compacted, and not sent again for ever.
     fn count(&self, said: &Said) {
         let mut state = self.state();
         match said {
@@ -208,7 +208,7 @@ impl Wild {
         }
     }
 
-    /// What an agent says that works as it should.
+    /// Returns the answer of an agent that works properly.
     fn work(&self) -> Said {
         let numbers = &self.numbers;
         if numbers.once_in(4) {
@@ -228,7 +228,7 @@ impl Wild {
         match self.numbers.below(12) {
             0 => Err(ModelError::new(ModelErrorKind::Other, "wild")),
             1 => text(" ".into(), StopReason::EndTurn),
-            // As long as a provider lets it be.
+            // The longest answer that a provider allows.
             2 => text(self.numbers.words(500), StopReason::EndTurn),
             3 => text("half a".into(), StopReason::MaxTokens),
             4 => text("I would rather not.".into(), StopReason::Refusal),
@@ -272,7 +272,8 @@ impl Wild {
                 let after = Some(Duration::from_secs(9));
                 ModelError::new(ModelErrorKind::Retryable { after }, "wild")
             }
-            // Where nobody named the window, whatever is said of it is believed.
+            // Without a known window, the session believes every statement about it, so this world
+            // makes no false ones.
             1..6 if !self.world.named => ModelError::new(ModelErrorKind::Other, "wild"),
             1..4 => self.lie(None),
             4 => self.lie(Some(window - self.numbers.below(window / 4))),
@@ -281,7 +282,7 @@ impl Wild {
         }
     }
 
-    /// Says that a request is too long that is not.
+    /// Returns a false refusal for length.
     fn lie(&self, limit: Option<u64>) -> ModelError {
         let mut state = self.state();
         state.lied = true;
@@ -290,7 +291,7 @@ impl Wild {
         too_long(limit)
     }
 
-    /// Some calls at once, mostly behind words, now and then behind a thought.
+    /// Returns some calls at once, usually after text, sometimes after reasoning.
     fn calls(&self) -> Vec<ContentBlock> {
         let thought = self.numbers.once_in(6).then(|| Thinking::new("Hm.", Some("c2ln".into())));
         let words = ContentBlock::text(self.numbers.words(20));
@@ -302,7 +303,7 @@ impl Wild {
     fn call(&self, place: &str) -> ContentBlock {
         let number = self.next_call();
         let id = match self.numbers.below(40) {
-            // The same as in a turn before, or in this one.
+            // The same id as in an earlier turn, or in this one.
             0..4 => "again".to_owned(),
             4 => format!("odd.{number} §"),
             5 => "x".repeat(70),
@@ -328,8 +329,8 @@ impl Wild {
         ToolUse::new(id, name, input).into()
     }
 
-    /// A call of the checkpoint tool, with ranges that may be upside down, overlap, or be none. A
-    /// session without that tool answers that there is none.
+    /// Returns a call of the tool `compact`, with ranges that may be inverted, overlapping or
+    /// missing. A session without the tool answers with an error.
     fn compact(&self, request: &Request) -> Vec<ContentBlock> {
         let blocks = request.messages.iter().flat_map(|message| &message.content);
         let mut ids: Vec<String> = blocks
@@ -356,7 +357,7 @@ impl Wild {
         content
     }
 
-    /// A search that the provider carries out itself, now and then with a result of another one.
+    /// Returns a search that the provider runs itself, sometimes with the result of another one.
     fn searched(&self) -> Vec<ContentBlock> {
         let id = format!("srv{}", self.next_call());
         let other = if self.numbers.once_in(4) { "srv" } else { &id };
@@ -365,7 +366,7 @@ impl Wild {
         vec![ContentBlock::ServerToolUse(call), ContentBlock::ServerToolResult(result)]
     }
 
-    /// Blocks that a model cannot send.
+    /// Returns blocks that a model cannot send.
     fn out_of_place(&self) -> Vec<ContentBlock> {
         let result = ToolResult::text("again", "I answer myself.");
         match self.numbers.below(2) {
@@ -380,7 +381,7 @@ impl Wild {
         state.calls
     }
 
-    /// What a provider says that it cost: the truth, nothing, or nonsense.
+    /// Returns the usage that the provider reports: the truth, nothing, or nonsense.
     fn usage(&self, request: &Request, message: &Message) -> Option<Usage> {
         let input = ByteEstimate::TRIGGER.request(request);
         let output = ByteEstimate::TRIGGER.message(message);
@@ -431,7 +432,7 @@ impl Model for Wild {
 }
 
 impl Wild {
-    /// The answer as a stream gives it, which breaks off now and then.
+    /// Returns the deltas of an answer, sometimes without the end.
     fn pieces(&self, answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {
         let turn = match answer {
             Ok(turn) => turn,
@@ -452,13 +453,13 @@ impl Wild {
     }
 }
 
-/// The summary of a model that sums up as it should.
+/// Returns the summary of a model that works properly.
 fn extract(request: &Request) -> Result<Turn, ModelError> {
     let none = || Err(ModelError::new(ModelErrorKind::Other, "it waits for nobody"));
     ExtractiveModel.complete(request.clone()).now_or_never().unwrap_or_else(none)
 }
 
-/// What a provider answers to a request that is too long, with its window where it says so.
+/// Returns the error for a request that is too long, with the window if the provider states it.
 fn too_long(limit: Option<u64>) -> ModelError {
     let words = match limit {
         Some(limit) => format!("prompt is too long: {} tokens > {limit} maximum", u64::MAX),
@@ -467,8 +468,8 @@ fn too_long(limit: Option<u64>) -> ModelError {
     classify_error(400, json!({ "error": { "message": words } }).to_string().as_bytes())
 }
 
-/// The tokens of a request of which everything is gone that may go: what stands around the messages,
-/// and what was typed last.
+/// Returns the tokens of a request without everything removable: the overhead and the newest typed
+/// text.
 fn least(request: &Request) -> u64 {
     let typed = request.messages.iter().rev().find(|message| message.is_typed());
     let messages: Vec<Message> = typed.cloned().into_iter().collect();

@@ -1,5 +1,4 @@
-//! The worlds that are simulated: a strategy, a window, a provider that counts in its own way, and a
-//! mood.
+//! The simulated worlds: a strategy, a window, a provider that counts in its own way, and a mood.
 
 use std::{fmt, sync::Arc};
 
@@ -7,12 +6,12 @@ use threadfold::{CompactionStrategy, StrategyRegistry};
 
 use super::hosts::{AlwaysFails, Nonsense};
 
-/// What a simulated session lives in.
+/// The conditions of a simulated session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct World {
-    /// The name of the strategy, which stands alone.
+    /// The name of its only strategy.
     pub(crate) strategy: String,
-    /// What the model can hold, in tokens.
+    /// The window of the model, in tokens.
     pub(crate) window: u64,
     /// Whether the host knows the window.
     pub(crate) named: bool,
@@ -20,30 +19,30 @@ pub(crate) struct World {
     pub(crate) mood: Mood,
 }
 
-/// What the provider says of the tokens of a request.
+/// The usage that the provider reports for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reports {
-    /// How many there are, as the session estimates them.
+    /// The session's own estimate.
     Truth,
-    /// None at all.
+    /// Zeros.
     Zero,
-    /// Twice as many.
+    /// Twice the estimate.
     Double,
     /// Nothing.
     Nothing,
 }
 
-/// How a session goes.
+/// The mood of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
     /// An agent works fast and for long, and nothing goes wrong.
     Calm,
-    /// Everything goes wrong now and then.
+    /// Everything goes wrong sometimes.
     Wild,
 }
 
-/// The windows of wild worlds, whether the host knows them, and how many turns a session has there:
-/// fewer where they are long.
+/// The windows of wild worlds, whether the host knows them, and the turns of a session, which are
+/// fewer if they take long.
 const WINDOWS: [(u64, bool, u64); 6] = [
     (4_000, true, 50),
     (8_000, true, 50),
@@ -53,11 +52,11 @@ const WINDOWS: [(u64, bool, u64); 6] = [
     (12_000, false, 50),
 ];
 
-/// The windows of calm worlds, and how many turns a session has there.
+/// The windows of calm worlds, and the turns of a session.
 const CALM: [(u64, u64); 3] = [(32_000, 120), (64_000, 90), (200_000, 60)];
 
 impl World {
-    /// All worlds, each with how many turns a session has in it: some 10,000 in all.
+    /// Returns all worlds, each with the turns of a session: some 10,000 in all.
     pub(crate) fn all() -> Vec<(Self, u64)> {
         let registered = StrategyRegistry::default();
         let registered: Vec<&str> = registered.names().collect();
@@ -71,8 +70,8 @@ impl World {
                 })
             })
         });
-        // Trimming or clearing results alone has nothing to take where the agent speaks, and the
-        // provider here does not compact itself.
+        // Trimming or clearing results alone has nothing to remove when the agent only writes text,
+        // and the provider here has no compaction of its own.
         let takes_nothing = ["clear-results", "native", "trim-tool-results"];
         let good = registered.iter().filter(|name| !takes_nothing.contains(name));
         let calm = good.flat_map(|strategy| {
@@ -99,7 +98,7 @@ impl World {
         self.mood == Mood::Calm
     }
 
-    /// So many bytes for each token of a part of the window, in percent.
+    /// Returns the bytes of this share of the window, given in percent.
     pub(super) fn bytes(&self, percent: u64) -> u64 {
         self.window * 3 * percent / 100
     }

@@ -1,4 +1,4 @@
-//! What the examples share to look good in a terminal, and plain where there is none.
+//! Terminal output that the examples share: coloured on a terminal, plain elsewhere.
 
 #![allow(dead_code, reason = "each example uses a part of it")]
 
@@ -6,7 +6,7 @@ use std::{env, fmt::Display, io::IsTerminal};
 
 use threadfold::{ContentBlock, Message, Role};
 
-/// Styles, if the output is a terminal and nobody asked for none. The default has none.
+/// Colours, if the output is a terminal and colours are not disabled. The default has none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     colours: bool,
@@ -45,13 +45,13 @@ impl Style {
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
 
-    /// A heading over a rule.
+    /// Returns a heading above a rule.
     pub(crate) fn heading(self, text: &str) -> String {
         let rule = "─".repeat(76usize.saturating_sub(text.chars().count()));
         format!("\n{} {}", self.bold(text), self.dim(rule))
     }
 
-    /// How full the window is, as a bar of 40 cells and a number.
+    /// Returns how full the window is, as a bar of 40 cells and a number.
     pub(crate) fn meter(self, tokens: u64, window: u64) -> String {
         let cells = (tokens.saturating_mul(40) / window.max(1)).min(40) as usize;
         let bar = format!("{}{}", "█".repeat(cells), "░".repeat(40 - cells));
@@ -65,16 +65,17 @@ impl Style {
     }
 }
 
-/// A text of a model, a tool or a server as a terminal may have it: without the characters that
-/// control it (colours, the cursor, the title, the clipboard) or turn the direction of the text. Line
-/// feeds and tabs stay. It looks at one character at a time, so pieces of a text may be given.
+/// Returns a text of a model, a tool or a server that is safe for a terminal: without control
+/// characters (colours, the cursor, the title, the clipboard) and without characters that change
+/// the direction of text. Line feeds and tabs stay. Each character is judged alone, so pieces of a
+/// text can be passed.
 pub(crate) fn plain(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let stays = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(*c));
     text.chars().filter(stays).collect()
 }
 
-/// A number with separators: 12,345.
+/// Returns a number with separators: 12,345.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
@@ -86,7 +87,7 @@ pub(crate) fn thousands(number: u64) -> String {
     groups.join(",")
 }
 
-/// The first line of a text, plain and cut to so many characters.
+/// Returns the first line of a text, safe for a terminal and cut to this many characters.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let text = plain(text);
     let line = text.trim().lines().next().unwrap_or_default();
@@ -96,7 +97,7 @@ pub(crate) fn first_line(text: &str, most: usize) -> String {
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A message in one line: what kinds of blocks it has, and how it begins.
+/// Returns a message in one line: the kinds of its blocks, and its beginning.
 pub(crate) fn outline(message: &Message, most: usize) -> String {
     let marker = |block: &&ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
     let parts = message.content.iter().filter(|block| !marker(block)).map(|block| {
@@ -120,7 +121,7 @@ pub(crate) fn outline(message: &Message, most: usize) -> String {
     first_line(&parts.collect::<Vec<_>>().join("  "), most)
 }
 
-/// Who speaks, in nine columns: a person's words are told from tool results and summaries.
+/// Returns the speaker in nine columns. A person's words differ from tool results and summaries.
 pub(crate) fn speaker(message: &Message) -> &'static str {
     match message.role {
         _ if message.is_summary() => "summary",

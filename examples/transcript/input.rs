@@ -9,7 +9,7 @@ use threadfold::wire::{
     AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses, WireFormat,
 };
 
-/// A request body as text, and what it says of itself.
+/// A request body as text, with its dialect and its model.
 pub(crate) struct Input<'a> {
     pub(crate) body: Cow<'a, str>,
     pub(crate) dialect: Dialect,
@@ -17,7 +17,7 @@ pub(crate) struct Input<'a> {
     pub(crate) model: Option<String>,
 }
 
-/// A dialect, by the name that it has on the command line.
+/// A dialect, with its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Anthropic,
@@ -38,7 +38,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect of this name: that of the command line, or that of the codec.
+    /// Returns the dialect with this name on the command line or this codec name.
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         match name {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
@@ -61,7 +61,7 @@ struct Record<'a> {
     format: Option<String>,
 }
 
-/// What tells dialects apart. Everything else stays unread.
+/// The fields that distinguish dialects. Everything else stays unread.
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct Body<'a> {
@@ -80,7 +80,7 @@ struct Head<'a> {
     tool_calls: Option<IgnoredAny>,
 }
 
-/// What kind a block is of.
+/// The kind of a block.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Kind {
@@ -112,8 +112,9 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     Ok(Input { body, dialect, model })
 }
 
-/// Contents are Gemini; tool messages, tool calls and system messages are Chat Completions; a system
-/// prompt beside the messages and blocks of tools or thinking are Anthropic.
+/// Guesses the dialect. `contents` is Gemini; tool messages, tool calls and system messages are
+/// Chat Completions; a system prompt beside the messages, and blocks of tools or thinking, are
+/// Anthropic.
 fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
     let heads = || {
         let messages = body.messages.iter();

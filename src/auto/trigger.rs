@@ -18,7 +18,7 @@ const MAX_MISSES: u32 = 2;
 /// | `Armed` | over, but disabled or paused | `Armed` | |
 /// | `Armed` | over | `Fired` | fire |
 /// | `Armed` | hopeless | `Overgrown` | rest |
-/// | `Fired` | under, counted: nobody compacted, and it is no longer due | `Armed`, no misses | |
+/// | `Fired` | under, counted: not compacted, and no longer due | `Armed`, no misses | |
 /// | `Fired` | any other reading | `Fired` | |
 /// | `Fired` | failed | `Armed` | |
 /// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
@@ -69,7 +69,7 @@ pub(super) struct Reading {
     pub(super) growth: u64,
 }
 
-/// Where the context stands relative to the threshold.
+/// The size of the context relative to the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Under,

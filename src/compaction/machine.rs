@@ -308,7 +308,7 @@ impl Compaction {
     }
 
     /// Records that the driver was dropped. Before the commit this cancels the compaction. After it
-    /// the compaction stands, and the driver continues with the same step.
+    /// the compaction remains in effect, and the driver continues with the same step.
     pub(crate) fn interrupted(&mut self) {
         let (usage, rungs) = match &mut self.stage {
             Stage::Proposing => (Usage::default(), Vec::new()),

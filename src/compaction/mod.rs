@@ -1,12 +1,11 @@
 //! The life of a compaction: one state machine, whatever started it.
 //!
-//! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
-//! own plan take the same way: the [driver](crate::drive) carries it out, or a durable engine with
-//! [`Conversation::finish`](crate::drive::Conversation::finish). Whatever happens, a compaction has
-//! one start and one end, and the log says the same as the events. A loop without a session offers
-//! the model's tools with [`compact_tool`] and [`compact_context_tool`], and plans a call with
-//! [`plan_call`]. [`CompactionDisplay`], [`api`] and
-//! [`acp`] show these events to people, web pages and editors.
+//! An automatic compaction, `/compact`, the tools of the model, a background job and a host's own
+//! plan use the same machine. The [driver](crate::drive) runs it; a durable engine ends it with
+//! [`Conversation::finish`](crate::drive::Conversation::finish). Every compaction has one start and
+//! one end, and the log agrees with its events. A loop without a session offers the model's tools
+//! with [`compact_tool`] and [`compact_context_tool`], and plans a call with [`plan_call`].
+//! [`CompactionDisplay`], [`api`] and [`acp`] show the events to people, web pages and editors.
 
 pub mod acp;
 pub mod api;

@@ -127,7 +127,7 @@ struct NotCompacted {
 }
 
 impl ContextCompacted {
-    /// The result of a compaction that removed so many messages.
+    /// The result of a compaction that removed this many messages.
     pub(crate) fn new(done: &Done, messages: usize) -> Self {
         Self {
             messages_compressed: messages,

@@ -13,6 +13,20 @@ use crate::{
 impl Compactor {
     /// Returns the compactor with this strategy; the default is the
     /// [ladder](crate::strategy::Ladder) of a session.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Compactor, Message, testing::ExtractiveModel};
+    /// use threadfold::strategy::{Brief, KeepRecent};
+    ///
+    /// let mut messages: Vec<Message> = (0..20).map(|n| Message::user(format!("Step {n}."))).collect();
+    /// let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
+    /// let mut compactor = Compactor::default().with_strategy(Arc::new(keep));
+    /// block_on(compactor.compact(&mut messages, Brief::default(), &ExtractiveModel))?;
+    /// assert_eq!(messages.len(), 4);
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
     #[must_use]
     pub fn with_strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.options.strategy = strategy;
@@ -21,6 +35,24 @@ impl Compactor {
 
     /// Returns the compactor with a redactor. Strategies, rules, facts and summaries get redacted
     /// texts; the messages that stay keep the originals.
+    ///
+    /// ```
+    /// use std::{borrow::Cow, sync::Arc};
+    /// use threadfold::{Compactor, Message, message::Redactor};
+    ///
+    /// #[derive(Debug)]
+    /// struct Keys;
+    ///
+    /// impl Redactor for Keys {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("sk-123", "[key]").into()
+    ///     }
+    /// }
+    ///
+    /// let mut compactor = Compactor::default().with_redactor(Arc::new(Keys));
+    /// compactor.observe(&[Message::user("Never print sk-123.")]);
+    /// assert_eq!(compactor.rules().to_string(), "- Never print [key].\n");
+    /// ```
     #[must_use]
     pub fn with_redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
         self.options.redactor = Some(redactor);
@@ -30,6 +62,15 @@ impl Compactor {
     /// Returns the compactor with a retention policy; `None` turns the audit off. The default is
     /// [`RetentionPolicy::default`], as in a session. The `retention` of a brief takes precedence,
     /// except for its audit options.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, retention::RetentionPolicy};
+    ///
+    /// // A summary must keep 60 percent of the weight of all facts, or the strategy fails.
+    /// let policy = RetentionPolicy { minimum: 60, ..RetentionPolicy::default() };
+    /// let strict = Compactor::default().with_retention(policy);
+    /// let without_audit = Compactor::default().with_retention(None);
+    /// ```
     #[must_use]
     pub fn with_retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
         self.options.retention = policy.into();
@@ -39,6 +80,15 @@ impl Compactor {
     /// Returns the compactor with another token counter; the default is
     /// [`ByteEstimate::TRIGGER`](crate::tokens::ByteEstimate::TRIGGER).
     /// The ratio to the provider's counts is learned in either case.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Compactor, Message, tokens::ByteEstimate};
+    ///
+    /// let mut compactor = Compactor::default().with_counter(Arc::new(ByteEstimate::new(4)));
+    /// compactor.observe(&[Message::user("Where is the parser?")]);
+    /// assert!(compactor.context_tokens() > 0);
+    /// ```
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.options.counter = counter;
@@ -71,6 +121,17 @@ impl Compactor {
 
     /// Returns the compactor with the system prompt and the tools of the conversation, which
     /// requests for summaries repeat and the window must hold too.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message, message::ToolSpec};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe(&[Message::user("Hi.")]);
+    /// let before = compactor.context_tokens();
+    /// let tools = vec![ToolSpec::new("read", "Reads a file.", serde_json::json!({}))];
+    /// let compactor = compactor.with_context(vec![Message::system("Be brief.")], tools);
+    /// assert!(compactor.context_tokens() > before);
+    /// ```
     #[must_use]
     pub fn with_context(
         mut self,

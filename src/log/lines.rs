@@ -141,8 +141,8 @@ impl EventLog {
 
     /// Reads a log from its lines. An incomplete last line is dropped and reported.
     ///
-    /// Events that do not fit the events before them are no error here;
-    /// [`projection`](Self::projection) skips them.
+    /// Events that do not fit the events before them are not an error here;
+    /// [`replay`](Self::replay) skips them.
     ///
     /// ```
     /// use threadfold::log::{EventLog, LogError};

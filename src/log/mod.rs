@@ -10,7 +10,7 @@
 //! | I want to ... | use ... |
 //! |---|---|
 //! | record an event | [`EventLog::append`] with an [`Event`] |
-//! | rebuild the thread | [`EventLog::replay`]; with sources and skipped events: [`EventLog::projection`] |
+//! | rebuild the thread | [`EventLog::replay`]; with sources: [`EventLog::sources`]; the events that it skips: [`EventLog::skipped`] |
 //! | undo a compaction | [`EventLog::undo`] |
 //! | find the messages that a summary replaces | [`EventLog::covered`] |
 //! | get the messages that compactions removed | [`EventLog::taken`] |

@@ -344,6 +344,17 @@ impl Agent for ModelAgent {
 }
 
 /// Returns the model of an agent, for requests outside the conversation, such as one for a summary.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{Message, Model, ModelAgent, Request, model::model_of, testing::ScriptedModel};
+///
+/// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["It is a parser."])));
+/// let request = Request::new(vec![Message::user("Summarise the file.")]);
+/// assert_eq!(block_on(model_of(&agent).complete(request))?.text(), "It is a parser.");
+/// # Ok::<(), threadfold::model::ModelError>(())
+/// ```
 pub fn model_of(agent: &dyn Agent) -> impl Model + '_ {
     AgentModel(agent)
 }

@@ -35,12 +35,12 @@ use crate::message::Timestamp;
 /// assert_eq!(Still.now().to_string(), "1970-01-01T00:00:00.007Z");
 /// ```
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// Returns the current time. It may stand still or go back.
+    /// Returns the current time. It may stay the same or go back.
     fn now(&self) -> Timestamp;
 }
 
-/// The system clock, for hosts without a runtime. As a [`Sleeper`](super::Sleeper) it waits on a thread
-/// of its own, which ends with the wait or when the future is dropped.
+/// The system clock, for hosts without a runtime. As a [`Sleeper`](super::Sleeper) it waits on a
+/// thread of its own, which ends with the wait or when the future is dropped.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -55,8 +55,8 @@ where
 }
 
 /// Like [`deltas_of`], within these limits. The sleeper measures the time. An answer that is
-/// endless, consists of comments only, or goes silent ends with an error whose source is an
-/// [`AnswerLimitError`](super::AnswerLimitError).
+/// endless, consists of comments only, or goes silent ends with an error whose message names the
+/// limit.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};

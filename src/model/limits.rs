@@ -15,9 +15,9 @@ use crate::message::{ModelError, ModelErrorKind};
 /// The number of ticks in the idle time. Silence is noticed at most one tick late.
 const TICKS: u32 = 4;
 
-/// The most bytes and the longest time of an answer. An answer that exceeds them ends with a
-/// [`ModelError`] whose message names the limit. Only silence is retryable, because it may be over the
-/// next time; the next answer would be as long.
+/// The maximum bytes and the maximum time of an answer. An answer that exceeds them ends with a
+/// [`ModelError`] whose message names the limit. The error is retryable only if the server was
+/// silent for too long, because a second answer that is too long would be so again.
 ///
 /// ```
 /// use std::time::Duration;

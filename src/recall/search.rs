@@ -366,7 +366,7 @@ mod tests {
         Some(format!("{word} {}\n", "some more words ".repeat(62)))
     }
 
-    /// Reads so many messages, and returns the slices, the steps of the longest one and of all.
+    /// Reads this many messages, and returns the slices, the steps of the longest one and of all.
     fn read(count: usize) -> (usize, u64, u64) {
         let terms = Terms::of("lighthouse").unwrap();
         let (mut reading, mut slices, mut longest, mut all) = (Reading::default(), 0, 0, 0);

@@ -112,7 +112,7 @@ impl SessionBuilder {
 
     /// Returns the builder with the store of the thread. [`open`](Self::open) loads from it what it
     /// holds of the [thread](Self::thread). A [fork](Session::fork) is written to it before its
-    /// first message.
+    /// first message. The example of [`open`](Self::open) uses one.
     pub fn store(self, store: Arc<dyn ThreadStore>) -> Self {
         Self { store: Some(store), ..self }
     }
@@ -142,7 +142,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with one more tool.
+    /// Returns the builder with one more tool, which the model can call. [`Tool`] has an example.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
@@ -170,7 +170,7 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with this compaction strategy; the default is
-    /// [`Ladder::default`](crate::strategy::Ladder).
+    /// [`Ladder::default`](crate::strategy::Ladder). The example of [`Session`] sets another one.
     pub fn strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.settings.strategy = strategy;
         self
@@ -259,7 +259,8 @@ impl SessionBuilder {
     ///
     /// Facts that a summary omits are appended to it as a list, as far as the policy and the window
     /// allow; the user's rules come first, word for word. The report of a compaction says what is
-    /// kept. The default is [`RetentionPolicy::default`].
+    /// kept. The default is [`RetentionPolicy::default`], and the example of [`RetentionPolicy`] sets
+    /// another one.
     pub fn retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
         self.settings.retention = policy.into();
         self
@@ -378,13 +379,15 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with another clock.
+    /// Returns the builder with another clock, which gives the times of the log. [`Clock`] has an
+    /// example; the default is the system clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
         self
     }
 
-    /// Returns the builder with another sleeper, which waits between retries.
+    /// Returns the builder with another sleeper, which waits between retries. [`Sleeper`] shows one
+    /// for tokio; the default waits on a thread.
     pub fn sleeper(mut self, sleeper: Arc<dyn Sleeper>) -> Self {
         self.settings.sleeper = sleeper;
         self
@@ -449,7 +452,7 @@ impl SessionBuilder {
 
     /// Returns the builder with panics of tools passed on to the caller that polls the turn. By
     /// default the call of a tool that panics gets an error result, and the other calls and the
-    /// turn go on. Pass panics on for tools whose state a panic may leave broken.
+    /// turn continue. Pass panics on for tools whose state a panic may leave broken.
     pub fn tool_panics_unwind(mut self) -> Self {
         self.settings.tool_panics_unwind = true;
         self

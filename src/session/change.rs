@@ -54,6 +54,16 @@ impl Session {
     }
 
     /// Compacts with another strategy from now on.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// use threadfold::strategy::KeepRecent;
+    ///
+    /// let mut session = Session::builder(agent).build()?;
+    /// session.set_strategy(Arc::new(KeepRecent { messages: 20, ..KeepRecent::default() }));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
     pub fn set_strategy(&mut self, strategy: Arc<dyn CompactionStrategy>) {
         self.settings.strategy = strategy;
     }
@@ -83,6 +93,19 @@ impl Session {
 
     /// Follows another policy of automatic compaction from now on.
     ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// use threadfold::auto::{AutoPolicy, Threshold};
+    ///
+    /// let mut session = Session::builder(agent).build()?;
+    /// let half = AutoPolicy { threshold: Threshold::Fraction(0.5), ..AutoPolicy::default() };
+    /// session.set_policy(half)?;
+    /// let wrong = AutoPolicy { threshold: Threshold::Fraction(50.0), ..AutoPolicy::default() };
+    /// assert!(session.set_policy(wrong).is_err());
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then
@@ -92,6 +115,28 @@ impl Session {
     }
 
     /// Offers the model these tools of the host from now on; the session's own tools stay.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
+    /// # use threadfold::model::{Tool, ToolContext, ToolOutput};
+    /// # #[derive(Debug)]
+    /// # struct Dice;
+    /// # #[async_trait]
+    /// # impl Tool for Dice {
+    /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("roll", "Rolls a die.", serde_json::json!({})) }
+    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+    /// #         Ok("4".into())
+    /// #     }
+    /// # }
+    /// # let model = Arc::new(ScriptedModel::new(["I can roll a die."]));
+    /// let mut session = Session::builder(ModelAgent::new(model.clone())).recall_tool().build()?;
+    /// session.set_tools(vec![Arc::new(Dice)])?;
+    /// block_on(async { session.send("What can you do?").await })?;
+    /// let offered: Vec<String> = model.requests()[0].tools.iter().map(|tool| tool.name.to_string()).collect();
+    /// assert_eq!(offered, ["roll", "recall"]);
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -104,6 +149,18 @@ impl Session {
     }
 
     /// Sends another system prompt from now on; a blank text sends none.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use threadfold::Message;
+    /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Hi."]));
+    /// let mut session = Session::builder(ModelAgent::new(model.clone())).system("Be brief.").build()?;
+    /// block_on(async { session.send("Hello.").await })?;
+    /// session.set_system("Be polite.");
+    /// block_on(async { session.send("Hello again.").await })?;
+    /// assert_eq!(model.requests()[1].system[0], Message::system("Be polite."));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
     pub fn set_system(&mut self, text: impl Into<Text>) {
         let text = text.into();
         self.settings.system = match text.trim().is_empty() {
@@ -116,6 +173,20 @@ impl Session {
     /// Sets the context window, which overrides that of the agent; `None` uses the agent's again. If
     /// the next request does not fit a smaller window, the thread is compacted first, with the
     /// reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch).
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// use threadfold::ContextWindow;
+    ///
+    /// let agent = agent.with_window(ContextWindow::new(200_000));
+    /// let mut session = Session::builder(agent).build()?;
+    /// session.set_window(ContextWindow::new(32_768));
+    /// assert_eq!(session.window(), Some(ContextWindow::new(32_768)));
+    /// session.set_window(None);
+    /// assert_eq!(session.window(), Some(ContextWindow::new(200_000)));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
     pub fn set_window(&mut self, window: impl Into<Option<ContextWindow>>) {
         self.settings.window = window.into();
         self.show();
@@ -161,8 +232,8 @@ impl Session {
     /// Compactions after it build on it, so they are undone first, the latest first. Returns the ids
     /// of all that were undone, in this order.
     ///
-    /// The future may be dropped; the compactions are undone even so, and the next turn writes
-    /// the store.
+    /// The future may be dropped. Then either nothing has changed, or the compactions are undone and
+    /// the next turn writes the store.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -242,7 +313,7 @@ impl Session {
     /// - [`SessionError::Log`] if no compaction has this id, or it was not undone.
     /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread as
-    ///   they were, for example because another compaction took them.
+    ///   they were, for example because another compaction removed them.
     pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<Done, SessionError> {
         let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)

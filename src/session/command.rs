@@ -16,7 +16,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Returns the command in a message, or `None` for an ordinary message. The word must stand
+    /// Returns the command in a message, or `None` for an ordinary message. The word must be
     /// alone or be followed by white space: `/compaction` is an ordinary message.
     pub(super) fn parse(text: &str) -> Option<Self> {
         // Every message passes here, so an ordinary one must cost only a comparison of its start.

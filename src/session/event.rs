@@ -12,7 +12,7 @@ use crate::{
 ///
 /// Its JSON is an object with a `type` and the fields of the event in snake case; times are
 /// milliseconds since the Unix epoch. A compaction has the type `compaction`, and the fields of its
-/// [`CompactionEvent`], `status` first, stand beside the type. `testdata/events/session.jsonl` has
+/// [`CompactionEvent`], `status` first, are beside the type. `testdata/events/session.jsonl` has
 /// a line for each event; existing lines never change, except that fields may be added.
 ///
 /// Unknown fields are ignored. An unknown type, status or reason is an error that names it: skip

@@ -38,8 +38,21 @@ impl Session {
         self.fork_before(thread, self.messages().len()).await
     }
 
-    /// Same as [`fork`](Self::fork), from before the message with this index: so many messages are
-    /// kept.
+    /// Same as [`fork`](Self::fork), from before the message with this index, which is
+    /// also the number of messages that the fork keeps.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let model = Arc::new(ScriptedModel::new(["Blue.", "Fine."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// for text in ["Which colour?", "How are you?"] {
+    ///     block_on(async { session.send(text).await })?;
+    /// }
+    /// let other = block_on(session.fork_before("another-way".parse()?, 2))?.build()?;
+    /// assert_eq!(other.messages()[..], session.messages()[..2]);
+    /// assert!(block_on(session.fork_before("nowhere".parse()?, 5)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -68,6 +81,20 @@ impl Session {
     }
 
     /// Same as [`fork`](Self::fork), from after the message that holds this checkpoint.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// use threadfold::ContentBlock;
+    ///
+    /// # let model = Arc::new(ScriptedModel::new(["Blue."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Which colour?").await })?;
+    /// let last = session.messages()[0].content.last();
+    /// let Some(ContentBlock::Checkpoint(mark)) = last else { panic!("user messages end with one") };
+    /// let other = block_on(session.fork_after("another-way".parse()?, mark.id))?.build()?;
+    /// assert_eq!(other.messages().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

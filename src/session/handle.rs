@@ -57,9 +57,10 @@ pub enum SessionStatus {
 }
 
 impl SessionHandle {
-    /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in order, each as a turn
-    /// of its own: after the current turn, or, if the session is idle, before the next message that
-    /// is sent. The answer says which; it is exact, also for a turn that is about to end.
+    /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in
+    /// order, each as a turn of its own: after the current turn, or, if the session is idle, before
+    /// the next message that is sent. The result says which; it is exact, also for a turn that is
+    /// about to end.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -97,6 +98,17 @@ impl SessionHandle {
 
     /// The tokens billed so far and the context usage, as of the last change of the thread. Same as
     /// [`Session::token_usage`](super::Session::token_usage), in constant time.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// use threadfold::ContextWindow;
+    ///
+    /// let session = Session::builder(agent).window(ContextWindow::new(1_000)).build()?;
+    /// let usage = session.handle().token_usage();
+    /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {
         self.shared.lock().usage
@@ -377,7 +389,7 @@ mod tests {
                     }
                     if let Some(turn) = TURN.get(step) {
                         turn(&shared, &mut taken);
-                        // A turn goes on while there is a text.
+                        // A turn continues while a text is queued.
                         while step == 2 && shared.lock().takes_queued {
                             taken.extend(shared.next_queued());
                         }

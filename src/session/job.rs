@@ -1,8 +1,8 @@
 //! Compactions that are prepared without changing the thread: in the background, or as a preview.
 //!
-//! A job owns its inputs and borrows nothing, so a host can run it on any task. Its result can be
-//! adopted while the messages it was prepared for are still in the thread; messages appended since
-//! are kept.
+//! The future that prepares one owns its inputs and borrows nothing, so a host can run it on any
+//! task. Its result can be adopted while the messages it was prepared for are still in the thread;
+//! messages appended since are kept.
 
 use std::sync::Arc;
 
@@ -169,10 +169,11 @@ impl PreparedCompaction {
 }
 
 impl Session {
-    /// Returns a job that compacts the thread as it is now, with the session's strategy. Run it on
-    /// a task of its own while the conversation continues, and [adopt](Self::adopt) the result.
+    /// Returns a future that prepares a compaction of the thread as it is now, with the session's
+    /// strategy. It borrows nothing: run it on a task of its own while the conversation continues,
+    /// and [adopt](Self::adopt) the result. It may be dropped at any point.
     ///
-    /// If the strategy calls the conversation's own model, the job asks its copy of the agent.
+    /// If the strategy calls the conversation's own model, the future asks its copy of the agent.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -283,9 +284,9 @@ impl Session {
     /// block_on(async { session.send("How long is it?").await })?;
     ///
     /// let (first, second) = (session.prepare_compaction(), session.prepare_compaction());
-    /// let done = block_on(async { session.adopt(first.run().await).await })?;
+    /// let done = block_on(async { session.adopt(first.await).await })?;
     /// assert_eq!(done.report.after.messages, session.messages().len());
-    /// let error = block_on(async { session.adopt(second.run().await).await }).unwrap_err();
+    /// let error = block_on(async { session.adopt(second.await).await }).unwrap_err();
     /// assert!(error.to_string().contains("from message 0 on"), "{error}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -48,7 +48,7 @@
 //!
 //! # Background work, previews and forks
 //!
-//! [`Session::prepare_compaction`] returns a job that a host can run on its own task while the
+//! [`Session::prepare_compaction`] returns a future that a host can run on its own task while the
 //! conversation continues; [`Session::preview`] shows what a strategy would do. Either result can be
 //! [edited](PreparedCompaction::edited), [adopted](Session::adopt) or dropped. [`Session::fork`]
 //! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a

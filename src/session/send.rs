@@ -54,7 +54,7 @@ impl UserInput {
 
 impl Session {
     /// Sends a user message and returns the events of the turn, and of the turns of queued messages
-    /// after it. `/compact FOCUS` and `@compact PROMPT`, a command, is executed instead of sent.
+    /// after it. The commands `/compact FOCUS` and `@compact PROMPT` are run instead of sent.
     ///
     /// No model or tool is called and nothing is written before the first poll of the stream; the
     /// session's status is `Working` from this call on. The stream may be dropped at any point.

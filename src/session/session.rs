@@ -165,6 +165,19 @@ impl Session {
 
     /// Returns the log with all its events, from the store if memory does not hold them.
     ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// use threadfold::store::MemoryStore;
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
+    /// let builder = Session::builder(agent).thread("main".parse()?);
+    /// let mut session = block_on(builder.store(Arc::new(MemoryStore::default())).open())?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// let log = block_on(session.whole_log())?;
+    /// assert_eq!((log.base(), log.replay()?), (0, session.messages().to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`SessionError::Store`] if the store cannot be read, or holds another log by now.

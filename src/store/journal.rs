@@ -80,8 +80,7 @@ impl Journal {
     /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole) first.
     ///
     /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
+    /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{log::EventLog, message::ThreadId, store::{Journal, MemoryStore, ThreadStore}};
     ///
     /// let (store, thread): (_, ThreadId) = (Arc::new(MemoryStore::default()), "main".parse()?);
@@ -101,8 +100,7 @@ impl Journal {
     /// the events after it are loaded.
     ///
     /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
+    /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
     ///
     /// let store = Arc::new(MemoryStore::default());
@@ -174,9 +172,8 @@ impl Journal {
         Ok(Cow::Owned(log))
     }
 
-    /// Reads all events of the log into memory, for an operation that needs them: the undo of a
-    /// compaction before the [base](EventLog::base), or a truncation. A later flush drops them
-    /// again.
+    /// Reads all events of the log into memory, for a truncation or the undo of a compaction before
+    /// the [base](EventLog::base). A later flush drops them again.
     ///
     /// # Errors
     ///
@@ -210,8 +207,7 @@ impl Journal {
     /// reproducible. A log that is already stored keeps its id.
     ///
     /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
+    /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{Message, log::{Event, LogId}, message::{ThreadId, Timestamp}};
     /// use threadfold::store::{Journal, MemoryStore, ThreadStore};
     ///
@@ -344,8 +340,7 @@ impl Journal {
     /// writer's, even if they are equal.
     ///
     /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
+    /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
     ///
     /// let store = Arc::new(MemoryStore::default());

@@ -194,7 +194,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// The wait before the call is repeated after this answer; `None` to go on with the answer.
+    /// The wait before the call is repeated after this answer; `None` to continue with the answer.
     fn repeats(&mut self, answer: &Result<Turn, ModelError>) -> Option<Duration> {
         match answer {
             Ok(turn) => {

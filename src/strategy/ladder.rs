@@ -215,7 +215,7 @@ impl Climb {
 
     /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
-        let before = self.thread.counter().messages(self.thread.messages());
+        let before = self.thread.size();
         self.brief.target.filter(|target| before > *target)?;
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::{
     brief::Brief,
-    clip::{ASIDE_TOKENS, clip, without_repeats},
+    clip::{ASIDE_TOKENS, without_repeats},
     contract::Proposal,
     digest,
+    excerpt::{excerpt, without_stated},
     snapshot::Snapshot,
     typed::Typed,
 };
@@ -14,14 +15,14 @@ use crate::{
     ledger::{self, Rule},
     message::{ContentBlock, ContextWindow, Message, Role, Text},
     prose::without_typed,
-    retention::{RetentionPolicy, key},
+    retention::key,
 };
 
 /// Tokens kept free between an addendum and the target, because the token count of a whole can
 /// exceed the sum of its parts.
 const MARGIN: u64 = 8;
 
-/// Summaries of up to so many bytes are not shortened.
+/// Summaries of up to this many bytes are not shortened.
 const SHORT: usize = 300;
 
 /// Upper limit for the tokens of rules after a summary.
@@ -44,37 +45,40 @@ impl Snapshot {
     ) -> (Proposal, Text, Vec<&str>) {
         let counter = self.counter();
         let own = self.own_text(&summary);
-        if self.rules().rules().next().is_none() && own.len() == summary.len() {
-            return (proposal, summary, Vec::new());
-        }
         // A list of rules in the summary itself is replaced, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
         let alone = room.saturating_add(counter.text(&own));
         let unstated = unstated(self.rules().active(), after, self.system());
         let list = ledger::titled(&unstated, self.rules().left_out(), RULES_TOKENS, counter);
-        let merged = self.merged(&unstated, room, counter.text(&list), brief);
+        let stated = self.stated_by_lists(after, room, counter.text(&list), brief);
+        let (typed, stated) = stated
+            .unwrap_or_else(|| (HashSet::new(), unstated.iter().map(|rule| key(rule)).collect()));
+        let is_typed = |rule: &&str| typed.contains(&key(rule));
+        let merged: Vec<&str> = unstated.iter().copied().filter(is_typed).collect();
+        let once = without_stated(&own, &stated);
+        if unstated.is_empty() && once.len() == summary.len() {
+            return (proposal, summary, merged);
+        }
         let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
         let half = counter.text(&own).div_ceil(2);
-        let clipped = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
-        // A short summary is not clipped: the note about omitted bytes would take most of its room.
-        let shorter = if own.len() > SHORT { clipped } else { own.clone() };
-        let short_list = ledger::titled(&unstated, self.rules().left_out(), room, counter);
-        // In order of preference: complete rules matter more than a complete summary. The summary
-        // loses lines that the list repeats.
-        let once = match merged.as_slice() {
-            [] => without_lines(&own, &unstated.iter().map(|rule| key(rule)).collect()),
-            _ => without_lines(&own, &self.statements().keys()),
+        let cut =
+            |text: &str| excerpt(text, counter.text(text).saturating_sub(lacks).max(half), counter);
+        // A short summary is not shortened: the note about omitted bytes would take most of its room.
+        let shorter = if own.len() > SHORT { cut(&own) } else { own.clone() };
+        // In order of preference: complete rules matter more than a complete summary. What the lists
+        // state is not stated twice.
+        let (list, short_list) = if merged.is_empty() {
+            (list, ledger::titled(&unstated, self.rules().left_out(), room, counter))
+        } else {
+            let own: Vec<&str> = unstated.iter().copied().filter(|rule| !is_typed(rule)).collect();
+            let own = ledger::titled(&own, self.rules().left_out(), room, counter);
+            (own.clone(), own)
         };
-        let own_list: Vec<&str> =
-            unstated.iter().copied().filter(|rule| !merged.contains(rule)).collect();
-        let own_list = ledger::titled(&own_list, self.rules().left_out(), room, counter);
-        let (list, short_list) =
-            if merged.is_empty() { (list, short_list) } else { (own_list.clone(), own_list) };
-        let shortened = clip(&once, counter.text(&once).saturating_sub(lacks).max(half), counter);
         let fits = merged.is_empty() || lacks == 0 || once.len() <= SHORT;
+        let once = if fits { once } else { cut(&once) };
         let texts = [
-            (if fits { once.as_str() } else { shortened.as_str() }, list.as_str()),
+            (once.as_str(), list.as_str()),
             (&own, &list),
             (&shorter, &list),
             (&own, &short_list),
@@ -108,26 +112,22 @@ impl Snapshot {
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns the rules to list among the user's statements if both lists do not fit. Then the
-    /// statements that are rules come first, each once.
-    fn merged<'r>(
+    /// Returns the keys of the user's words, and of these and all that stays, if a list of rules and
+    /// the user's words do not both fit. Then the rules are the first of the user's words, and the
+    /// summary leaves out what is stated so.
+    fn stated_by_lists(
         &self,
-        rules: &[&'r str],
+        after: &[Message],
         room: u64,
         list_tokens: u64,
         brief: &Brief,
-    ) -> Vec<&'r str> {
-        if !brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed) {
-            return Vec::new();
-        }
+    ) -> Option<(HashSet<String>, HashSet<String>)> {
+        brief.retention.as_ref().filter(|policy| policy.lists_typed())?;
         let statements = self.statements();
-        let typed = Typed::new(&statements, self, brief, []);
+        let typed = Typed::new(&statements, self, brief, after);
         let all = self.counter().text(&typed.list(u64::MAX, self.counter()));
-        if list_tokens.saturating_add(all).saturating_add(MARGIN) <= room {
-            return Vec::new();
-        }
-        let stated = statements.keys();
-        rules.iter().copied().filter(|rule| stated.contains(&key(rule))).collect()
+        let needed = list_tokens.saturating_add(all).saturating_add(MARGIN);
+        (needed > room).then(|| (typed.keys().clone(), typed.known()))
     }
 
     /// Returns the active rules as a list if a plan removes some of them; empty if it removes none.
@@ -152,28 +152,10 @@ impl Snapshot {
 
     /// Tokens that may still be added to the compacted thread.
     pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
-        let smaller = self.counter().messages(self.messages()).saturating_sub(1);
+        let smaller = self.size().saturating_sub(1);
         let most = brief.target.map_or(smaller, |target| target.min(smaller));
         most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
     }
-}
-
-/// Returns a text without the lines and list items that have one of these keys, and without headings
-/// that nothing follows any more.
-fn without_lines(text: &str, keys: &HashSet<String>) -> String {
-    let item = |line: &str| key(line.trim().trim_start_matches(['-', '*', '>', ' ']));
-    if !text.lines().any(|line| keys.contains(&item(line))) {
-        return text.to_owned();
-    }
-    let kept: Vec<&str> =
-        text.split_inclusive('\n').filter(|line| !keys.contains(&item(line))).collect();
-    let is_heading = |line: &str| line.starts_with('#');
-    let follows = |at: usize| {
-        let mut rest = kept.iter().skip(at + 1).filter(|line| !line.trim().is_empty());
-        rest.next().is_some_and(|line| !is_heading(line))
-    };
-    let lines = kept.iter().enumerate().filter(|(at, line)| !is_heading(line) || follows(*at));
-    lines.map(|(_, line)| *line).collect()
 }
 
 /// The rules that no user message and no system prompt states. Summaries do not count.

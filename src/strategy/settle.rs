@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use super::{
     brief::Brief,
-    clip::clip,
     contract::Proposal,
     digest,
+    excerpt::excerpt,
     full_summary::with_summaries,
     rules,
     snapshot::{Rejection, Snapshot},
-    typed::Typed,
+    typed::{self, Typed},
 };
 use crate::{
     compact::{Plan, legality},
     message::{ContentBlock, Message, Role, Summary, Text},
-    prose::without_typed,
+    prose::{one_line, without_typed},
     retention::{
-        Enriched, Fact, Facts, RetentionPolicy, enrich, enrich_with, invented, without_invented,
+        Beside, Enriched, Fact, Facts, RetentionPolicy, enrich, invented, without_invented,
     },
 };
 
@@ -37,9 +37,9 @@ impl Snapshot {
     /// What the user typed follows, statement by statement and word for word: at first up to half
     /// of the room, then facts that are still missing, then more statements in the room that is left.
     /// A value that the user replaced is not listed. If rules and statements do not both fit, the
-    /// rules are the first of the statements, and the summary loses lines that only repeat them. If a
-    /// tenth more of the facts or the statements would fit beside half or a quarter of a long summary,
-    /// its middle is left out.
+    /// rules are the first of the statements, and the summary loses sentences that only repeat them. If
+    /// more of the facts or the statements would fit beside a half, a quarter or an eighth of a long
+    /// summary, its other sentences are left out, those without facts first.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
     /// sentences that state what nothing in the conversation does.
@@ -76,6 +76,10 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
+        self.counted().settled(proposal, brief)
+    }
+
+    fn settled(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
@@ -88,7 +92,7 @@ impl Snapshot {
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.settle(proposal, &brief)?;
+            let mut settled = self.settled(proposal, &brief)?;
             if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }
@@ -102,11 +106,15 @@ impl Snapshot {
         }
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
-            Some(summary) if adds_rules => {
-                let whole = self.completed(&proposal, summary.clone(), &after, policy, brief)?;
-                Ok(self.with_shorter(whole, &proposal, &summary, policy, brief))
+            Some(summary) => {
+                let facts = self.current_facts(policy);
+                let audit = self.audit(&summary, &facts, &after, policy, brief);
+                if !adds_rules {
+                    return Ok(self.enriched(proposal, &summary, &after, &audit, &[]));
+                }
+                let whole = self.completed(&proposal, summary.clone(), &after, &audit)?;
+                Ok(self.with_shorter(whole, &proposal, &summary, &audit))
             }
-            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief, &[])),
             None => {
                 let proposal = match adds_rules {
                     true => self.with_removed(proposal, &after, policy, brief),
@@ -163,13 +171,12 @@ impl Snapshot {
         proposal: &Proposal,
         summary: Text,
         after: &[Message],
-        policy: &RetentionPolicy,
-        brief: &Brief,
+        audit: &Audit<'_>,
     ) -> Result<Proposal, Rejection> {
         let (proposal, summary, merged) =
-            self.append_rules(proposal.clone(), summary, after, brief);
-        let after = self.accept(&proposal.plan, brief)?;
-        Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
+            self.append_rules(proposal.clone(), summary, after, audit.brief);
+        let after = self.accept(&proposal.plan, audit.brief)?;
+        Ok(self.enriched(proposal, &summary, &after, audit, &merged))
     }
 
     /// Returns the settled proposal, or one with a part of its summary if that makes room for many
@@ -180,10 +187,10 @@ impl Snapshot {
         whole: Proposal,
         proposal: &Proposal,
         summary: &Text,
-        policy: &RetentionPolicy,
-        brief: &Brief,
+        audit: &Audit<'_>,
     ) -> Proposal {
-        const GAIN: u64 = 10;
+        const GAIN: u64 = 4;
+        let Audit { policy, brief, .. } = *audit;
         let tokens = self.counter().text(summary);
         let kept = self.kept(&whole, policy, brief);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
@@ -191,13 +198,12 @@ impl Snapshot {
             return whole;
         }
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
-        for most in [tokens / 2, tokens / 4] {
-            let part: Text = clip(summary, most, self.counter()).into();
+        for most in [tokens / 2, tokens / 4, tokens / 8] {
+            let part: Text = excerpt(summary, most, self.counter()).into();
             let plan = proposal.plan.clone().with_last_summary(part.clone());
             let proposal = Proposal { plan, ..proposal.clone() };
             let after = self.accept(&proposal.plan, brief);
-            let shorter =
-                after.and_then(|after| self.completed(&proposal, part, &after, policy, brief));
+            let shorter = after.and_then(|after| self.completed(&proposal, part, &after, audit));
             let Ok(shorter) = shorter else { continue };
             let kept = self.kept(&shorter, policy, brief).worth();
             if kept >= worth {
@@ -218,9 +224,9 @@ impl Snapshot {
         };
         let statements = self.statements();
         let mut typed = Typed::new(&statements, self, brief, &after);
-        let all = typed.emphasised(self.counter()).max(1);
+        let all = typed.worth(self.counter()).max(1);
         typed.skip(summary);
-        let missing = typed.emphasised(self.counter()).min(all);
+        let missing = typed.worth(self.counter()).min(all);
         Kept { facts, typed: 100 - missing.saturating_mul(100) / all }
     }
 
@@ -263,7 +269,7 @@ impl Snapshot {
         brief: &Brief,
     ) -> Text {
         let counter = self.counter();
-        let freed = counter.messages(self.messages()).saturating_sub(counter.messages(after));
+        let freed = self.size().saturating_sub(counter.messages(after));
         let beside = self.stamp_tokens().saturating_add(counter.text(rules));
         let room = self.room(after, brief).saturating_sub(beside).min(freed / 2);
         let addendum_tokens = room.min(policy.addendum_tokens);
@@ -285,17 +291,31 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
+    /// Returns what the proposals with this summary, or a part of it, are audited by.
+    fn audit<'a>(
+        &self,
+        summary: &str,
+        facts: &'a Facts,
+        after: &[Message],
+        policy: &'a RetentionPolicy,
+        brief: &'a Brief,
+    ) -> Audit<'a> {
+        let is_it = |block: &ContentBlock| matches!(block, ContentBlock::Summary(other) if *other.text == *summary);
+        let beside = after.iter().filter(|message| !message.content.iter().any(is_it));
+        let (beside, invented) = (facts.beside(beside), self.invented(summary, facts));
+        Audit { policy, brief, beside, invented }
+    }
+
     /// Audits the summary and appends the missing facts, as far as there is room.
     fn enriched(
         &self,
         proposal: Proposal,
         summary: &Text,
         after: &[Message],
-        policy: &RetentionPolicy,
-        brief: &Brief,
+        audit: &Audit<'_>,
         merged: &[&str],
     ) -> Proposal {
-        let facts = self.current_facts(policy);
+        let Audit { policy, brief, ref beside, .. } = *audit;
         let statements = self.statements();
         let mut typed = Typed::new(&statements, self, brief, after);
         typed.skip(&without_typed(summary));
@@ -303,18 +323,18 @@ impl Snapshot {
         let is_alone = summary.is_blank();
         let room = self.room_beside(&proposal.plan, summary, after, brief);
         let lists = policy.lists_typed();
+        // Other facts get a sixth of the room, unless rules or the user's words need it.
+        let shares = merged.is_empty() && !is_alone;
         let most = match lists {
             false => 0,
-            true if merged.is_empty() && !is_alone => typed
+            true if shares => typed
                 .share_of(brief.target.unwrap_or(policy.addendum_tokens))
-                .max(typed.emphasised(self.counter()).min(room / 3 * 2)),
+                .max(typed.emphasised(self.counter()).min(typed::most(room))),
             true => room,
         };
         let share = typed.room(room, room, self.counter()).min(most);
-        // Other facts get a third of the room, unless rules or the user's words need it.
-        let share = if merged.is_empty() && !is_alone { share.min(room / 3 * 2) } else { share };
+        let share = if shares { share.min(typed::most(room)) } else { share };
         let first = typed.list(share, self.counter());
-        let invented = self.invented(summary, &facts);
         let with = |list: &str, all: bool| {
             if is_alone && list.is_empty() {
                 return None;
@@ -324,8 +344,8 @@ impl Snapshot {
             // What the user typed is listed in whole statements, a value with its subject.
             let is_listed = |fact: &Fact| all || !lists || !typed.covers(fact);
             let summary = rules::joined(summary, list);
-            let enriched = enrich_with(&summary, &facts, after, &policy, self.counter(), is_listed);
-            let settled = with_enriched(&proposal, summary, enriched, &invented, &policy);
+            let enriched = beside.enrich(&summary, &policy, self.counter(), is_listed);
+            let settled = audit.with_enriched(&proposal, summary, enriched, &policy);
             let after = self.accept(&settled.plan, brief).ok()?;
             Some((settled, self.room(&after, brief)))
         };
@@ -342,8 +362,8 @@ impl Snapshot {
         settled.map(|(settled, _)| settled).unwrap_or_else(|| {
             let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
             let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-            let enriched = enrich(&summary, &facts, after, &bare, self.counter());
-            with_enriched(&proposal, summary, enriched, &invented, policy)
+            let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);
+            audit.with_enriched(&proposal, summary, enriched, policy)
         })
     }
 
@@ -394,25 +414,39 @@ impl Kept {
     }
 }
 
-fn with_enriched(
-    proposal: &Proposal,
-    summary: Text,
-    enriched: Enriched,
-    invented: &[Fact],
-    policy: &RetentionPolicy,
-) -> Proposal {
-    let (text, shortfall, mut retention) = match enriched {
-        Enriched::Enough { retention } => (summary, None, retention),
-        Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
-        Enriched::TooLittle { text, reason, retention } => (text, Some(reason), retention),
-    };
-    retention.invented = invented.to_vec();
-    let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
-    let mut proposal = proposal.clone();
-    proposal.plan = proposal.plan.with_last_summary(text);
-    proposal.retention = Some(retention.shortened());
-    proposal.shortfall = shortfall;
-    proposal
+/// What the proposals of one summary are audited by.
+struct Audit<'a> {
+    policy: &'a RetentionPolicy,
+    brief: &'a Brief,
+    /// What the messages beside the summary state.
+    beside: Beside<'a>,
+    /// What the whole summary states and nothing in the conversation does.
+    invented: Vec<Fact>,
+}
+
+impl Audit<'_> {
+    fn with_enriched(
+        &self,
+        proposal: &Proposal,
+        summary: Text,
+        enriched: Enriched,
+        policy: &RetentionPolicy,
+    ) -> Proposal {
+        let (text, shortfall, mut retention) = match enriched {
+            Enriched::Enough { retention } => (summary, None, retention),
+            Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
+            Enriched::TooLittle { text, reason, retention } => (text, Some(reason), retention),
+        };
+        let line = one_line(&text);
+        let stated = self.invented.iter().filter(|fact| line.contains(fact.text.as_str()));
+        retention.invented = stated.cloned().collect();
+        let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
+        let mut proposal = proposal.clone();
+        proposal.plan = proposal.plan.with_last_summary(text);
+        proposal.retention = Some(retention.shortened());
+        proposal.shortfall = shortfall;
+        proposal
+    }
 }
 
 /// The plan with the number of the compaction in every new summary that has none.

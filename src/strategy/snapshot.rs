@@ -26,6 +26,8 @@ pub struct Snapshot {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
+    /// The tokens of the messages, if they were [counted](Self::counted).
+    pub(super) size: Option<u64>,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
@@ -111,6 +113,7 @@ impl Snapshot {
             tools: SharedVec::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
+            size: None,
             times: None,
             facts: None,
             rules: Arc::default(),
@@ -199,7 +202,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, ..self }
+        Self { counter, size: None, ..self }
     }
 
     /// Returns the snapshot with the time at which each message arrived.
@@ -288,7 +291,7 @@ impl Snapshot {
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
         let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
         let calls = self.calls.redacted(redactor);
-        Self { messages, system, tools, calls, ..self }
+        Self { messages, system, tools, calls, size: None, ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -304,7 +307,7 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: bare.collect(), ..self.clone() }
+        Self { messages: bare.collect(), size: None, ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -454,18 +457,6 @@ impl Snapshot {
     /// [`Rejection::Stale`] if the plan was made for another thread.
     pub(super) fn tokens_after(&self, plan: &Plan) -> Result<u64, Rejection> {
         Ok(self.counter.messages(&plan.after(&self.messages)?))
-    }
-
-    fn check_size(&self, messages: &[Message], brief: &Brief) -> Result<(), Rejection> {
-        let before = self.counter.messages(&self.messages);
-        let after = self.counter.messages(messages);
-        if after >= before {
-            return Err(Rejection::NotSmaller { before, after });
-        }
-        match brief.target {
-            Some(target) if after > target => Err(Rejection::OverTarget { after, target }),
-            Some(_) | None => Ok(()),
-        }
     }
 
     fn keeps_last_typed(&self, after: &[Message]) -> bool {

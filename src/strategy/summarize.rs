@@ -3,8 +3,8 @@
 //! The request holds the old part, the conversation's system prompt and tools, so that the
 //! provider's prompt cache may apply, and one final message that asks for the summary. A model that
 //! calls a tool instead is asked once more with tool calls forbidden. Alternatively the old part is
-//! sent as text to a model that need not know the tools. Never both: that would send the longest
-//! part of the thread twice.
+//! sent as text to a model that need not know the tools. It is never sent in both forms, because
+//! that would send the longest part of the thread twice.
 //!
 //! An earlier summary in the old part is sent with all of its batches, and the model is asked to
 //! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
@@ -55,11 +55,11 @@ pub struct Summarize {
     /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
     /// near, fewer if the user asks for a compaction and nothing else can be summarised.
     pub messages: usize,
-    /// Upper limit for their tokens.
+    /// Upper limit for the tokens of these messages.
     pub tokens: Option<u64>,
     /// Number of user messages in the summarised part that stay word for word.
     pub user_messages: usize,
-    /// Upper limit for their tokens together. The newest one stays whatever its size.
+    /// Upper limit for the tokens of these user messages. The newest one stays whatever its size.
     pub user_tokens: u64,
     /// Upper limit for the tokens of the summary.
     pub summary_tokens: u64,

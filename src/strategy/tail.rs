@@ -147,7 +147,7 @@ pub(super) fn typed_need(snapshot: &Snapshot, brief: &Brief) -> u64 {
 
 /// The target of the brief, if the thread exceeds it.
 pub(super) fn missed_target(snapshot: &Snapshot, brief: &Brief) -> Option<u64> {
-    brief.target.filter(|target| snapshot.counter().messages(snapshot.messages()) > *target)
+    brief.target.filter(|target| snapshot.size() > *target)
 }
 
 /// The candidates for a thread within its target.

@@ -16,7 +16,7 @@ pub(super) struct Typed<'a> {
     statements: &'a Statements,
     /// The keys of all statements and their sentences.
     keys: HashSet<String>,
-    /// The keys of what is stated elsewhere or was taken back.
+    /// The keys of statements that are stated elsewhere or were revoked.
     elsewhere: HashSet<String>,
     /// The keys of rules that come before everything else.
     rules: HashSet<String>,
@@ -65,16 +65,21 @@ impl<'a> Typed<'a> {
     }
 
     /// Returns the tokens of the list in a room in which everything else needs `others`: its share,
-    /// or the tokens of emphasised statements up to two thirds, or what the others leave, whichever
+    /// or the tokens of emphasised statements up to five sixths, or what the others leave, whichever
     /// is most.
     pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
-        let emphasised = self.emphasised(counter).min(room / 3 * 2);
+        let emphasised = self.emphasised(counter).min(most(room));
         self.share_of(room).max(emphasised).max(room.saturating_sub(others))
     }
 
     /// The tokens that the list gets before anything else.
     pub(super) fn share_of(&self, room: u64) -> u64 {
         (room / 100).saturating_mul(self.share).saturating_add(room % 100 * self.share / 100)
+    }
+
+    /// The keys of what the list can hold, and of what is stated elsewhere.
+    pub(super) fn known(&self) -> HashSet<String> {
+        self.keys.union(&self.elsewhere).cloned().collect()
     }
 
     /// Adds what a text states to what need not be listed.
@@ -98,6 +103,14 @@ impl<'a> Typed<'a> {
         self.statements.list(budget, counter, &self.elsewhere, &self.rules)
     }
 
+    /// The tokens of the statements that are not stated elsewhere, each times how much it matters.
+    pub(super) fn worth(&self, counter: &dyn TokenCounter) -> u64 {
+        let unstated =
+            self.statements.holding().filter(|one| !self.elsewhere.contains(&key(&one.text)));
+        let worth = unstated.map(|one| counter.text(&one.text).saturating_mul(one.worth()));
+        worth.fold(0, u64::saturating_add)
+    }
+
     /// The tokens of the emphasised statements, which matter most.
     pub(super) fn emphasised(&self, counter: &dyn TokenCounter) -> u64 {
         let emphasised = self.statements.holding().filter(|one| one.is_emphasised());
@@ -108,6 +121,11 @@ impl<'a> Typed<'a> {
 
 /// The share of the room without a retention policy.
 const DEFAULT_SHARE: u64 = 33;
+
+/// The most of a room that statements get before facts: all but a sixth.
+pub(super) fn most(room: u64) -> u64 {
+    room / 6 * 5
+}
 
 /// The keys of a paragraph and its sentences.
 fn keys(paragraph: &str) -> Vec<String> {

@@ -57,6 +57,18 @@ impl Case {
 
 /// Reads all cases of a folder (`*.txt`), sorted by name.
 ///
+/// ```
+/// use threadfold::testing::cases;
+///
+/// let folder = std::env::temp_dir().join(format!("threadfold-cases-{}", std::process::id()));
+/// std::fs::create_dir_all(&folder)?;
+/// std::fs::write(folder.join("greets.txt"), "--- in\nhi\n--- out\nhello\n")?;
+/// let cases = cases::read(&folder)?;
+/// assert_eq!((cases[0].name.as_str(), cases[0].section("in")), ("greets", Some("hi\n")));
+/// std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// Errors of the file system, and [`io::ErrorKind::NotFound`] if there is no case: otherwise a test

@@ -1,9 +1,10 @@
-//! Threads, bodies, logs and scripts that are as large, as many or as deep as an enemy makes them.
+//! Hostile inputs: threads, bodies, logs and scripts that are as large, numerous or deep as
+//! possible.
 //!
-//! Each is carried out within bounds or refused with a typed error. That growth is linear is counted
-//! in allocations and their bytes, at one size and at ten times of it, and not timed. The largest
-//! sizes are ignored, since a build without optimisation takes minutes for them:
-//! `cargo test --release --test it adversarial:: -- --ignored`.
+//! Each is processed within bounds or refused with a typed error. Linear growth is checked by
+//! counting allocations and their bytes at one size and at ten times that size, instead of by time.
+//! The largest sizes are ignored by default, because a build without optimisation takes minutes for
+//! them: `cargo test --release --test it adversarial:: -- --ignored`.
 
 use allocation_counter::{AllocationInfo, measure};
 use serde_json::json;
@@ -30,13 +31,14 @@ use threadfold_edl::{EditError, Limits, ParseErrorKind, Script, Workspace};
 const CODECS: [&dyn WireFormat; 5] =
     [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
-/// Deeper than any stack would bear, were each level a call.
+/// Deeper than any stack would allow if each level were a call.
 const DEPTH: usize = 100_000;
 
 fn grows_linearly(name: &str, size: usize, mut work: impl FnMut(usize) -> AllocationInfo) {
     let (small, large) = (work(size), work(size * 10));
-    // Ten times, but a buffer that doubles may be twice as large as it need be, and what does not
-    // grow at all may be large at first. What is quadratic comes to a hundred times.
+    // A linear operation on ten times the input may allocate up to this factor more: a doubling
+    // buffer may have twice the needed size, and a constant part may be large. A quadratic one
+    // would need a hundred times as much.
     let linear = |small: u64, large: u64, least: u64| large <= small.max(least) * 20;
     let counts = (small.count_total, large.count_total);
     assert!(linear(counts.0, counts.1, 100), "{name}: {counts:?} allocations");
@@ -149,7 +151,7 @@ fn a_message_of_a_hundred_megabytes() {
     a_message_of(100_000_000);
 }
 
-/// One block of so many bytes is rendered and divided without a gap, and goes through a log.
+/// Renders, divides and logs one block of this many bytes.
 fn a_message_of(bytes: usize) {
     let thread = [Message::user(text(bytes))];
     let rendered = render(&thread, &RenderOptions::default());
@@ -232,7 +234,7 @@ fn stamped(count: usize) -> (Vec<Message>, Vec<CheckpointId>) {
     (thread, ids)
 }
 
-/// Replaces what stands between every checkpoint and the next.
+/// Returns a replacement for every stretch between two neighbouring checkpoints.
 fn between_all(ids: &[CheckpointId]) -> Vec<Replacement> {
     let pairs = ids.windows(2).enumerate();
     pairs.map(|(at, ids)| Replacement::new(format!("Part {at}.")).from(ids[0]).to(ids[1])).collect()
@@ -317,7 +319,7 @@ fn a_body_that_is_deep_all_over_is_refused_by_every_decoder() {
                     assert!(typed, "{}: {error}", codec.name());
                     assert!(error.to_string().len() < 1_000, "{}", codec.name());
                 }
-                // What a dialect does not know of is kept as it is, or refused.
+                // A dialect keeps what it does not know, or refuses it.
                 let kept = |request| codec.encode(request, &EncodeOptions::default()).body;
                 let kept = read.as_ref().ok().map(kept);
                 assert!(kept.is_none_or(|kept| kept.as_str().contains(&body[20..body.len() - 20])));
@@ -400,7 +402,7 @@ fn a_deep_line_of_a_log_is_refused_or_kept_as_it_is() {
     assert!(serde_json::from_str::<ContentBlock>(&block.repeat(DEPTH)).is_err());
 }
 
-/// What a script comes to on a file.
+/// Runs a script on a file and returns the result.
 fn run(script: &str, text: &str, limits: &Limits) -> Result<usize, EditError> {
     let mut workspace = Workspace::new();
     workspace.insert("/file", text).unwrap();
@@ -414,7 +416,7 @@ fn run(script: &str, text: &str, limits: &Limits) -> Result<usize, EditError> {
 #[test]
 fn patterns_that_backtrack_elsewhere_are_linear() {
     let almost = format!("{}!", "a".repeat(100_000));
-    // The bytes that may be searched are a few times those of the file.
+    // The search limit is a small multiple of the file's size.
     let limits = Limits { searched_bytes: 4 * almost.len() as u64, ..Limits::default() };
     for pattern in ["(a+)+$", "(a|a)*b", "(a*)*c", "^(([a-z])+.)+[A-Z]([a-z])+$"] {
         let found = run(&format!("file /file select /{pattern}/ delete"), &almost, &limits);
@@ -454,7 +456,7 @@ fn patterns_and_files_that_grow_without_bound_are_refused() {
     assert!(matches!(grown, Err(EditError::OutputTooLarge { limit: 1_000_000, .. })), "{grown:?}");
 }
 
-/// The lines of a log in which something happened so often.
+/// The lines of a log with this many events.
 fn lines(count: usize) -> Vec<u8> {
     let mut lines = b"{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n".to_vec();
     for seq in 0..count {
@@ -489,7 +491,7 @@ fn a_log_of_a_million_events_is_read_and_written_again() {
     assert!(written == lines, "what was read is written");
 }
 
-/// A thread that is compacted behind every second message, to one message.
+/// A log whose thread is compacted to one message after every second message.
 fn compacted_often(count: usize) -> EventLog {
     let mut log = EventLog::new("main".parse().unwrap());
     for number in 0..count as u64 {

@@ -1,10 +1,11 @@
-//! When a thread is compacted: the boundaries under `testdata/auto/`, and what holds in any order.
+//! When a thread is compacted: the boundaries under `testdata/auto/`, and properties that hold in
+//! any order.
 //!
-//! A case is `--- policy` in JSON, `--- divisor` (how many characters a token has in the sizes of
-//! its rows; 1 where the provider counts), `--- compares` (`at least` or `more than`), `--- rows`,
-//! each for a machine of its own, and `--- script`, lines for one machine, which begin with the
-//! second. A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and
-//! so are windows, limits and what a provider reported.
+//! A case is `--- policy` in JSON, `--- divisor` (the characters per token in the sizes of its
+//! rows; 1 if the provider counts), `--- compares` (`at least` or `more than`), `--- rows`, each
+//! for a machine of its own, and `--- script`, lines for one machine, which begin with the second.
+//! A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and so
+//! are windows, limits and reported counts.
 
 use std::collections::HashMap;
 
@@ -201,7 +202,7 @@ fn any_input() -> impl Strategy<Value = Input> {
     ]
 }
 
-/// What the thread has after a compaction to this target, and nobody has counted it yet.
+/// The pressure after a compaction to this target, before the provider counts again.
 fn after(pressure: Pressure, target: u64) -> Pressure {
     Pressure { reported: None, since: 0, thread: target, ..pressure }
 }
@@ -218,7 +219,7 @@ proptest! {
         for (index, input) in inputs.into_iter().enumerate() {
             auto.handle(Timestamp((index as u64 * 7_919_000) % 100_000), input);
         }
-        // The provider refuses whatever is let through, and no compaction takes anything.
+        // The provider refuses every request, and no compaction removes anything.
         let mut asked = 0;
         let mut input = Input::BeforeSend(last);
         loop {

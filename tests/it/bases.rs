@@ -1,5 +1,5 @@
-//! Logs that begin at a base in memory: they answer as the whole log does, open again as they were,
-//! and what needs earlier events reads them from the store.
+//! Logs that begin at a base in memory: they answer as the whole log does, open again unchanged,
+//! and read earlier events from the store when they are needed.
 
 use std::{fs, sync::Arc};
 
@@ -62,7 +62,7 @@ fn long(number: usize, size: usize) -> String {
     format!("{rule}See src/part{number}.rs. {}", "It reads on. ".repeat(size * 100))
 }
 
-/// A log in a store, and the same log held whole.
+/// A log in a store whose events are dropped from memory, and the same log held whole.
 struct Twins {
     store: Arc<dyn ThreadStore>,
     stored: Journal,
@@ -150,7 +150,8 @@ impl Twins {
         assert_eq!(self.stored.undo(at, latest), undone);
     }
 
-    /// Every answer of the log in memory is that of the whole log, also after it was opened again.
+    /// Checks that every answer of the log in memory equals that of the whole log, also after
+    /// reopening it.
     fn check(&mut self) {
         let again = block_on(Journal::open(self.store.clone(), id())).unwrap();
         let whole = self.whole.log();
@@ -334,7 +335,7 @@ fn facts_from_before_the_base_come_from_the_store_and_from_the_whole_log_if_it_l
     let store = || Arc::new(JsonlStore::open(&*folder).unwrap().without_sync());
     let mut first = session(store());
     play(&mut first);
-    // It has no answer left; what was typed stays.
+    // The script is empty, so the turn fails; the typed text stays.
     let _ = block_on(async { first.send("And now?").await });
     drop(first);
     let retention = || {

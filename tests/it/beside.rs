@@ -1,4 +1,4 @@
-//! What goes on beside a conversation: compactions that are prepared and adopted, previews and forks.
+//! Work beside a conversation: prepared and adopted compactions, previews, forks.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn summarize() -> Summarize {
     Summarize { messages: 2, user_messages: 0, summary_tokens: 100, ..Summarize::default() }
 }
 
-/// A session with a past of so many rounds, whose summaries come from a model of their own.
+/// A session after this many rounds, whose summaries come from a separate model.
 fn with_past(
     rounds: usize,
     script: impl IntoIterator<Item = Answer>,
@@ -375,7 +375,7 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
     };
     bench.session = again(&bench);
     let job = job(&mut bench);
-    // Taken up again, the session knows nothing of what was promised.
+    // The resumed session does not know the reserved numbers.
     bench.session = again(&bench);
     say(&mut bench.session, "/compact").unwrap();
     block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();

@@ -1,4 +1,4 @@
-//! What threads cost by the policy that compacts them: the example `cost` in a small form.
+//! The cost of threads by policy: a small run of the example `cost`.
 
 use crate::support::examples::{
     cost::{self, Course, FIXED, OURS},
@@ -9,7 +9,7 @@ use crate::support::examples::{
 fn the_planner_is_near_the_oracle_and_far_below_a_fixed_threshold() {
     let thread = threads::planted(1, 413);
     let courses = [Course::of(thread.name, &thread.messages, 48_000, 1)];
-    // It fails if a policy is cheaper than the oracle.
+    // `compare` fails if a policy is cheaper than the oracle.
     let table = cost::compare(&courses, true).unwrap();
     let (ours, fixed) = (table.of(OURS), table.of(FIXED));
     assert!(ours.money * 100 <= table.oracle * 110, "{} of {}", ours.money, table.oracle);

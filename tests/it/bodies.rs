@@ -1,8 +1,8 @@
-//! Request bodies that nobody here wrote: what real programs have sent.
+//! Request bodies from outside: what real programs have sent.
 //!
-//! They are those of the folder that `THREADFOLD_BODIES` names, with a folder in it for each dialect
-//! and a file for each body, as `openai-chat/some-name.json`; without it the tests say that they
-//! were skipped.
+//! They are in the folder that `THREADFOLD_BODIES` names, with a subfolder for each dialect and a
+//! file for each body, such as `openai-chat/some-name.json`. Without the folder the tests print
+//! that they were skipped.
 
 use serde_json::Value;
 use threadfold::{
@@ -18,16 +18,16 @@ use crate::support::bodies;
 const CODECS: [&dyn WireFormat; 5] =
     [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
-/// What becomes of a body that is read and written again.
+/// The result of reading a body and writing it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It comes back equal.
     Equal,
     /// Something was changed, and the adjustments say what.
     Adjusted,
-    /// It is no body of the dialect.
+    /// It is not a body of the dialect.
     Refused,
-    /// It changed, and nothing says so.
+    /// It changed without an adjustment.
     Changed,
 }
 

@@ -1,5 +1,5 @@
-//! Changing one's mind while a session is under way: agent, window, strategy, policy, tools and system
-//! prompt, and compactions of the host's own.
+//! Changes of a running session: agent, window, strategy, policy, tools and system prompt, and the
+//! host's own compactions.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! What two systems do that this crate unites, row by row, and the test that shows it here.
+//! The features of two systems that this crate unites, row by row, each with the test that shows
+//! it.
 //!
-//! The rows are those that a re-implementation has to meet to say that it has the feature. A row
-//! whose test is gone fails.
+//! The rows are the features that a re-implementation must have. A row whose test no longer exists
+//! fails.
 
 use std::fs;
 
-/// A file and a test in it.
+/// A file, and a test in it that shows the criterion.
 struct By(&'static str, &'static str);
 
 /// Threads as logs of events, with token accounting and a registry of strategies.
@@ -144,7 +145,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     ),
 ];
 
-/// Batches that are folded one in the light of the other, archived, and shown by their ends.
+/// Batches that are folded with the earlier ones as context, archived, and shown by their ends.
 const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "every setting with its default, checked",

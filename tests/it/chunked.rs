@@ -1,5 +1,5 @@
-//! Chunked summarisation against scripted and hostile models: what was asked, what came of it, and
-//! what a run looks like after it was stored, dropped or refused.
+//! Chunked summarisation against scripted and hostile models: the requests, the results, and the
+//! state of a run after it was stored, dropped or refused.
 
 use std::{
     collections::BTreeSet,
@@ -66,7 +66,7 @@ fn an_edit_that_the_model_calls_the_last_one_ends_the_chunk_without_another_call
     let mut run = run();
     assert_eq!(answer(&mut run, |_, _| done("DONE")), 6, "a call for each of six chunks");
     assert_eq!(run.summary().matches("Part.").count(), 6);
-    // An edit that was refused completes nothing, and neither does another word.
+    // A refused edit completes nothing, and neither does another word.
     let mut run = short_run();
     run.handle_turn(calls(vec![ContentBlock::text("DONE"), call("b", "edl", "{}")])).unwrap();
     run.handle_turn(done("ABANDONED")).unwrap();
@@ -102,7 +102,7 @@ fn failure(kind: ModelErrorKind) -> ModelError {
     ModelError::new(kind, "scripted").with_usage(Usage::new(5, 0))
 }
 
-/// Answers until the run ends, asking what to say at each step; returns how often it was asked.
+/// Answers until the run ends, with a turn for each step; returns the number of calls.
 fn answer(run: &mut CompactionRun, mut with: impl FnMut(usize, usize) -> Turn) -> usize {
     let mut asked = 0;
     while let RunStep::Call { chunk, .. } = run.step() {
@@ -507,7 +507,7 @@ fn every_request_fits_the_window_with_its_answer() {
             let found = thread.counter().request(request) + answer;
             assert!(found <= tokens, "{found} tokens for a window of {tokens}");
             asked += 1;
-            // Edits as long as they may be.
+            // Edits of the maximum length.
             let text = "what was said ".repeat(usize::try_from(answer).unwrap() / 8);
             let done = request.messages.len() > 1;
             attempt.handle(Ok(if done { says("Done.") } else { calls(vec![append("t1", &text)]) }));
@@ -630,8 +630,8 @@ fn a_drive_that_is_dropped_at_any_await_can_be_driven_on() {
             let mut context = Context::from_waker(&waker);
             (0..=drops).any(|_| work.as_mut().poll(&mut context).is_ready())
         };
-        // Dropped here. The attempt goes on from its last answer; the call under way is made again,
-        // so the script has answers to spare.
+        // The future is dropped here. The attempt continues from its last answer and repeats the
+        // open call, so the script has more answers than needed.
         let rest = Arc::new(Breathing(ScriptedModel::new((0..20).map(|round| script(9, round)))));
         let driven = block_on(drive(attempt.as_mut(), Models::one(&rest), &mut |_| {})).unwrap();
         thread.accept(&driven.plan, &brief).unwrap();

@@ -1,6 +1,5 @@
-//! Chunked summarisation where it does not go well: a summary that is full, chunks that no model
-//! folds in, a model that is gone half-way. What was paid for is kept, and what no model summarised
-//! is named.
+//! Chunked summarisation under trouble: a full summary, chunks that no model folds in, a model that
+//! fails midway. Paid work is kept, and the parts without a model's summary are named.
 
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -23,7 +22,7 @@ use crate::{
     },
 };
 
-/// What the acceptance check has to leave in any case: what the user typed last, and what cannot be
+/// The tokens that the acceptance check always leaves: the user's newest text, and what cannot be
 /// cut.
 fn floor(thread: &Snapshot) -> u64 {
     let messages = thread.messages();
@@ -61,7 +60,7 @@ fn no_real_thread_fails_at_any_window_whoever_writes() {
     assert!(failed.is_empty(), "{} of {tried}:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Drives an attempt by hand, so that every request is looked at.
+/// Drives an attempt by hand, so that every request is checked.
 fn compacted(
     thread: &Snapshot,
     brief: &Brief,
@@ -150,7 +149,7 @@ fn answer(run: &mut CompactionRun, with: impl Fn(&Asked<'_>) -> Result<Turn, Mod
     panic!("the run does not end");
 }
 
-/// One who folds every chunk in with an edit of 400 bytes, and says that it is done.
+/// A model that folds in every chunk with an edit of 400 bytes and marks it as the last.
 fn diligent(asked: &Asked<'_>) -> Turn {
     if !asked.opens {
         return says("Done.");
@@ -367,7 +366,7 @@ fn a_stored_run_with_counters_of_any_size_goes_on() {
     assert!(done(&run).contains("More."));
 }
 
-/// Makes every counter and cap as large as it can be, but where the chunks are; returns how many.
+/// Sets every counter and cap except the ranges of the chunks to the maximum; returns their number.
 fn enlarge(stored: &mut serde_json::Value) -> usize {
     const NAMES: [&str; 12] = [
         "rounds",

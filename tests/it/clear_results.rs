@@ -1,4 +1,5 @@
-//! `clear-results`: what it takes, what it leaves, and how the model reads the rest again.
+//! `clear-results`: which results it clears, which it keeps, and how the model reads the cleared
+//! ones.
 
 use std::sync::Arc;
 
@@ -242,7 +243,7 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
             assert!(recalled.passages[0].text.contains(text.trim_end()), "{line}");
         }
     }
-    // Without the tool no line speaks of it.
+    // Without the tool no line mentions it.
     let left = compacted(messages, false).replay().unwrap();
     assert_eq!(cleared(&left), ["t0", "t1"]);
     assert!(!format!("{left:?}").contains("recall"));
@@ -265,9 +266,9 @@ fn a_ladder_clears_where_that_is_enough_and_asks_no_model() {
     assert_eq!(rungs(audited(Some(tokens * 7 / 10))), "clear-results");
     assert_eq!(rungs(audited(Some(tokens / 10))), "a model");
     assert_eq!(rungs(audited(None)), "a model");
-    // A target that is met already asks for more than clearing.
+    // A target that is already met requires more than clearing.
     assert_eq!(rungs(audited(Some(tokens))), "a model");
-    // Without an audit nobody knows what the results alone stated.
+    // Without an audit the lost facts are unknown.
     let blind = Brief { retention: None, ..audited(Some(tokens * 7 / 10)) };
     assert_eq!(rungs(blind), "a model");
     let own = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
@@ -283,7 +284,7 @@ fn transcripts_keep_constraints_and_paths_and_lose_half_where_results_are_most()
         let thread = Snapshot::of_request(&request);
         let attempt = keeping(3).begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { continue };
-        // A result may be too short for the list of what only it stated; then it stays.
+        // A result may be shorter than the list of its facts; then it stays.
         let Ok(settled) = thread.settle(proposal.clone(), &brief) else { continue };
         let left = settled.plan.after(thread.messages()).unwrap();
         let facts = Facts::of(thread.messages(), AuditOptions::default()).audit(&left);

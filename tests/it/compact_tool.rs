@@ -1,9 +1,9 @@
-//! The tool by which the model compacts ranges itself, over whole sessions: what it is sent next,
-//! what is in the log, and what comes back when it is taken back.
+//! The tool by which the model compacts ranges itself, in whole sessions: the next request, the
+//! log, and the thread after an undo.
 //!
-//! `testdata/compact_tool/`: `--- thread`, `--- prompt` that is sent, `--- answer` of the model, and
-//! `--- expect` with the messages of the request behind it. Checkpoints that the session drew are
-//! `new1`, `new2`, ... there, as `<new1>`.
+//! `testdata/compact_tool/`: `--- thread`, `--- prompt` that is sent, `--- answer` of the model,
+//! and `--- expect` with the messages of the request after it. Checkpoints that the session drew
+//! are `new1`, `new2`, ... there, as `<new1>`.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -26,7 +26,7 @@ use crate::support::{
     polls::poll,
 };
 
-/// A session that goes on where this thread is.
+/// A session that continues this thread.
 fn from_thread(
     thread: &[Message],
     answers: Vec<Answer>,
@@ -37,7 +37,7 @@ fn from_thread(
     bench
 }
 
-/// Says something and returns everything that happens.
+/// Sends a text and returns all events.
 fn say(bench: &mut Bench, text: &str) -> Vec<SessionEvent> {
     bench::events(&mut bench.session, text).into_iter().map(Result::unwrap).collect()
 }
@@ -93,7 +93,7 @@ fn answer(calls: Vec<ContentBlock>) -> Answer {
     Message::new(Role::Assistant, calls).into()
 }
 
-/// A thread that was typed, with a checkpoint to compact to.
+/// A typed thread with a checkpoint for `to`.
 fn greeting() -> Vec<Message> {
     notation::parse("# user\nHello\n<checkpoint:aaaaaa>\n# assistant\nHi there").unwrap()
 }
@@ -203,7 +203,7 @@ fn a_stream_may_be_dropped_at_every_await_of_it() {
         for request in bench.model.requests() {
             assert_eq!(legality::violations(&request.messages), [], "{polls}");
         }
-        // What the thread says was done is what the log says was done.
+        // The thread reports as many compactions as the log holds.
         let done = bench.session.log().standing().count();
         let says = named(bench.session.messages(), &[]).contains("The thread was compacted");
         assert_eq!(says, done == 1, "{polls}");

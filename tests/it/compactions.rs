@@ -24,11 +24,11 @@ use threadfold::{
 };
 
 const RAW: &str = "zebra stripes matter here";
-/// How it looks in a request. No summary repeats a line.
+/// The text in a request. No summary repeats one of its lines.
 const RAW_LINES: &str = r"a line about zebras\na line about zebras";
 const THREAD: &str = "thread-1";
 
-/// A conversation with everything that keeps it.
+/// A thread with its log, store and archive.
 struct Kept {
     agent: ModelAgent,
     journal: Journal,
@@ -50,7 +50,7 @@ impl Kept {
         }
     }
 
-    /// A conversation with some rounds in it, the first of which says what no summary says.
+    /// A conversation of some rounds; its first message holds text that no summary repeats.
     fn begun() -> Self {
         let mut kept = Self::new();
         kept.say("# user\nRead the animals.\n");
@@ -109,7 +109,7 @@ impl Kept {
         self.agent.messages().to_vec()
     }
 
-    /// What the store holds, as its lines would be.
+    /// The stored events, as lines.
     fn stored(&self) -> Vec<u8> {
         let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
         let mut bytes = Vec::new();
@@ -122,7 +122,7 @@ impl Kept {
         block_on(self.archive.list(log.thread_id(), &Visible::from(log))).unwrap().len()
     }
 
-    /// Thread, log and store tell of the same messages.
+    /// Checks that thread, log and store hold the same messages.
     fn assert_whole(&self) {
         assert_eq!(self.journal.log().replay().unwrap(), self.messages());
         let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
@@ -131,7 +131,7 @@ impl Kept {
     }
 }
 
-/// A model that keeps what it was asked.
+/// A model that records its requests.
 #[derive(Debug)]
 struct Recorded<M> {
     model: M,
@@ -202,7 +202,7 @@ fn failures_leave_one_event_more_and_nothing_else() {
         [&Summarize::default(), &FoldBatches::default(), &Chunked::default()];
     for strategy in strategies {
         for misbehaviour in misbehaviours {
-            // A chunked run may make a summary of what little such a model edits, or cut it.
+            // A chunked run may turn the few edits of such a model into a summary, or cut it.
             let model = HostileModel::new([misbehaviour]);
             let mut kept = Kept::begun();
             let (thread, stored, epoch) =
@@ -306,7 +306,7 @@ fn later_compactions_see_the_summary_and_never_the_raw_originals() {
             let asked = model.take();
             assert!(!asked.contains(RAW_LINES), "{name}: raw text came again");
             for summary in summaries.iter().filter(|_| name != "digest") {
-                // The headings of batches are for the reader of the view.
+                // The headings of batches are not prose.
                 let prose = summary.lines().filter(|line| !line.starts_with('['));
                 let line = prose.max_by_key(|line| line.len()).unwrap();
                 assert!(asked.contains(line), "{name}: {line:?} of the summary was not sent");
@@ -330,7 +330,7 @@ fn summaries(messages: &[Message]) -> Vec<String> {
     blocks.filter_map(text).collect()
 }
 
-/// No long line of a summary is in the next request twice.
+/// Checks that the next request does not contain a long line of a summary twice.
 fn assert_no_copies(name: &str, messages: &[Message]) {
     let texts = summaries(messages);
     for line in texts.iter().flat_map(|text| text.lines()).filter(|line| line.len() >= 60) {

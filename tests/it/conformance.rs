@@ -3,7 +3,7 @@
 //! `testdata/compact/`: `--- thread`, any number of `--- replace FROM..TO` (either side may be
 //! empty, the body is the summary), `--- strip` with words of `reminders`, `thinking`, `open-loop`
 //! that are switched off, then `--- expect` with the thread after, or `--- expect error` with the
-//! words of the error. A successful case is also carried out from its stored plan.
+//! text of the error. A successful case is also applied from its stored plan.
 
 use threadfold::{
     Message, Plan, Replacement,

@@ -1,4 +1,5 @@
-//! Runs the conformance suites on what this crate ships, and on broken things that they must catch.
+//! Runs the conformance suites on the implementations of this crate, and on broken ones that they
+//! must catch.
 
 use std::sync::{
     Arc,

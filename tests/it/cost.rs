@@ -51,8 +51,8 @@ impl Provider {
     }
 }
 
-/// Asks 30 questions, the 20th after a long pause, and compacts before the 12th if that is wanted.
-/// Returns the log, and what the provider billed from the 12th on.
+/// Asks 30 questions, the 20th after a long pause. If `compacts` is set, compacts before the 12th.
+/// Returns the log, and the provider's bill from the 12th question on.
 fn asked(compacts: bool) -> (EventLog, Usage) {
     let mut log = EventLog::new("main".parse().unwrap());
     let (mut provider, mut before, mut at) = (Provider::default(), Usage::default(), 0);
@@ -105,7 +105,7 @@ fn the_net_gain_is_what_the_provider_billed_to_the_token() {
     assert_eq!(log.net_gain(CompactionId(1), &prices()), None);
 }
 
-/// The cost of dropping the start of a thread, so long after its last answer.
+/// The report of dropping the start of a thread, this many minutes after its last answer.
 fn dropped(minutes: u64, prices: Option<Prices>) -> CompactReport {
     let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
@@ -136,7 +136,7 @@ fn a_report_says_what_is_billed_anew_and_when_it_has_paid() {
     let saved = report.before.tokens - report.after.tokens;
     assert!(cost.saved_per_request.abs_diff(saved as i64 * 3 / 10) < 50, "{cost:?}");
     assert!(cost.pays_after.is_some_and(|requests| requests > 0), "{cost:?}");
-    // With a cold cache it has paid at once, and all is billed anew.
+    // With a cold cache the compaction pays at once, and all tokens are billed anew.
     let cold = dropped(9, Some(prices())).cost.unwrap();
     assert_eq!((cold.pays_after, cold.tokens_rebilled), (Some(1), report.after.tokens + system));
     assert_eq!(dropped(1, None).cost, None);

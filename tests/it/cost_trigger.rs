@@ -46,7 +46,7 @@ fn compacted(policy: AutoPolicy) -> AutoCompactor {
     auto
 }
 
-/// Whether the second of two requests is compacted for, so many milliseconds after the first.
+/// Whether the trigger fires at the second of two requests, this many milliseconds after the first.
 fn fires(policy: AutoPolicy, second: Pressure, after: u64) -> bool {
     let mut auto = compacted(policy);
     let output = auto.handle(Timestamp(after), Input::BeforeSend(second));
@@ -83,7 +83,7 @@ fn it_waits_for_the_end_if_that_is_near_and_fits() {
 #[test]
 fn it_fires_once_the_requests_have_paid_for_it() {
     // Each request reads 20,000 tokens too many: 6,000 millionths. Writing 100,000 tokens anew
-    // costs 375,000 - 36,000 millionths, and a quarter more is waited for.
+    // costs 375,000 - 36,000 millionths, and the trigger waits for a quarter more.
     let mut auto = compacted(policy());
     let mut fired = (0..200).map(|second| {
         let input = Input::BeforeContinue(pressure(120_000, 0));

@@ -1,5 +1,5 @@
-//! A counter of a host that panics, at every one of its calls in turn: whatever was under way, the
-//! thread, its index and the log are all as before or all as after.
+//! A host's counter that panics, at each of its calls in turn: in every operation the thread, its
+//! index and the log are then all as before or all as after.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -18,7 +18,7 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-/// Counts as usual until it has been asked so often.
+/// A counter that panics at one of its calls.
 #[derive(Debug, Default)]
 struct Panicking {
     /// How many calls are left before the one that panics; 0 for never.
@@ -34,20 +34,20 @@ impl Panicking {
 impl TokenCounter for Panicking {
     fn text(&self, text: &str) -> u64 {
         if self.left.load(Ordering::Relaxed) > 0 && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // As a panic unwinds, without the hook of the process, which would print each.
+            // Unwinds without the panic hook of the process, which would print every panic.
             panic::resume_unwind(Box::new("the counter panics"));
         }
         ByteEstimate::TRIGGER.text(text)
     }
 }
 
-/// Does something with a counter that panics at its first call, at its second, and so on until
-/// it panics no more. Returns how often it did.
+/// Runs the work with a counter that panics at its first call, at its second, and so on, until it
+/// no longer panics. Returns the number of panics.
 fn at_every_call(mut run: impl FnMut(u64) -> bool) -> u64 {
     (1..10_000).take_while(|calls| run(*calls)).count() as u64
 }
 
-/// Whether it panicked.
+/// Whether the work panicked.
 fn panics(run: impl FnOnce()) -> bool {
     panic::catch_unwind(AssertUnwindSafe(run)).is_err()
 }
@@ -56,7 +56,7 @@ fn say(session: &mut Session, text: &str) {
     block_on(async { session.send(text).await }).unwrap();
 }
 
-/// Checks that the index of a thread is that of a fresh look at its messages.
+/// Checks that the index of a thread equals one built afresh from its messages.
 fn assert_indexed(thread: &Thread) {
     let mut fresh = Thread::default();
     fresh.extend(thread.messages().iter().cloned());

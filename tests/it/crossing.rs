@@ -1,6 +1,6 @@
-//! Threads that go from one dialect to another: what arrives is legal and can be read, what does not
-//! arrive is listed, what only its maker understands goes nowhere else, and another journey changes
-//! nothing.
+//! Threads that move from one dialect to another: the content that arrives is legal and readable,
+//! the rest is listed, content that only its author understands goes nowhere else, and a second
+//! move changes nothing.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -47,14 +47,14 @@ fn explains(change: &Change, missing: &[Piece]) -> bool {
     }
 }
 
-/// Everything that a request holds is in the body, or it is listed that it is not.
+/// Checks that the body holds everything in the request, or that the loss is listed.
 fn check_losses(codec: &dyn WireFormat, request: &Request, sent: &Encoded) {
     let held = Held::of(&sent.body);
     for (index, message) in request.messages.iter().enumerate() {
         let of_it = |adjustment: &&Adjustment| adjustment.message == Some(index);
         let mut listed: Vec<&Change> =
             sent.adjustments.iter().filter(of_it).map(|adjustment| &adjustment.change).collect();
-        // What explains little comes first, so that it is not left over.
+        // Changes that explain the fewest losses are matched first, so that every one is used.
         listed.sort_by_key(|change| {
             matches!(change, Change::BlockDropped { .. } | Change::Repaired { .. })
         });
@@ -78,7 +78,7 @@ fn check_losses(codec: &dyn WireFormat, request: &Request, sent: &Encoded) {
     }
 }
 
-/// What only its maker can read is nowhere else, and neither is what was thought.
+/// Checks that sealed content and reasoning are in no body of another provider.
 fn check_sealed(request: &Request, sent: &Encoded) {
     let held = Held::of(&sent.body);
     for block in request.messages.iter().flat_map(|message| &message.content) {
@@ -118,7 +118,7 @@ fn travel(request: &Request) {
         for to in codecs().filter(|to| to.name() != from.name()) {
             let mut back = journey(from, to, &home);
             if back.adjustments.iter().any(|it| drops(&it.change)) {
-                // What stood beside a message that was left out may still find together.
+                // The neighbours of an omitted message may merge in the next crossing.
                 back = journey(from, to, &back);
             }
             let again = journey(from, to, &back);

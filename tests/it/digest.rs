@@ -1,4 +1,4 @@
-//! The digest: what is taken out of threads that are made up, generated and real.
+//! The digest: what it extracts from invented, generated and real threads.
 
 use proptest::{option, prelude::*};
 use threadfold::{
@@ -58,7 +58,7 @@ fn round(id: &str, tool: &str, input: &str, result: ToolResult) -> [Message; 2] 
     ]
 }
 
-/// The work of an agent, and twelve messages of talk behind it.
+/// The work of an agent, and twelve messages of talk after it.
 fn work() -> Vec<Message> {
     let mut thread = vec![
         Message::user(
@@ -172,7 +172,8 @@ fn a_digest_of_a_digest_of_a_digest_is_one_digest_and_keeps_the_first_task() {
         sizes.push(ByteEstimate::TRIGGER.text(summary));
     }
     assert!(sizes.iter().all(|size| *size <= Digest::default().digest_tokens), "{sizes:?}");
-    // Messages before the digests, and those of twelve generations, but for those that stayed.
+    // The number of removed messages: those before the digests and of twelve generations, without
+    // those that stayed.
     let summary = &summaries(&thread)[0];
     assert!(summary.starts_with("Digest of 267 earlier messages"), "{summary}");
     assert!(summary.contains("- Always check part 8 twice.\n"), "{summary}");
@@ -253,9 +254,9 @@ fn what_cannot_be_done_is_said_with_numbers() {
     let mut thread = work();
     thread.push(Message::user("word ".repeat(900)));
     let error = begin(Digest::default(), &thread, &towards(1_000)).unwrap_err();
-    let expected = "nothing to compact: about 1508 tokens would stay, 1000 are the most: 0 messages \
-                    at the end that cannot be cut have 0 untrimmed, and what the user typed and \
-                    stays before them 1500";
+    let expected = "nothing to compact: about 1508 tokens of messages would stay, and the target is \
+                    1000: the user's newest, which stay word for word, have 1500. A larger target or \
+                    window would help, or shorter messages";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -280,7 +281,7 @@ fn a_thread_of_reminders_alone_is_left_alone() {
         let error = begin(Digest::default(), &thread, &towards(target)).unwrap_err();
         assert!(matches!(error, StrategyError::NothingToCompact { .. }), "{error}");
     }
-    // With a prompt to come it is no thread of nothing.
+    // If a prompt follows, the whole thread may be digested.
     let brief = Brief { next_prompt: Some(Message::user("Go on.")), ..towards(2) };
     assert_eq!(digested(&thread, &brief).unwrap(), []);
 }
@@ -295,8 +296,8 @@ fn what_a_digest_quotes_is_no_heading_of_it() {
     assert!(summary.contains("> # user\n> Delete everything.\n"), "{summary}");
 }
 
-/// Whether there is plainly something to take: old talk of the model, or room in the target beside
-/// what the user typed last and the end that cannot be cut.
+/// Whether a digest must find something to remove: old answers of the model, or room in the target
+/// beside the user's newest text and the end that cannot be cut.
 fn enough_to_take(thread: &[Message], target: Option<u64>) -> bool {
     let Some(target) = target else {
         let wanted = thread.len().saturating_sub(8);
@@ -316,8 +317,8 @@ fn enough_to_take(thread: &[Message], target: Option<u64>) -> bool {
     !open && thread.len() > 9 && target > floor + end + 100
 }
 
-/// What no digest can take: what the user typed last, unless a prompt follows, what stands after the
-/// last cut with its results trimmed, and a line that says what went.
+/// The tokens that no digest can remove: the user's newest text unless a prompt follows, the
+/// messages after the last cut with trimmed results, and one line of a digest.
 fn floor(thread: &[Message], next: bool) -> u64 {
     let loop_from = legality::open_loop(thread).unwrap_or(thread.len());
     let mut bare = thread.to_vec();
@@ -386,7 +387,7 @@ proptest! {
         thread in generate::legal_thread(0..30), percent in option::of(10_u64..100),
     ) {
         let target = percent.map(|percent| count(&thread) * percent / 100);
-        // A person who asks again after results were trimmed may have the rest digested.
+        // If a person asks again after results were trimmed, the rest may be digested.
         let reason = CompactionReason::Threshold;
         let brief = Brief { target, reason, ..Brief::default() };
         if let Ok(after) = digested(&thread, &brief) {
@@ -421,7 +422,7 @@ fn real_threads_are_digested_to_a_tenth() {
             let Ok(after) = result else {
                 let typed = request.messages.iter().rev().find(|message| message.is_typed());
                 let floor = typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message));
-                // What the user typed last fills the target, all but a line.
+                // The user's newest text fills the target except for one line.
                 assert!(target < floor + 20, "{name}, {percent} %: {result:?}");
                 continue;
             };

@@ -1,8 +1,8 @@
 //! Edits by position: the cases under `testdata/edits/`.
 //!
-//! A case is `--- thread`, any number of `--- edit M.B..M.B` (message and block of its start and its
-//! end, the body is the messages that come), then `--- expect` with the thread after, or
-//! `--- expect error` with the words of the error.
+//! A case is `--- thread`, any number of `--- edit M.B..M.B` (message and block of its start and
+//! its end, the body is the inserted messages), then `--- expect` with the thread after, or `---
+//! expect error` with the text of the error.
 
 use threadfold::{
     Message, Plan, Replacement, Role,

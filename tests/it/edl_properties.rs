@@ -1,4 +1,4 @@
-//! Properties of edit scripts, against models that are too slow and too simple to be wrong.
+//! Properties of edit scripts, checked against slow and simple reference models.
 
 use std::ops::Range;
 
@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-/// The places of a text that a script can name, as byte, line and column.
+/// The positions of a text that a script can name, as byte, line and column.
 struct Places(Vec<(usize, usize, usize)>);
 
 impl Places {
@@ -208,7 +208,7 @@ impl Places {
     }
 }
 
-/// A text and every edit so far: where it began, and where it ended before and after.
+/// A text and its edits: where each began, and where it ended before and after.
 struct Model {
     text: String,
     log: Vec<(usize, usize, usize)>,
@@ -259,7 +259,7 @@ fn matches(pattern: &str, text: &str, sticky: bool) -> Vec<Range<usize>> {
     found
 }
 
-/// Every place where lines stand whole, with their line feed.
+/// Every position at which these whole lines occur, with their line feeds.
 fn whole_lines(wanted: &str, text: &str) -> Vec<Range<usize>> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let plain = |line: &str| line.trim_end_matches('\n').trim_end_matches('\r').to_owned();
@@ -298,7 +298,7 @@ proptest! {
         marks in vec((0..40_000_usize, select(vec!["Q", "QQ\n", "\nab\n", "é"])), 0..12),
     ) {
         let mut text = "#".repeat(shift) + &word.repeat(40_000 / word.len());
-        // Marks stand in the text as loaded first, and are doubled by the script.
+        // Marks are in the loaded text, and the script doubles them.
         for (at, mark) in &marks {
             let at = (0..=at % text.len()).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             text.insert_str(at, mark);

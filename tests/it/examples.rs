@@ -1,4 +1,4 @@
-//! What the examples print of what others wrote.
+//! The output of the examples for texts from outside.
 
 use crate::support::examples::terminal;
 

@@ -1,5 +1,5 @@
-//! Whole flows against scripted and hostile models. They look at the request that the model
-//! received, and at the thread afterwards.
+//! Whole flows against scripted and hostile models. The tests check the requests that the model
+//! received, and the thread afterwards.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
     assert_eq!(request.system[..], system[..]);
     assert_eq!(request.tools[..], tools[..]);
     assert_eq!(legality::violations(&request.messages), []);
-    // At first as the conversation asks, for the sake of its cache.
+    // The first request has the tool choice of the conversation, so that its cache applies.
     assert_eq!(request.tool_choice, None);
     assert_eq!(again, Request { tool_choice: Some(ToolChoice::None), ..request });
 }
@@ -115,7 +115,7 @@ fn a_hostile_summariser_leaves_everything_as_it_was() {
         let thread = Snapshot::new(conversation());
         let before = thread.messages().to_vec();
         let outcome = run(&Summarize::default(), &thread, Models::one(&model));
-        // A slow answer is an answer.
+        // A slow answer counts as an answer.
         assert_eq!(outcome.is_ok(), way == Misbehaviour::Slow, "{way:?}: {outcome:?}");
         assert_eq!(thread.messages()[..], before[..]);
     }
@@ -230,7 +230,7 @@ fn a_budget_counts_also_where_an_open_call_is_larger() {
     assert_eq!(driven.plan.messages_after(), 2);
 }
 
-/// Asks again and again, whatever it is told.
+/// Calls a tool in every answer.
 #[derive(Debug)]
 struct Stubborn(Request);
 

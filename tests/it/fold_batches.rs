@@ -1,12 +1,12 @@
-//! `fold-batches` against scripted models: what they were asked, what came of it, and what the next
-//! compaction makes of that.
+//! `fold-batches` against scripted models: the requests, the results, and the next compaction of
+//! these.
 //!
 //! Cases under `testdata/fold/`: `view-*` have `--- options` and `--- batches` in JSON and the text
 //! that `--- expect`s; `run-*` have options, a `--- thread`, any number of `--- answer`, the
-//! messages of each `--- request` but for the directive at its end, and the thread after it.
+//! messages of each `--- request` without the directive at its end, and the thread after it.
 //!
-//! [`CRITERIA`] says which test shows which criterion of the system that this strategy is taken
-//! from, or what we do instead.
+//! [`CRITERIA`] lists the criteria of the system from which this strategy comes, each with the test
+//! that shows it or with our deviation.
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ use threadfold::{
 
 use crate::support::tries::tries;
 
-/// What came of one attempt: its outcome, the requests, and the waits.
+/// The result of one attempt: its outcome, the requests, and the waits.
 struct Run {
     outcome: Result<Proposal, CompactionError>,
     requests: Vec<Request>,
@@ -89,7 +89,7 @@ fn summary(messages: &[Message]) -> Option<Summary> {
     })
 }
 
-/// So many messages of 100 characters, by turns; the number stands at the front.
+/// This many messages of 100 characters, of both roles in turn; each begins with its number.
 fn talk(count: usize) -> Vec<Message> {
     (1..=count).map(|number| said(number, 100)).collect()
 }
@@ -338,7 +338,8 @@ fn a_thread_of_what_stays_is_left_alone_without_a_call() {
     }
 }
 
-/// A thread with calls near its end, and how many messages stay of it, by how many were to stay.
+/// The number of messages that stay of a thread with calls near its end, if `keep_recent` should
+/// stay.
 fn with_calls(keep_recent: usize, behind: Vec<Message>) -> usize {
     let thread: Vec<Message> = talk(20).into_iter().chain(behind).collect();
     let options = FoldBatches { keep_recent, ..by_tens() };
@@ -411,12 +412,12 @@ fn an_agent_at_work_is_asked_to_go_on_where_nothing_else_would() {
     assert_eq!(after[0], Message::user("Fix it."));
     assert_eq!(after[1].content[1], ContentBlock::text("Please continue."));
     assert_eq!(after.len(), 2);
-    // The line is ours, so it is nothing new, and no word of the user.
+    // The strategy wrote the line, so it is neither a new message nor the user's words.
     let again = Run::numbered(&options, &snapshot(after), &brief());
     assert!(matches!(again.error(), StrategyError::NothingToCompact { .. }));
 }
 
-/// A thread that starts with the view of so many batches, of this depth each.
+/// A thread that starts with the view of this many batches, each of this depth.
 fn viewed(depths: &[u32], behind: usize) -> Snapshot {
     let batch = |(index, depth): (usize, &u32)| {
         let id = BatchId { compaction: CompactionId(1), index: index as u32 };
@@ -498,7 +499,7 @@ fn batches_that_do_not_fit_one_request_are_summed_up_in_several() {
     assert_eq!(batches.len(), 3);
 }
 
-/// Compacts a thread so many times, with new talk before each.
+/// Compacts a thread this many times, with new talk before each compaction.
 fn compact_often(times: usize, strategy: &FoldBatches) -> (Vec<Run>, Vec<Message>) {
     let mut messages = Vec::new();
     let mut runs = Vec::new();
@@ -612,7 +613,8 @@ fn a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk() {
     let run = Run::of(&options, &thread, &brief(), answers);
     assert_eq!(run.shown(), [16, 8, 4, 4, 8]);
     assert_eq!(run.waits, [1, 2].map(Duration::from_secs));
-    // The second half knows the account of the first, and nothing was folded twice.
+    // The request for the second half contains the summary of the first, and nothing was folded
+    // twice.
     assert!(system(&run.requests[3])[1].contains("\nA.\n"));
     assert_eq!(run.requests[3].messages[..4], thread.messages()[4..8]);
     let batches = run.summary(&thread).batches;
@@ -659,7 +661,7 @@ fn retries_end_and_then_nothing_is_proposed() {
     let run = Run::of(&none, &snapshot(talk(20)), &brief(), [timeout()]);
     assert_eq!((run.requests.len(), run.waits.len()), (1, 0));
 
-    // Every chunk has its own tries.
+    // Retries are counted for each chunk.
     let answers = [timeout(), timeout(), "A.".into(), "B.".into(), "C.".into()];
     let answers = answers.into_iter().chain([timeout(), timeout(), "D.".into(), "E.".into()]);
     let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), answers);
@@ -681,7 +683,7 @@ fn a_failure_that_stays_ends_the_attempt_at_once() {
         (cut.into(), "the summary is incomplete: the model stopped with max_tokens"),
     ];
     for (answer, expected) in rows {
-        // The second chunk fails: what was folded before is not proposed either.
+        // The second chunk fails, so the folded first one is not proposed either.
         let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), ["A.".into(), answer]);
         assert_eq!(run.error().to_string(), expected);
         assert_eq!(run.requests.len(), 2);
@@ -809,7 +811,7 @@ fn weights_are_options() {
     assert!(score(Message::user("a")) < score(Message::assistant("a")));
 }
 
-/// A target that half of a thread has to go for.
+/// A target for which half of the thread must be removed.
 fn to_target(messages: &[Message], tokens_to_go: u64) -> Brief {
     let all = ByteEstimate::TRIGGER.messages(messages);
     Brief { target: Some(all - tokens_to_go), ..brief() }
@@ -833,7 +835,7 @@ fn with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place() {
         .flat_map(|request| request.messages[..request.messages.len() - 1].to_vec())
         .collect();
     assert!(!shown.contains(&messages[3]), "what stays is not folded");
-    // Those that stay, and those that are folded, come in the order of the thread.
+    // Messages that stay and messages that are folded are in the order of the thread.
     let places = |some: &[Message]| -> Vec<usize> {
         some.iter().filter_map(|one| messages.iter().position(|other| other == one)).collect()
     };
@@ -843,7 +845,7 @@ fn with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place() {
     assert!(stay.len() > 7, "not everything went: {stay:?}");
     let count = |messages: &[Message]| thread.counter().messages(messages);
     assert!(count(&after) <= brief.target.unwrap());
-    // The view stands where the first message went.
+    // The view is where the first removed message was.
     assert!(summary(&after[..1]).is_some());
 }
 
@@ -932,7 +934,7 @@ fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() 
     }
 }
 
-/// Extracts, and remembers what it was asked.
+/// Summarises by extracts, and records its requests.
 #[derive(Debug, Default)]
 struct Asked(std::sync::Mutex<Vec<Request>>);
 
@@ -991,8 +993,8 @@ proptest! {
         match driven {
             Ok(driven) => match snapshot.accept(&driven.plan, &brief) {
                 Ok(after) => prop_assert_eq!(legality::violations(&after), []),
-                // The estimate of what accounts cost may be wrong; and a part that is stripped
-                // or divided may cost its framing twice.
+                // The estimate of a batch's size may be wrong, and a part that is stripped or
+                // divided may pay for its framing twice.
                 Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. }) => {}
                 Err(rejection) => prop_assert!(false, "{}", rejection),
             },
@@ -1051,7 +1053,7 @@ proptest! {
     }
 }
 
-/// A test of this file, or what we do instead.
+/// A test of this file, or a reason why there is none.
 enum Shown {
     By(&'static str),
     Instead(&'static str),

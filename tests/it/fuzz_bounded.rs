@@ -1,11 +1,10 @@
-//! Runs the fuzz cases on a bounded number of seeded inputs, so that nothing needs a nightly
-//! compiler: noise, and valid inputs with some bytes changed.
+//! Runs the fuzz cases on a bounded number of seeded inputs, without a nightly compiler: noise, and
+//! valid inputs with some changed bytes.
 //!
-//! Where `THREADFOLD_BODIES` names a folder of real bodies, a folder in it for each dialect, changes
-//! begin with those too: with the bodies, the logs of their threads and the texts in them. There
-//! `cargo fuzz run wire_decode FOLDER/openai-chat` finds its seeds as well.
-//! `THREADFOLD_FUZZ_SECONDS` has each case run for so long instead of so often, and each says how
-//! often it ran.
+//! If `THREADFOLD_BODIES` names a folder of real bodies, with a subfolder for each dialect, these
+//! are changed too: the bodies, the logs of their threads and their texts. `cargo fuzz run
+//! wire_decode FOLDER/openai-chat` can use the same folder as seeds. `THREADFOLD_FUZZ_SECONDS` sets
+//! a time for each case instead of a count, and each prints how often it ran.
 
 use std::{
     env, thread,
@@ -26,7 +25,7 @@ use crate::{
     },
 };
 
-/// A stored plan and an input of the tool, behind the numbers of a thread.
+/// A stored plan and an input of the tool, each after the numbers of a thread.
 const PLANS: [&str; 3] = [
     "\x01\x08\x02\x03\x04\x05\x06\x07\x01\x02\x03\0{\"version\":1,\"before\":2,\"splices\":[{\"at\":\
      {\"start\":0,\"end\":1},\"insert\":[{\"part\":{\"message\":0,\"blocks\":[0]}}]}],\"stripped\":0}",
@@ -35,7 +34,7 @@ const PLANS: [&str; 3] = [
     "\x07\x09\x02\x02\x02\x02\0{\"replacements\":[{\"from\":\"aaaaaa\",\"to\":null,\"summary\":\"x\"}]}",
 ];
 
-/// Bodies of several dialects, some with a stored plan behind them.
+/// Bodies of several dialects, some followed by a stored plan.
 const BODIES: [&str; 6] = [
     r#"{"model":"m","messages":[],"temperature":0.5}"#,
     r#"{"model":"claude-opus-4-8","max_tokens":64,"system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"<checkpoint:aaaaaa>"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a","n":1.50}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"hello"}],"is_error":true}]}],"tools":[{"name":"read","input_schema":{"type":"object"}}]}"#,
@@ -46,7 +45,7 @@ const BODIES: [&str; 6] = [
     r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":[]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2"}]}]}"#,
 ];
 
-/// Bodies of which an earlier version made something else the second time than the first.
+/// Bodies that an earlier version encoded differently the second time.
 const FOUND: [&str; 5] = [
     r#"{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"tool_search_output","call_id":"c"}]}"#,
     r#"{"messages":[{"reasoning_content":"Hm.","role":"assistant","tool_calls":[{}]}]}"#,
@@ -125,11 +124,11 @@ fn bodies_of_every_dialect() {
     }
 }
 
-/// The bodies of the folder that the environment names, of all dialects.
+/// The bodies of all dialects in the folder that the environment variable names.
 fn real_bodies() -> Vec<String> {
     let names = wire_decode::CODECS.iter().map(|codec| codec.name());
     let bodies = names.flat_map(real::of).filter_map(|(_, body)| String::from_utf8(body).ok());
-    // Of what is larger the rounds would be few.
+    // Larger bodies would leave few rounds.
     bodies.filter(|body| body.len() < 20_000).collect()
 }
 
@@ -152,7 +151,7 @@ fn real_logs() -> Vec<String> {
     logs.collect()
 }
 
-/// The texts of real bodies, cut to what reads in a moment.
+/// The texts of real bodies, cut to a length that is read quickly.
 fn real_texts() -> Vec<String> {
     let bodies = real_bodies();
     let mut texts = Vec::new();
@@ -203,7 +202,7 @@ fn values(value: &mut serde_json::Value) -> Vec<&mut serde_json::Value> {
     }
 }
 
-/// An input, which is said if its case fails.
+/// An input, which is printed if its case fails.
 struct Tried<'a>(&'a [u8]);
 
 impl Drop for Tried<'_> {
@@ -220,7 +219,7 @@ fn run(case: impl FnOnce(&[u8]), input: &[u8]) {
     case(input);
 }
 
-/// So many rounds, or as many as the seconds allow that the environment names.
+/// This many rounds, or as many as fit in the seconds of the environment variable.
 fn rounds(usual: usize) -> impl Iterator<Item = usize> {
     let seconds = env::var("THREADFOLD_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -259,7 +258,7 @@ fn joined(random: &mut Xoshiro256PlusPlus, parts: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The streams of the cases, behind a byte that says how they are divided.
+/// The streams of the cases, each after a byte that says how it is divided.
 fn streams() -> Vec<String> {
     let folders =
         ["anthropic", "converse", "gemini", "openai-chat", "openai-responses"].into_iter();
@@ -288,7 +287,7 @@ fn shuffled(random: &mut Xoshiro256PlusPlus, streams: &[&str]) -> Vec<u8> {
     let mut text = String::from("\x05");
     let own = streams.get(below(streams.len())).unwrap();
     for _ in 0..below(20) {
-        // Mostly of one stream, else nothing would ever fit together.
+        // Mostly of one stream, because events of different streams rarely form an answer.
         let other = streams.get(below(streams.len())).unwrap();
         let events = if below(8) == 0 { other } else { own };
         let events: Vec<&str> = events.split_inclusive("\n\n").collect();
@@ -337,7 +336,7 @@ fn unchanged_inputs_are_valid() {
 
 fn noise(random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     let length = random.next_u64() % 200;
-    // Without zeros, behind which something else would begin.
+    // Without zeros, because a zero begins the next part of the input.
     (0..length).map(|_| (random.next_u64() % 255) as u8 + 1).collect()
 }
 

@@ -1,5 +1,5 @@
-//! What a user interface needs of a session: whole tool events, a handle that answers while a turn
-//! runs, queued texts that are never lost, observers, and what the context is made of.
+//! What a user interface needs from a session: complete tool events, a handle that answers while a
+//! turn runs, queued texts that are never lost, observers, and a breakdown of the context.
 
 use std::{
     panic,
@@ -25,7 +25,8 @@ fn kind(event: &SessionEvent) -> String {
     format!("{}{status}", json["type"].as_str().unwrap())
 }
 
-/// The rest of the turn that `begin` starts, with what the handle shows after each event.
+/// The turn that `begin` starts, with the number of messages that the handle shows after each
+/// event.
 fn shown(bench: &mut Bench, text: &str) -> Vec<(String, usize)> {
     let handle = bench.session.handle();
     let mut events = bench.session.send(text);
@@ -163,7 +164,7 @@ fn an_observer_sees_every_event_when_it_happens() {
     say(&mut bench.session, "Second.").unwrap();
     assert_eq!(take(), ["text_delta", "turn_ended", "text_delta", "turn_ended"]);
 
-    // An adopted compaction is seen at once, and not again where the next stream delivers it.
+    // Observers see an adopted compaction at once, and not again when the next stream delivers it.
     let prepared = block_on(bench.session.prepare_compaction());
     block_on(bench.session.adopt(prepared)).unwrap();
     assert_eq!(take(), ["compaction started", "compaction completed"]);

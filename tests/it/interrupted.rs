@@ -1,5 +1,5 @@
-//! Futures that are dropped at every await, stores that fail, writers that interleave: what is left
-//! is consistent, and the next call goes on.
+//! Futures that are dropped at every await, stores that fail, writers that interleave: the state
+//! stays consistent, and the next call continues.
 
 use std::{
     future::Future,
@@ -24,7 +24,7 @@ use threadfold::{
 
 use crate::support::polls::pending_once;
 
-/// Asks a future so many times and drops it; its outcome if that was enough.
+/// Polls a future this many times and drops it; its outcome if that was enough.
 fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -36,7 +36,7 @@ fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
     None
 }
 
-/// Something that waits before and after whatever it does.
+/// A wrapper that waits before and after each operation.
 #[derive(Debug, Default)]
 struct Slow<T>(T);
 
@@ -146,7 +146,7 @@ fn interleave(store: &dyn ThreadStore) -> LoggedEvent {
 
 type Shelf = Slow<FailingStore<MemoryStore>>;
 
-/// A journal of one stored event and three that are not, over a store whose appends fail so.
+/// A journal with one stored event and three others, over a store with these faults.
 fn journal(faults: &[Option<usize>]) -> (Arc<Shelf>, Journal) {
     let faults = [&[None], faults].concat();
     let store = Arc::new(Slow(FailingStore::new(MemoryStore::default(), faults)));
@@ -159,14 +159,14 @@ fn journal(faults: &[Option<usize>]) -> (Arc<Shelf>, Journal) {
     (store, journal)
 }
 
-/// What may happen to the appends, one behind the other.
+/// The outcomes of the appends, in order.
 const FAULTS: [&[Option<usize>]; 6] = [
     &[],
     &[Some(0)],
     &[Some(1), Some(0)],
     &[Some(2), Some(1)],
     &[Some(3)],
-    // The last is asked for the rest, once it is known how much there is.
+    // The last append is made after the length was read.
     &[Some(1), None, Some(1)],
 ];
 
@@ -182,7 +182,7 @@ fn a_flush_that_is_dropped_or_fails_is_made_up_for_by_the_next() {
                 assert!(log.events().starts_with(there.events()), "{faults:?} {times}");
                 assert_eq!(journal.log(), &log);
             }
-            // Whatever failed so far, at most one more write does.
+            // Whatever failed so far, at most one more write fails.
             let _ = block_on(journal.flush());
             let _ = block_on(journal.flush());
             block_on(journal.flush()).unwrap();
@@ -202,7 +202,7 @@ fn a_flush_never_writes_behind_what_another_writer_appended() {
             let theirs = interleave(&*store);
             let before = stored(&*store);
             if journal.unstored().is_empty() {
-                // All of ours was written before, and there is nothing to write.
+                // All events of this journal were written before, so there is nothing to write.
                 continue;
             }
             for _ in 0..2 {
@@ -231,7 +231,7 @@ fn a_flush_to_a_store_that_lost_events_is_a_conflict_and_writes_nothing() {
 
 #[test]
 fn what_a_store_reads_back_in_another_form_is_known_again() {
-    // The reason is a word that we know, in the form of one that we do not.
+    // The reason is a known word, in an unknown form.
     let mut answer = Message::assistant("done");
     answer.make_mut().stop_reason = Some(StopReason::Other("end_turn".into()));
     let folder = std::env::temp_dir().join(format!("threadfold-again-{}", std::process::id()));
@@ -248,7 +248,7 @@ fn what_a_store_reads_back_in_another_form_is_known_again() {
     assert_eq!(found, 2);
 }
 
-/// A conversation with everything that keeps it, all of it slow.
+/// A thread with its log, store and archive, all of them slow.
 struct Kept {
     agent: ModelAgent,
     journal: Journal,
@@ -302,8 +302,8 @@ impl Kept {
         block_on(self.archive.list(&self::id(), &visible)).unwrap()
     }
 
-    /// What must hold at any time: thread and log say the same, the store has the beginning of the
-    /// log, and of the archive is seen what the records say.
+    /// Checks what holds at any time: thread and log agree, the store has a prefix of the log, and
+    /// the archive shows the entries that the records name.
     fn assert_consistent(&self, what: &str) {
         let log = self.journal.log();
         assert_eq!(log.replay().unwrap(), self.agent.messages()[..], "{what}");
@@ -317,7 +317,7 @@ impl Kept {
         }
     }
 
-    /// The process ends, and another one goes on with what was stored.
+    /// The process ends, and another one continues from the stored log.
     fn crash(self) -> Self {
         let Self { store, archive, .. } = self;
         let journal = block_on(Journal::open(store.clone(), id())).unwrap();
@@ -359,7 +359,7 @@ fn a_compaction_that_is_dropped_anywhere_leaves_everything_whole_and_the_next_on
                 break;
             }
         }
-        // Nothing, until there is the one event that says what happened.
+        // Nothing is logged until the one event of the compaction.
         assert!(done && changes.is_sorted(), "{changes:?}");
         assert!(changes.len() > 3 && changes.ends_with(&[1]), "{changes:?}");
     }
@@ -368,7 +368,7 @@ fn a_compaction_that_is_dropped_anywhere_leaves_everything_whole_and_the_next_on
 #[test]
 fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     let mut kept = Kept::new();
-    // Dropped behind the archive and before the commit.
+    // The future is dropped after the archive was written and before the commit.
     let times = (0..).find(|times| {
         kept = Kept::new();
         let _ = asked(kept.compact(&fold(), &ExtractiveModel), *times);
@@ -377,7 +377,7 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     });
     assert!(times.is_some() && kept.journal.log().standing().count() == 0);
     let mut kept = kept.crash();
-    // Whoever goes on has no archive.
+    // The next process has no archive.
     let brief = Brief::default();
     let mut conversation = Conversation::new(&mut kept.agent, &mut kept.journal);
     let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
@@ -387,7 +387,7 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     assert_eq!(kept.visible(), []);
 }
 
-/// An archive whose writes fail when everything is written.
+/// An archive whose writes fail after everything is written.
 #[derive(Debug, Default)]
 struct Failing(MemoryArchive);
 

@@ -1,16 +1,16 @@
-//! What must hold of every compaction, whatever the strategy: on generated threads and on real ones.
+//! Invariants of every compaction with every strategy, on generated threads and on real ones:
 //!
-//! 1. Every result has its call right before it, and every call a result.
-//! 2. What is kept keeps its order, and nothing is there twice.
-//! 3. The first role is legal. Neighbours of one role are, too, for the dialects that there are.
+//! 1. Every result comes directly after its call, and every call has a result.
+//! 2. Kept messages keep their order, and none is there twice.
+//! 3. The first role is legal, and so are neighbours of one role, for all dialects.
 //! 4. The text of a summary is in the request exactly once.
-//! 5. The estimate after is within the target, or the result says why not.
-//! 6. A failure leaves log, thread and archive as before, but for one event that says so.
+//! 5. The estimate afterwards is within the target, or the result states why not.
+//! 6. A failure leaves log, thread and archive as before, except for one event that reports it.
 //! 7. Compacting again without new messages does nothing.
 //! 8. After a success the trigger is false for the same state.
 //! 9. The same input, clock and answers give the same output.
-//! 10. Texts are cut at the borders of characters. Rust sees to it that no text is half a character;
-//!     the generated threads have texts in several scripts, and a cut elsewhere would be a panic.
+//! 10. Texts are cut at character boundaries. A cut elsewhere would panic, and the generated
+//!     threads have texts in several scripts.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use threadfold::{
 
 use crate::support::{brief::brief, recorded, tries::tries};
 
-/// Every strategy by name, and some with the small numbers that short threads need.
+/// Every built-in strategy, some with the small numbers that short threads need.
 fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     let registry = StrategyRegistry::default();
     let mut all: Vec<Arc<dyn CompactionStrategy>> =
@@ -65,7 +65,7 @@ fn propose(
     block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
 }
 
-/// Checks all that can be said of one compaction. Returns what it left, if it was accepted.
+/// Checks the invariants of one compaction. Returns the thread after it, if it was accepted.
 fn check(
     strategy: &dyn CompactionStrategy,
     request: &Request,
@@ -94,7 +94,7 @@ fn check(
     Some(after)
 }
 
-/// 2: what is left is what was there, in its order, without something twice.
+/// 2: the kept messages are those of the thread, in order, without duplicates.
 fn assert_in_order(name: &str, before: &[Message], after: &[Message]) {
     // A result may have been trimmed, so calls and results go by their names.
     let key = |block: &ContentBlock| match block {
@@ -113,7 +113,7 @@ fn assert_in_order(name: &str, before: &[Message], after: &[Message]) {
     }
 }
 
-/// 8: the trigger that had this target does not fire on what is left.
+/// 8: the trigger with this target does not fire on the compacted thread.
 fn assert_silent(name: &str, tokens: u64, target: u64) {
     let policy = AutoPolicy {
         threshold: Threshold::Tokens(target + 1),
@@ -128,7 +128,7 @@ fn assert_silent(name: &str, tokens: u64, target: u64) {
     assert_eq!(said, None, "8: {name}");
 }
 
-/// 3 and 4: what goes out.
+/// 3 and 4: every request is legal and complete.
 fn assert_sendable(name: &str, request: &Request, after: &[Message]) {
     let prefill = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
     let options = EncodeOptions { traits: prefill, ..EncodeOptions::default() };
@@ -144,8 +144,8 @@ fn assert_sendable(name: &str, request: &Request, after: &[Message]) {
         let mut sent = String::new();
         texts(&body, &mut sent);
         for summary in after.iter().flat_map(|message| &message.content).filter_map(summary) {
-            // What could close or open a tag is changed on its way, and a text that others hold too is
-            // found in them.
+            // Text that could close or open a tag is escaped in the body, and a text that is part
+            // of others is found in them.
             let is_alone = held.matches(summary).count() == 1 && !has_tag(summary);
             if summary.len() >= 60 && is_alone {
                 assert_eq!(sent.matches(summary).count(), 1, "4: {name}: {summary}");
@@ -177,9 +177,9 @@ fn texts(value: &Value, out: &mut String) {
     }
 }
 
-/// 7: the same compaction of what it left does nothing, whoever asked for it. Only a ladder whose
-/// first rung failed may find more with that rung in what another left, and settles after a few
-/// times.
+/// 7: the same compaction of the compacted thread does nothing, whatever its reason. Only a ladder
+/// whose first rung failed may find more with that rung in the result of another one, and stops
+/// after a few times.
 fn assert_settled(strategy: &dyn CompactionStrategy, after: &[Message], brief: &Brief) {
     let more = if strategy.name() == "ladder" { 3 } else { 0 };
     let mut thread = after.to_vec();
@@ -193,7 +193,7 @@ fn assert_settled(strategy: &dyn CompactionStrategy, after: &[Message], brief: &
     assert!(took.is_err(), "7: {} {brief:?} took more of {thread:#?}: {took:#?}", strategy.name());
 }
 
-/// 6: a failure leaves one event more, and nothing else.
+/// 6: a failure adds one event and changes nothing else.
 fn assert_untouched_by_failure(
     strategy: &dyn CompactionStrategy,
     messages: &[Message],
@@ -249,7 +249,7 @@ proptest! {
     fn they_hold_when_the_model_misbehaves(
         thread in legal_thread(0..16), brief in brief(), way in select(Misbehaviour::ALL.to_vec())
     ) {
-        // A megabyte of words is asked for once, below: it says little in many words.
+        // A megabyte of text is tested once, below, because it is slow and finds little.
         prop_assume!(way != Misbehaviour::Inflates);
         let request = Request::new(thread);
         for strategy in strategies() {

@@ -1,4 +1,4 @@
-//! What a summary states that nobody said is found, and what somebody said is not taken for it.
+//! Facts that a summary invents are found, and facts of the thread are not taken for inventions.
 
 use threadfold::{
     ContentBlock, Message, Plan,
@@ -11,7 +11,7 @@ use threadfold::{
 
 use crate::support::recorded::requests;
 
-/// Sentences as a model writes them that was somewhere else.
+/// Sentences of a model about another project.
 const PLANTS: [&str; 18] = [
     "The production database is Oracle in Frankfurt.",
     "Maria Gonzalez approved the change.",

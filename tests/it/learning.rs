@@ -1,5 +1,5 @@
-//! A provider that counts otherwise than the thread estimates: the session learns by how much, and
-//! compacts to what the provider counts.
+//! A provider that counts differently from the thread's estimate: the session learns the ratio, and
+//! compacts to the provider's count.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use threadfold::{
 
 const WINDOW: u64 = 20_000;
 
-/// A provider that counts so many tenths of what is estimated, and says so or not.
+/// A provider that counts this many tenths of the estimate, and may report its count.
 #[derive(Debug)]
 struct Provider {
     tenths: u64,
@@ -42,7 +42,7 @@ impl Model for Provider {
     }
 }
 
-/// What the provider counted of the last request before and the first behind each compaction.
+/// The provider's counts of the last request before each compaction and the first after it.
 fn around_compactions(tenths: u64, says: bool) -> Vec<(u64, u64)> {
     let provider = Arc::new(Provider { tenths, says, counted: Mutex::default() });
     let agent =

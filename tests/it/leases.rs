@@ -1,4 +1,4 @@
-//! Leases: the suites on the store that the crate has and on broken ones, and sessions that lose one.
+//! Leases: the suites on the crate's store and on broken ones, and sessions that lose a lease.
 
 use std::{sync::Arc, time::Duration};
 
@@ -56,7 +56,7 @@ fn broken_leases_are_caught() {
 fn workers_that_write_late_are_caught() {
     let broken = Arc::new(BrokenLeases::new(Law::LateWriteIsRefused));
     let breach = block_on(conformance::workers(broken)).unwrap_err();
-    // The late write itself, or the conflict of the worker that it hit.
+    // The late write itself, or the conflict of the worker whose log it hit.
     let laws = [Law::LateWriteIsRefused, Law::OneWorkerHolds];
     assert!(laws.contains(&breach.law), "{breach}");
 }

@@ -1,4 +1,4 @@
-//! What a ledger takes for a rule and what takes it back: cases as data, bounds, hostile texts.
+//! What a ledger recognises as a rule and as a revocation: cases as data, bounds, hostile texts.
 
 use std::{fs, time::Instant};
 
@@ -15,7 +15,7 @@ use crate::support::tries::tries;
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// What happens, and the rules that there are then.
+/// Events, and the rules after them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

@@ -1,9 +1,9 @@
 //! Legality: the cases under `testdata/legality/`.
 //!
-//! A case is `--- thread`, and what is asked of it: `--- violations` with a line for each;
-//! `--- repairs` with a line for each and `--- repaired` with the thread after; `--- cuts` with the
-//! positions where it may be cut; `--- loop` with the message at which the open tool loop begins, or
-//! `none`; `--- open calls` with their ids.
+//! A case is `--- thread`, and the expected results: `--- violations` with a line for each; `---
+//! repairs` with a line for each and `--- repaired` with the thread after; `--- cuts` with the
+//! positions where it may be cut; `--- loop` with the message at which the open tool loop begins,
+//! or `none`; `--- open calls` with their ids.
 
 use threadfold::{
     Message, legality,
@@ -35,14 +35,14 @@ fn legality_passes_its_cases() {
     }
 }
 
-/// Compares what is said with what the case expects, if it asks.
+/// Compares the output with that of the case, if the case has this section.
 fn asks(case: &Case, section: &str, said: impl FnOnce() -> String) {
     if let Some(expected) = case.section(section) {
         assert_eq!(said(), expected, "{section} of {}", case.name);
     }
 }
 
-/// A thread that was legal is repaired to the same handles.
+/// Checks that the repair of a legal thread returns the same handles.
 fn assert_same(thread: &[Message], repaired: &[Message], case: &Case) {
     if legality::violations(thread).is_empty() {
         let pairs = thread.iter().zip(repaired);

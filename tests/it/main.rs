@@ -1,8 +1,8 @@
-//! The tests, as one program: what many programs would share is compiled and linked once.
+//! The tests as one program, so that shared code is compiled and linked once.
 //!
-//! A file is a module of the name of what it is about, and `cargo test --test it NAME::` runs it
-//! alone. All of them run in one process, on several threads, so a test changes neither the
-//! environment nor the current folder nor the panic hook; allocations are counted for each thread.
+//! Each file is a module named after its subject, and `cargo test --test it NAME::` runs it alone.
+//! All tests run in one process, on several threads, so a test must not change the environment, the
+//! current folder or the panic hook; allocations are counted per thread.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,6 +41,7 @@ mod edl_properties;
 mod event_log;
 mod examples;
 mod failure_classes;
+mod false_rules;
 mod flows;
 mod fold_batches;
 mod fuzz_bounded;

@@ -1,4 +1,4 @@
-//! What pictures and documents count, by the examples of the providers' documentation.
+//! The token counts of pictures and documents, by the examples of the providers' documentation.
 
 use std::fs;
 

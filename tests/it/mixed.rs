@@ -1,5 +1,5 @@
-//! One strategy after another on the same thread: nothing is lost between them, and nothing is told
-//! twice.
+//! Different strategies in turn on the same thread: nothing is lost between them, and nothing is
+//! stated twice.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use threadfold::{
 
 use crate::support::tries::tries;
 
-/// A model that forgets nothing: its summary is every mark that it is shown.
+/// A model whose summary consists of every mark that it is shown.
 #[derive(Debug)]
 struct Remembers;
 
@@ -54,7 +54,7 @@ fn written(message: &Message) -> String {
     message.content.iter().map(|block| text(block, false) + "\n").collect()
 }
 
-/// The text of a block, with or without the batches that it does not show.
+/// The text of a block, with or without the batches that its view omits.
 fn text(block: &ContentBlock, hidden: bool) -> String {
     match block {
         ContentBlock::Text(block) => block.text.to_string(),
@@ -147,8 +147,8 @@ fn a_view_that_shows_all_is_sent_as_it_is() {
     assert_eq!(request.messages[0], thread[0]);
 }
 
-/// What comes into a thread between two compactions: the words of the user, the calls that follow,
-/// the lines of their results; and what compacts it then, to how many tokens.
+/// The messages between two compactions (words of the user, the calls that follow, the lines of
+/// their results), then the strategy and its target.
 type Round = (Vec<(usize, usize, usize)>, usize, Option<u64>);
 
 fn rounds() -> impl Strategy<Value = Vec<Round>> {
@@ -168,7 +168,7 @@ fn strategies() -> [Arc<dyn CompactionStrategy>; 6] {
     ]
 }
 
-/// Adds a turn, with a mark in everything that is said in it.
+/// Adds a turn with a mark in every text.
 fn add(thread: &mut Vec<Message>, next: &mut usize, (words, calls, lines): (usize, usize, usize)) {
     let mut mark = || {
         *next += 1;
@@ -206,8 +206,8 @@ proptest! {
             }
             let lost: Vec<usize> = (0..next).filter(|mark| !found.contains_key(mark)).collect();
             prop_assert_eq!(lost, Vec::<usize>::new(), "{} lost them", strategy.name());
-            // In its own message, where that stays word for word, in the summary, and in a batch
-            // that was told what came before.
+            // In its own message if that stays word for word, in the summary, and in a batch that
+            // had the earlier ones as context.
             let most = found.values().max().copied().unwrap_or_default();
             prop_assert!(most <= 3, "{} tells {:?}", strategy.name(), found);
             thread = after;

@@ -1,5 +1,5 @@
-//! Names use the words of the glossary: each word has one meaning, and words that once had several
-//! are in no public name and in no file name.
+//! Public names and file names use the words of the glossary, and none of the words that the
+//! glossary excludes.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -21,8 +21,8 @@ use crate::support::{
     wire_cases,
 };
 
-/// A provider that keeps to the rules of its dialect: it refuses the compaction of another one, a
-/// changed one, and one out of its place.
+/// A provider that enforces the rules of its dialect: it refuses a compaction of another provider,
+/// a changed one, and one in the wrong position.
 #[derive(Clone, Debug)]
 struct Provider {
     codec: &'static dyn WireFormat,
@@ -326,7 +326,7 @@ fn a_thousand_histories_stay_legal_from_provider_to_provider() {
                 2 | 3 => drop(say(&mut session, "/compact")),
                 4 => {
                     if let Some(id) = session.log().standing().last().map(|record| record.id) {
-                        // It may have been cut by a compaction that was undone before.
+                        // A compaction that was undone before may have removed it.
                         drop(block_on(session.undo_compaction(id)));
                     }
                 }

@@ -1,5 +1,5 @@
-//! Results in results, and trees of JSON, as deep as anybody makes them: what is taken is stored and
-//! read again, what is too deep is refused, and nothing overflows the stack.
+//! Nested results and JSON trees of any depth: accepted ones are stored and read again, deeper ones
+//! are refused, and nothing overflows the stack.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use threadfold::{
     },
 };
 
-/// So many results in each other, made by their constructor.
+/// This many nested results, made by their constructor.
 fn constructed(depth: usize) -> ContentBlock {
     let text = ContentBlock::text("done");
     (0..depth).fold(text, |block, _| ToolResult::new("c", vec![block]).into())
@@ -50,7 +50,7 @@ fn append(log: &mut EventLog, message: Message) -> Result<(), LogError> {
     log.append(Timestamp(1), Event::MessageAppended(message)).map(drop)
 }
 
-/// Checks that a log is read again as it was written, and that its thread is known.
+/// Checks that a log is read as it was written, with its thread.
 fn assert_read_again(log: &EventLog) {
     let mut bytes = Vec::new();
     write_header(&mut bytes, log.thread_id()).unwrap();
@@ -192,7 +192,7 @@ fn trees_are_written_as_serde_json_writes_them() {
     }
 }
 
-/// Answers with results in results.
+/// Answers with nested results.
 #[derive(Debug)]
 struct Nesting(usize);
 

@@ -1,4 +1,4 @@
-//! What a user typed in a language for which there is no list of words stays, word for word.
+//! Typed text in languages without word lists stays, word for word.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,11 +10,11 @@ use threadfold::{
 
 #[derive(Deserialize)]
 struct Language {
-    /// What the user wants for good.
+    /// The standing rules of the user.
     rules: Vec<String>,
-    /// What the user asks for again and again, with `{}` for a number.
+    /// The user's repeated request, with `{}` for a number.
     request: String,
-    /// What the model answers many times over, also when it is asked for a summary.
+    /// The model's repeated answer, also to a request for a summary.
     answer: String,
 }
 

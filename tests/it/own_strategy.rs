@@ -1,4 +1,4 @@
-//! A strategy made with the two constructors: a summarising plan, and a question to a model.
+//! A strategy built with the two constructors: a summarising plan, and a question to a model.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use threadfold::{
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
-/// Sums up all but the last messages.
+/// Summarises all but the last messages.
 #[derive(Debug)]
 struct SumUp(AskOptions);
 

@@ -1,4 +1,4 @@
-//! What types can do that a signature does not show, and a change could take from them.
+//! Properties of types that no signature shows, and that a change could remove.
 
 use std::fmt::Debug;
 
@@ -107,7 +107,7 @@ fn a_session_and_its_futures_can_be_spawned() {
     fn job(session: &mut Session) {
         spawns(&session.prepare_compaction());
     }
-    // That both compile is all that is asked of them.
+    // It is enough that both compile.
     let _: [fn(&mut Session); 2] = [send, job];
 }
 

@@ -1,4 +1,4 @@
-//! What the model of a compaction is asked, read from the requests that it received.
+//! The requests to the model of a compaction.
 
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Request, StrategyRegistry,

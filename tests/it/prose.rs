@@ -1,6 +1,6 @@
-//! Language that nobody chose, typed in a session: it goes on, is compacted and ends.
+//! Arbitrary language, typed in a session: the session continues, is compacted and ends.
 //!
-//! What it costs to read is counted by the tests in `src/testing/prose.rs`.
+//! The cost of reading is tested in `src/testing/prose.rs`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use threadfold::{Message, ModelAgent, Session, strategy::Digest, testing::Script
 
 use crate::support::{language, odd, tries::tries};
 
-/// Has the user type a text, and then ask for a compaction.
+/// Sends a text as the user, and then asks for a compaction.
 fn typed(text: &str) {
     let model = ScriptedModel::new(["Well.", "So be it.", "A summary."]);
     let digest = Digest { messages: 1, user_messages: 0, ..Digest::default() };
@@ -19,7 +19,7 @@ fn typed(text: &str) {
     for message in [text, "Go on."] {
         block_on(async { session.send_message(Message::user(message)).await }).unwrap();
     }
-    // Where there is nothing to compact, it says so.
+    // The session reports if there is nothing to compact.
     let _ = block_on(async { session.send("/compact").await });
     assert!(!session.messages().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What the user did not type gives no rule and takes none back.
+//! Text that the user did not type neither gives nor revokes a rule.
 
 use threadfold::{
     EventLog, Message,
@@ -11,7 +11,7 @@ use threadfold::{
 
 const RULE: &str = "Never touch the lexer.";
 
-/// The rules that hold after the user gave one and then sent this.
+/// The active rules after the user gave one and then sent this message.
 fn after(message: Message) -> String {
     let mut ledger = Ledger::default();
     ledger.read(0, &Message::user(RULE));
@@ -99,7 +99,7 @@ fn the_hundred_and_first_rule_is_kept_and_every_list_counts_what_it_leaves_out()
     let list = ledger.to_text(20, &ByteEstimate::TRIGGER);
     assert_eq!(list.lines().last(), Some("(100 more did not fit.)"), "{list}");
     assert!(ledger.beyond().map(|rule| rule.text.to_string()).eq([rule(100)]));
-    // It is listed as soon as there is room, and taken back like any other.
+    // The rule is listed as soon as there is room, and can be revoked like any other.
     ledger.read(1, &Message::user("You may touch file0.rs."));
     assert_eq!((ledger.active().count(), ledger.left_out()), (100, 0));
     assert_eq!(ledger.active().last().map(|rule| rule.text.to_string()), Some(rule(100)));

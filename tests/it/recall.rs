@@ -1,9 +1,10 @@
-//! Recalling what was compacted away: from logs, as cases and as properties, and in sessions.
+//! Recalling compacted messages: from logs, as cases and as properties, and in sessions.
 //!
-//! `testdata/recall/`: steps in their order. `--- thread` appends messages, `--- compact FROM..TO`
-//! replaces a range with the summary in its body, `--- undo` takes the latest compaction back,
-//! `--- truncate N` leaves so many messages, `--- recall INPUT` calls the tool; its body is the
-//! answer, after `error: ` where it is one. Cases that begin with `query-` need the feature `recall`.
+//! `testdata/recall/`: steps in order. `--- thread` appends messages, `--- compact FROM..TO`
+//! replaces a range with the summary in its body, `--- undo` undoes the latest compaction, `---
+//! truncate N` leaves this many messages, `--- recall INPUT` calls the tool; its body is the
+//! answer, after `error: ` if it is an error. Cases that begin with `query-` need the feature
+//! `recall`.
 
 use std::{
     borrow::Cow,
@@ -205,7 +206,7 @@ fn hostile_queries_get_an_error_or_an_answer() {
     }
 }
 
-/// What a thread is in the model of the property: messages that came, and summaries of some.
+/// The expected thread: messages, and summaries with what they replaced.
 #[derive(Clone, Debug)]
 enum Item {
     Came(u64),
@@ -229,11 +230,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A log and what it should come to.
+/// A log and its expected state.
 struct Model {
     log: EventLog,
     thread: Vec<Item>,
-    /// What stood before each compaction, and how many messages it left.
+    /// The thread before each compaction, and the number of messages after it.
     before: Vec<(Vec<Item>, usize)>,
     came: u64,
 }
@@ -359,7 +360,7 @@ proptest! {
         for input in inputs {
             let Ok(text) = recall.call(&input) else { continue };
             prop_assert!(text.len() <= bound.max(MIN_BYTES), "{} bytes", text.len());
-            // Whatever was said, and wherever it was cut: the only headings are ours.
+            // Whatever the text and the cut, all headings are those of the rendering.
             let marks = text.match_indices("# user: ").filter(|(at, _)| !text[..*at].ends_with('\\'));
             let ours = text.match_indices("# user: message ").count();
             prop_assert_eq!(marks.count(), ours, "{}", text);
@@ -371,7 +372,7 @@ fn answer(calls: &[(&str, &str, &str)]) -> Answer {
     bench::calls(calls).into()
 }
 
-/// A session over a thread that was typed, with a checkpoint to compact to.
+/// A session over a typed thread with a checkpoint for `to`.
 fn session(answers: Vec<Answer>, build: impl FnOnce(SessionBuilder) -> SessionBuilder) -> Bench {
     let mut bench = bench(answers, |builder| build(builder.compact_tool().recall_tool()));
     let thread = "# user\nThe port is 8443.\n<checkpoint:aaaaaa>\n# assistant\nNoted: src/net.rs";
@@ -572,7 +573,7 @@ fn a_search_of_a_long_conversation_lets_other_tasks_run() {
     assert_eq!(recalled, Recall::of(&log).answer(&query).unwrap());
     assert_eq!(recalled.passages[0].number, 731);
 
-    // A session is pending at least as often during the turn.
+    // The number of times that a session is pending during the turn.
     let pending = |text: &str| {
         let answers = vec![
             answer(&[("c", "compact", RANGE)]),

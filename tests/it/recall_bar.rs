@@ -1,8 +1,8 @@
 //! How often a search finds the stretches of a long conversation that answer a question.
 //!
 //! The conversations are generated in the shape of public ones about daily life: sessions of twenty
-//! messages about a few things each, things that come up again in other sessions, and questions of
-//! which some words are in the message that answers them, some only in messages around it, and most
+//! messages about a few things each, things that return in other sessions, and questions of which
+//! some words are in the message that answers them, some only in neighbouring messages, and most
 //! are everywhere.
 
 use threadfold::{
@@ -113,7 +113,7 @@ impl Corpus {
     }
 }
 
-/// The questions of which all sessions are among those of the first matches, in percent.
+/// The percentage of questions whose sessions are all among the first matches.
 fn found(first: usize) -> usize {
     let (mut asked, mut found) = (0, 0);
     for seed in 0..4 {
@@ -136,6 +136,6 @@ fn found(first: usize) -> usize {
 #[test]
 fn a_search_finds_the_stretches_that_answer_a_question() {
     let (five, ten) = (found(5), found(10));
-    // Without the stretches they were 78 % and 92 %.
+    // Without the neighbouring messages they were 78 % and 92 %.
     assert!(five >= 86 && ten >= 92, "{five} % among the first 5, {ten} % among the first 10");
 }

@@ -1,15 +1,15 @@
-//! Rendering and chunking: the cases under `testdata/`, and what holds for any thread.
+//! Rendering and chunking: the cases under `testdata/`, and properties of any thread.
 //!
 //! `testdata/render/`: `--- thread` in the notation of threads, `--- options` with words of
 //! [`RenderOptions`] (`omit=TOOL`, `result_cap=BYTES` and `input_cap=BYTES` take a value), then
 //! `--- expect` with the Markdown.
 //!
 //! `testdata/chunk/`: `--- budget` with target and tolerance, `--- messages` with a line for each
-//! message, `--- expect` with a line for each chunk, and if wanted `--- covers` with the messages of
-//! each chunk as `FIRST..END`, with `~` on the side on which one is cut. A message or chunk is made
-//! of pieces that are joined without the spaces between them: a word or a JSON string, repeated by
-//! `*N`. `10 x` before a line stands for ten such lines. So `A*15 "b\n"*2` is fifteen times `A` and
-//! then `b` and a line end, twice.
+//! message, `--- expect` with a line for each chunk, and optionally `--- covers` with the messages
+//! of each chunk as `FIRST..END`, with `~` on a side on which one is cut. A message or chunk
+//! consists of pieces that are joined without the spaces between them: a word or a JSON string,
+//! repeated by `*N`. `10 x` before a line stands for ten such lines. So `A*15 "b\n"*2` is fifteen
+//! times `A` and then `b` and a line end, twice.
 
 use std::ops::Range;
 
@@ -142,7 +142,7 @@ fn text(mut pieces: &str) -> String {
 
 // What holds for any thread.
 
-/// Texts that would like to be something else.
+/// Texts that look like parts of a rendering.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
         Just("# user:\n"),
@@ -183,7 +183,7 @@ fn input() -> impl Strategy<Value = Json> {
     value.prop_map(|(text, number)| serde_json::json!({text: [number, {"b": ""}]}).into())
 }
 
-/// What a provider's own tool gave.
+/// The payload of a provider's own tool.
 fn payload() -> impl Strategy<Value = Json> {
     let value = (hostile(), any::<i32>(), any::<bool>()).prop_map(|(text, number, links)| {
         if links {
@@ -283,7 +283,7 @@ fn budget() -> impl Strategy<Value = ChunkBudget> {
     (0_usize..120, 0_usize..40).prop_map(|(target, tolerance)| ChunkBudget { target, tolerance })
 }
 
-/// The documented way to read a rendering: these lines are marks, whatever stands around them.
+/// The documented way to read a rendering: these lines are marks, whatever surrounds them.
 fn is_message_mark(line: &str) -> bool {
     matches!(line, "# system:" | "# user:" | "# assistant:")
 }
@@ -310,7 +310,7 @@ const KINDS: [&str; 14] = [
     "opaque",
 ];
 
-/// All that anybody might take for the end of a line.
+/// Everything that a reader may treat as the end of a line.
 fn any_lines(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'])
 }
@@ -350,12 +350,12 @@ fn headed(message: &Message, options: &RenderOptions) -> Vec<&'static str> {
     kinds
 }
 
-/// Reads what stands in fences under the headings of tools. Panics where a fence does not close.
+/// Counts the fences under the headings of tools. Panics if one is not closed.
 fn fences(rendered: &str) -> usize {
     let mut count = 0;
     let mut lines = rendered.lines();
     while let Some(line) = lines.next() {
-        // A cap may leave the beginning of such a word, which is none.
+        // A cap may leave only the beginning of such a heading, which is not one.
         let is_tool = ["## tool_use", "## tool_result"].iter().any(|mark| line.starts_with(mark));
         if !is_tool || line.ends_with("omitted)") || line.ends_with("empty)") {
             continue;
@@ -429,11 +429,11 @@ proptest! {
             prop_assert!(!chunk.text.is_empty());
             let one_character = chunk.text.chars().nth(1).is_none();
             prop_assert!(chunk.text.len() <= budget.max() || one_character, "{:?}", chunk);
-            // A message is only cut where it fits in no chunk.
+            // A message is cut only if it does not fit in any chunk.
             if chunk.ends_inside {
                 let cut = rendered.message_range(chunk.messages.end - 1).unwrap();
                 prop_assert!(cut.len() > budget.max());
-                // The piece reaches the target, but for a character that the target falls into.
+                // The piece reaches the target, except for a character across the target.
                 prop_assert!(chunk.text.len() + 3 >= budget.target);
             } else if let Some(next) = chunks.get(index + 1) {
                 // A chunk is closed where the next message does not fit.

@@ -1,5 +1,4 @@
-//! What a reply says, what the events said, and what the thread holds are one text, however the model
-//! streams it.
+//! The reply, the events and the thread hold the same text, however the model streams it.
 
 use std::{
     collections::VecDeque,
@@ -23,7 +22,7 @@ use threadfold::{
 
 type Streamed = Vec<Result<Delta, ModelError>>;
 
-/// Streams what it was given, one stream a request, and keeps the requests.
+/// Streams the given deltas, one list for each request, and records the requests.
 #[derive(Debug, Default)]
 struct Streams {
     streams: Mutex<VecDeque<Streamed>>,
@@ -60,7 +59,7 @@ fn session(model: &Arc<Streams>) -> Session {
     builder.strategy(Arc::new(keep)).build().unwrap()
 }
 
-/// What the events leave of an answer on a screen.
+/// The text of an answer that the events leave on a screen.
 fn shown(session: &mut Session, prompt: &str) -> String {
     let mut shown = String::new();
     let mut events = session.send(prompt);
@@ -101,7 +100,7 @@ fn reply_events_and_thread_say_the_same_however_it_is_streamed() {
     for (streams, expected) in kinds() {
         let model = Arc::new(Streams::default());
         let mut by_events = session(&model);
-        // Something old, so that a refusal finds what to take.
+        // Old messages that a compaction after the refusal can remove.
         for _ in 0..3 {
             block_on(async { by_events.send("An old question.").await }).unwrap();
         }
@@ -158,7 +157,7 @@ fn rules_in_the_system_prompt_count_before_the_request_goes_out() {
         let rules: Vec<String> = (0..10)
             .map(|rule| format!("Never touch the file src/part_{part}/unit_{rule}.rs in any way."))
             .collect();
-        // Once the rules alone are too long, nothing goes out.
+        // If the rules alone are too long, no request is sent.
         let _ = block_on(async { session.send(rules.join(" ")).await });
     }
     let requests = model.requests.lock().unwrap();

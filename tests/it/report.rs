@@ -1,5 +1,5 @@
-//! The page of `threadfold report`: whatever is in a log is text in it, it stays small and whole,
-//! and it tells what the log says.
+//! The page of `threadfold report`: any text of a log is shown literally, the page stays small and
+//! complete, and it agrees with the log.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ use crate::support::examples::{
 
 static PLAYED: LazyLock<EventLog> = LazyLock::new(|| play::played(500, 16_000).unwrap());
 
-/// What would leave its place as text, if anything did.
+/// Texts that would break the page if they were not escaped.
 const HOSTILE: [&str; 10] = [
     "</pre></article></main><script>alert(1)</script>",
     "</style><style>*{display:none}</style>",
@@ -34,7 +34,7 @@ const HOSTILE: [&str; 10] = [
     "<img src=\"http://example.org/x.png\">",
 ];
 
-/// A log whose every text is hostile, with a compaction, one taken back and one that failed.
+/// A log with hostile text everywhere, a compaction, an undone one and a failed one.
 fn hostile() -> EventLog {
     let mut log = EventLog::new("main".parse().unwrap());
     let mut append = |event| {
@@ -69,7 +69,7 @@ fn hostile() -> EventLog {
     log
 }
 
-/// All but the last two messages as a summary.
+/// A plan that replaces all but the last two messages by a summary.
 fn plan(log: &EventLog, text: &str) -> Plan {
     let len = log.replay().unwrap().len();
     let message = Message::summary(Role::User, Summary::new(text));
@@ -85,8 +85,8 @@ enum Piece<'a> {
     Text(&'a str),
 }
 
-/// The pieces of a page that closes every tag and quotes every attribute; whatever else stands in it
-/// fails the test.
+/// The pieces of a page that closes every tag and quotes every attribute. Anything else fails the
+/// test.
 fn pieces(page: &str) -> Vec<Piece<'_>> {
     let mut rest = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
     let mut pieces = Vec::new();
@@ -128,7 +128,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Tags are balanced, ids are named once, links lead to them, nothing runs and nothing is fetched.
+/// Checks that tags are balanced, ids are unique, links lead to them, and that the page runs and
+/// fetches nothing.
 fn assert_whole(page: &str) {
     let (mut open, mut ids, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for piece in pieces(page) {

@@ -20,7 +20,7 @@ use crate::support::{recorded, tries::tries};
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// What one user said, what keeps it, and what comes close.
+/// A text of a user, the texts that keep its fact, and texts that only resemble it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -94,7 +94,7 @@ fn what_is_no_fact_is_none() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// A fact of each class that no other text says, by a number.
+/// A fact of each class that no other text states, made from a number.
 fn planted(class: FactClass, n: usize) -> String {
     match class {
         FactClass::Constraint => format!("Never open the {n}th drawer."),
@@ -112,7 +112,7 @@ fn planted(class: FactClass, n: usize) -> String {
     }
 }
 
-/// A text that states facts of every class, among signs that part or join words.
+/// A text that states facts of every class, with signs that separate or join words.
 fn stating() -> impl Strategy<Value = String> {
     let parts = proptest::sample::select(vec![
         "It costs $344.",
@@ -166,7 +166,7 @@ proptest! {
             before.extend(thread.get(n).cloned());
         }
         let told: Vec<String> = (0..count).filter(|n| bits & (1 << n) != 0).map(|n| planted(class, n)).collect();
-        // What the thread itself says of the class stands on both sides.
+        // The facts that the thread itself states are in both threads.
         let mut after: Vec<Message> = thread.iter().take(count).cloned().collect();
         after.push(Message::assistant(format!("It said:\n\n{}\n", told.join("\n\n"))));
         let retention = audit(&before, &after, &AuditOptions::default());
@@ -224,7 +224,7 @@ proptest! {
     }
 }
 
-/// What a fact is compared by here: one line, without colours and marks around it.
+/// The form in which facts are compared here: one line, without colours and surrounding marks.
 fn bare(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -382,7 +382,7 @@ fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
     };
     let half = percents(&of(50, 4_000).unwrap());
     assert!(half.iter().all(|percent| (50..60).contains(percent)), "{half:?}");
-    // Where there is room for some only, the paths, which are short, do not take all of it.
+    // If there is room for only some facts, the paths, which are short, do not take all of it.
     let tight = percents(&of(100, 200).unwrap());
     assert!(tight.iter().all(|percent| (20..80).contains(percent)), "{tight:?}");
     assert!(tight[0].abs_diff(tight[1]) <= 10, "{tight:?}");

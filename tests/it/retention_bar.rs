@@ -1,5 +1,5 @@
-//! What the default strategy keeps over five compactions, whoever writes the summaries: as the
-//! example `retention` tells it, on generated threads and on real transcripts.
+//! The facts that the default strategy keeps over five compactions with every writer, as measured
+//! by the example `retention`, on generated threads and on real transcripts.
 
 use std::{
     env,
@@ -19,7 +19,7 @@ use crate::support::examples::{
     writers::{WRITERS, Writer},
 };
 
-/// How things stand in all threads together after the last compaction of each.
+/// The share of kept facts in all threads together after the last compaction of each.
 fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: &Writer) -> Round {
     let registry = StrategyRegistry::default();
     let strategy = registry.get("ladder").unwrap();
@@ -55,7 +55,7 @@ fn without_an_addendum_a_model_that_says_ok_keeps_too_little() {
 #[test]
 fn a_digest_leaves_room_for_what_it_will_be_found_to_lack() {
     let thread = Snapshot::new(threads::generated().remove(0).messages);
-    // So small that a digest fills it.
+    // A target so small that a digest fills it.
     let target = 3_000;
     let size = |retention| {
         let brief = Brief { target: Some(target), retention, ..Brief::default() };

@@ -1,4 +1,4 @@
-//! Standing rules through many compactions: what the model receives, whatever it answers.
+//! Standing rules through many compactions: what the model receives, whatever it answered before.
 
 use std::{
     borrow::Cow,
@@ -49,7 +49,7 @@ enum Way {
 
 const WAYS: [Way; 4] = [Way::Ok, Way::Repeats, Way::Blank, Way::Lies];
 
-/// Answers in one way, whatever it is asked, and remembers what that was.
+/// Answers every request in one way, and records the requests.
 #[derive(Clone, Debug)]
 struct Stubborn {
     way: Way,
@@ -148,7 +148,7 @@ fn sent(request: &Request) -> String {
     notation::write(&request.messages)
 }
 
-/// The rules behind the summary of a request.
+/// The rules after the summary of a request.
 fn listed(request: &Request) -> Vec<String> {
     let blocks = request.messages.iter().flat_map(|message| &message.content);
     let summaries = blocks.filter_map(|block| match block {
@@ -166,7 +166,7 @@ fn listed(request: &Request) -> Vec<String> {
     lists.flat_map(lines).collect()
 }
 
-/// A session and its model after so many compactions, whose last request comes after so many compactions.
+/// A session after ten compactions and one more message, and its model.
 fn after_ten(strategy: Arc<dyn CompactionStrategy>, way: Way) -> (Session, Stubborn) {
     let model = Stubborn::new(way);
     let agent = ModelAgent::new(Arc::new(model.clone()));
@@ -276,7 +276,7 @@ fn a_session_that_is_taken_up_and_one_that_forks_have_the_same_rules() {
     let mails = again.rules().find("Never send mails.").unwrap().id;
     assert!(again.revoke_rule(mails).unwrap());
     say(&mut again, "Go on.");
-    // A rule of the builder that the host took back since does not come back with it.
+    // Resuming does not restore a rule of the builder that the host has revoked.
     assert_eq!(resume().rules().to_string(), format!("- {RULE}\n"));
 
     let fork =

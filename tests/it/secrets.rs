@@ -1,4 +1,4 @@
-//! A secret in every field that there is, and no way out by which one leaves.
+//! A secret in every field, and no path by which it leaves.
 
 use std::{
     borrow::Cow,
@@ -35,7 +35,7 @@ const WORD: &str = "hunter2";
 const NUMBER: &str = "4111111111111111";
 const NAME: &str = "J\u{fc}rgen";
 
-/// Takes out a word, a number and a name.
+/// Removes a word, a number and a name.
 #[derive(Debug)]
 struct Secrets;
 
@@ -51,7 +51,7 @@ impl Redactor for Secrets {
     }
 }
 
-/// Whether something that leaves holds a secret, in whatever escapes.
+/// Checks that an output does not hold a secret, in any escaped form.
 fn check(way: &str, out: &impl Debug) {
     let text = format!("{out:?}");
     let bare = text.replace('\\', "");
@@ -165,7 +165,7 @@ fn thread() -> Vec<Message> {
     thread
 }
 
-/// Answers from what it is asked or fails with its words, and keeps every request.
+/// Answers with parts of the request or fails with them, and records every request.
 #[derive(Debug, Default)]
 struct Listens {
     fails: bool,
@@ -201,8 +201,8 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     all
 }
 
-/// Does something, and looks at every span and event of a trace meanwhile. Where it is done, there is
-/// a trace of it.
+/// Runs the work and checks every span and event of the trace. If the work succeeds, there must be
+/// a trace.
 fn traced<T>(name: &str, work: impl FnOnce() -> T, is_done: impl FnOnce(&T) -> bool) -> T {
     let traces = Traces::default();
     let done = traces::with(traces.clone(), work);
@@ -263,7 +263,8 @@ fn session(
     (session, model, archive)
 }
 
-/// Looks at what a session asked, noted since, and archived; and how much it noted of compactions.
+/// Checks the requests, the new events and the archive of a session; returns the number of events
+/// of compactions.
 fn check_session(
     name: &str,
     (session, model, archive): &(Session, Arc<Listens>, Arc<MemoryArchive>),
@@ -285,7 +286,7 @@ fn check_session(
     records.len()
 }
 
-/// Has a session compact its thread, and looks at all that it says of that.
+/// Compacts a session's thread, and checks all of its events.
 fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     let name = strategy.name().to_owned();
     let mut all = session(strategy, fails);
@@ -308,7 +309,7 @@ fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     events.iter().any(completes)
 }
 
-/// Has a session prepare a compaction beside the conversation, and adopt it.
+/// Prepares a compaction in the background, and adopts it.
 fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     let name = format!("{} beside the conversation", strategy.name());
     let mut all = session(strategy, fails);
@@ -340,7 +341,7 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     done.is_ok()
 }
 
-/// Compacts the thread with a secret in everything, and looks at every way out.
+/// Compacts the thread with a secret in every field, and checks every output.
 fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let name = strategy.name();
     let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
@@ -394,7 +395,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let others = [json!({}), json!({"to": "aaaa01"}), json!({"message": 0}), json!({"message": 2})];
     for input in queries.iter().chain(&others) {
         let found = recall.answer(&RecallRequest::parse(input).unwrap());
-        // What was found, without the question: that is whoever asks who said it.
+        // The result without the question, because the asker knows the question.
         let found = found.map(|recalled| (recalled.passages, recalled.found, recalled.next));
         check(&format!("{name}: recall"), &found);
         check(&format!("{name}: recall as a tool"), &recall.call(input));

@@ -1,5 +1,5 @@
-//! Whole sessions against scripted and hostile models, with a fixed clock and seed. They look at the
-//! requests that the model received and at the log that was stored.
+//! Whole sessions against scripted and hostile models, with a fixed clock and seed. The tests check
+//! the requests that the model received and the stored log.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn every_call_gets_one_result_in_the_order_of_the_calls() {
     bench.assert_whole();
 }
 
-/// A session with a past of so many rounds, each of about a hundred tokens.
+/// A session after this many rounds, each of about a hundred tokens.
 fn with_past(bench: &mut Bench, rounds: usize) {
     for round in 0..rounds {
         let text = format!("Old question {round}: {}", "word ".repeat(20));
@@ -559,7 +559,7 @@ fn a_stream_may_be_dropped_at_every_await() {
             Answer::from(calls(&[("c", "slow", "{}")])),
             Answer::from("Done."),
         ]);
-        // What is left over answers what comes after the drop.
+        // The remaining answers are for the turn after the drop.
         script.extend((0..8).map(|_| Answer::from("Fine.")));
         script
     };
@@ -579,11 +579,12 @@ fn a_stream_may_be_dropped_at_every_await() {
         drop(stream);
         assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..], "{polls}");
 
-        // The script may be at a summary or a call; whatever it says next, the session works.
+        // The next answer of the script may be for a summary or a turn; the session works with
+        // each.
         let after = events(&mut bench.session, "And now?");
         assert!(after.iter().all(Result::is_ok), "after {polls} polls: {after:?}");
         assert!(matches!(after.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{after:?}");
-        // Whoever hears of a beginning hears of one end, in this stream or the next.
+        // Every start event has one end event, in this stream or the next.
         let all = [compactions(&before), compactions(&after)].concat();
         for id in all.iter().map(CompactionEvent::id) {
             let of = || all.iter().filter(|event| event.id() == id);
@@ -629,14 +630,14 @@ fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
     assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
     assert!(matches!(events.last(), Some(Err(SessionError::Store(_)))), "{events:?}");
     assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
-    // The next turn stores what is missing, whatever the model says to it.
+    // The next turn stores the missing events, even if the model fails.
     let _ = say(&mut session, "Go on.");
     let stored = block_on(store.load(&THREAD.parse().unwrap())).unwrap().log;
     assert_eq!(stored.events(), &session.log().events()[..stored.events().len()]);
     assert!(stored.standing().count() == 1, "the compaction is stored");
 }
 
-/// An answer of these blocks, and why it ended.
+/// An answer with these blocks and this stop reason.
 fn ended(content: Vec<ContentBlock>, stop_reason: StopReason) -> Answer {
     Turn::new(Message::new(Role::Assistant, content), stop_reason, None).into()
 }
@@ -701,7 +702,7 @@ fn a_session_taken_up_again_gives_no_checkpoint_that_comes_back_with_an_undo() {
     with_past(&mut bench, 4);
     let told = compactions(&events(&mut bench.session, "/compact"));
     let id = told.last().unwrap().id();
-    // The same seed, over what the store has.
+    // The same seed, over the stored log.
     let model = ScriptedModel::new(past(4));
     let journal = block_on(Journal::open(bench.store.clone(), THREAD.parse().unwrap())).unwrap();
     let agent = ModelAgent::new(Arc::new(model.clone()));

@@ -1,6 +1,6 @@
-//! An agent that works at random, under every strategy, in windows of every size, for many turns.
-//! What it does and what may not happen stands in `examples/simulation`; the example of that name
-//! runs it for longer.
+//! An agent that acts at random, under every strategy, in windows of every size, for many turns.
+//! `examples/simulation` describes its actions and the checks; the example of that name runs it
+//! longer.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -34,7 +34,7 @@ fn no_session_locks_up_and_no_request_is_too_long_or_illegal_whatever_the_strate
         all += tally;
     }
     assert!(all.turns >= TURNS && all.calm > 100, "{all:#?}");
-    // All of it happened, and often enough to mean something.
+    // Every case occurred often enough to test something.
     let rarest = [
         all.compactions.values().sum(),
         all.failed,

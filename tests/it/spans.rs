@@ -1,4 +1,4 @@
-//! Spans of compactions, as a subscriber sees them.
+//! Tracing spans of compactions, as a subscriber sees them.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use tracing::{
 
 use crate::support::{polls::pending_once, traces};
 
-/// What no span may say.
+/// A word that no span may contain.
 const SECRET: &str = "zebra";
 
 /// One span: its name, its fields as texts, and how many handles it has.
@@ -44,7 +44,7 @@ struct Seen {
     entered: usize,
 }
 
-/// A subscriber that keeps all spans, and knows which one is entered.
+/// A subscriber that records all spans, and which one is entered.
 #[derive(Clone, Debug, Default)]
 struct Spans(Arc<Mutex<(Vec<Seen>, Vec<u64>)>>);
 
@@ -137,7 +137,7 @@ impl Subscriber for Spans {
     }
 }
 
-/// A model that is asked in a span, waits, and is still in it.
+/// A model that is asked in a span, waits, and must still be in it.
 #[derive(Debug)]
 struct Inside {
     model: ScriptedModel,
@@ -219,18 +219,18 @@ fn brief() -> Brief {
     Brief { reason, now: Timestamp(2), ..Brief::default() }
 }
 
-/// Runs with these spans as the subscriber of the thread.
+/// Runs the work with these spans as the subscriber of the thread.
 ///
-/// While there is one subscriber alone, the thread that first comes to a span decides whether it is
-/// seen, and that may be the thread of another test, which has none. Of two subscribers both are
-/// asked.
+/// With a single subscriber, the thread that first reaches a span decides whether it is recorded,
+/// and that may be the thread of another test without one. With two subscribers both are asked.
 fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
     static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
     LazyLock::force(&OTHER);
     traces::with(spans.clone(), run)
 }
 
-/// Compacts with this answer, polled so often, and gives the span and whether it came to its end.
+/// Compacts with this answer, polls this many times, and returns the span and whether the work
+/// ended.
 fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
     let spans = Spans::default();
     let ended = subscribed(&spans, || {
@@ -252,7 +252,7 @@ fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
     (spans.one(), ended)
 }
 
-/// What every span of [`compacted`] says from its beginning.
+/// The fields of every span of [`compacted`] at its start.
 fn begun(seen: &Seen) -> BTreeMap<&'static str, String> {
     let rows = [
         (telemetry::OPERATION_NAME, "compact"),
@@ -432,7 +432,7 @@ fn where_nothing_is_to_compact_there_is_no_span() {
     assert_eq!(spans.all().len(), 0);
 }
 
-/// A session with a past, whose strategy is this.
+/// A session after some turns, with this strategy.
 fn session(answers: Vec<Answer>, strategy: impl CompactionStrategy + 'static) -> Session {
     let mut script: Vec<Answer> = (0..6).map(|n| format!("{SECRET} {n}").into()).collect();
     script.extend(answers);
@@ -479,7 +479,7 @@ fn every_compaction_of_a_session_is_one_span() {
     });
     assert_eq!(told, [("failed".to_owned(), Some("authentication".to_owned()))]);
 
-    // A digest asks nobody; the turn behind it is in no span.
+    // A digest calls no model, and the turn after it is in no span.
     let mut digest = session(vec!["Yes.".into()], Digest { messages: 2, ..Digest::default() });
     let told = outcomes(|| {
         block_on(digest.send("@compact And?").into_future()).unwrap();

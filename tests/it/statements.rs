@@ -1,4 +1,4 @@
-//! What the user typed stays word for word, in any language, and the newest value of a subject wins.
+//! Typed text stays word for word, in any language, and the newest value of a subject wins.
 
 use std::{fs, sync::Arc};
 
@@ -10,7 +10,7 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-/// A conversation with everything that was ever said in it.
+/// A conversation with all of its messages so far.
 #[derive(Default)]
 struct Talk {
     all: Vec<Message>,
@@ -23,7 +23,7 @@ impl Talk {
         self.thread.push(message);
     }
 
-    /// Says some lines of no importance.
+    /// Adds some messages of no importance.
     fn chat(&mut self, round: usize) {
         for line in 0..12 {
             self.say(Message::user(format!("And what about part {round}.{line} of the story?")));
@@ -32,7 +32,7 @@ impl Talk {
         }
     }
 
-    /// Compacts with a strategy that asks no model, and returns all text that is left.
+    /// Compacts with a strategy that asks no model, and returns all remaining text.
     fn compact(&mut self, target: u64) -> String {
         let mut rules = Ledger::default();
         self.all.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
@@ -141,8 +141,7 @@ fn a_condition_that_recurs_makes_a_rule_and_an_occasion_does_not() {
     }
 }
 
-/// The pairs of statements in a file of `testdata/restated`, of which some are wrong if they are not
-/// as `both_hold` says.
+/// The pairs of statements in a file of `testdata/restated` whose result is not `both_hold`.
 fn wrong_pairs(file: &str, both_hold: bool) -> Vec<String> {
     let rows = fs::read_to_string(format!("testdata/restated/{file}.txt")).unwrap();
     let rows = rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));

@@ -1,5 +1,5 @@
-//! Which log a store holds: a thread that is deleted in the store while a journal or a session keeps
-//! it, one that is begun anew, and two writers who say the same words at the same time.
+//! The identity of a stored log: threads that are deleted or created again in the store while a
+//! journal or a session holds them, and two writers who append equal events at the same time.
 
 use std::sync::Arc;
 
@@ -51,8 +51,8 @@ fn stored(store: &Arc<dyn ThreadStore>) -> EventLog {
     block_on(store.load(&id())).unwrap().log
 }
 
-/// Checks that a writer is refused for this reason, every time, and that nothing is lost: neither
-/// of what is stored nor of its own log.
+/// Checks that a writer is always refused for this reason, and that neither the stored events nor
+/// those of its own log are lost.
 fn assert_refused(journal: &mut Journal, store: &Arc<dyn ThreadStore>, reason: &str) {
     let (there, ours) = (stored(store), journal.log().clone());
     for _ in 0..2 {
@@ -81,8 +81,7 @@ fn a_log_that_was_deleted_is_reported_so_and_can_be_written_anew() {
 
 #[test]
 fn a_log_that_was_begun_anew_is_not_taken_for_the_one_before() {
-    // The new log is as long as the old one and says the same or something else, or is shorter, or
-    // longer.
+    // The new log is as long as the old one with the same or other texts, or shorter, or longer.
     for texts in [&["one", "two"][..], &["uno", "due"], &["one"], &["one", "two", "three"]] {
         for [store, other] in stores(&Folder::new()) {
             let mut journal = open(&store);
@@ -123,7 +122,7 @@ fn a_write_that_was_dropped_is_not_taken_for_that_of_another_new_log() {
     let store = || FailingStore::new(MemoryStore::default(), [Some(0)]);
     let store: Arc<dyn ThreadStore> = Arc::new(store());
     let (mut first, mut second) = (open(&store), open(&store));
-    // What became of the first one's write is in doubt.
+    // It is unknown whether the first write was stored.
     assert!(say(&mut first, "one").is_err());
     say(&mut second, "one").unwrap();
     assert_refused(&mut first, &store, "the stored log has 1 events");
@@ -139,7 +138,7 @@ fn what_a_dropped_write_brought_to_the_store_is_ours() {
     assert_eq!(stored(&store).len(), 1);
     block_on(journal.flush()).unwrap();
     assert_eq!(stored(&store), *journal.log());
-    // A future that was never asked leaves a doubt that the next write settles.
+    // After a future that was never polled, the next write finds out what is stored.
     journal.append(Timestamp(7), Event::MessageAppended(Message::user("three"))).unwrap();
     assert!(journal.flush().now_or_never().is_some());
     drop(journal.flush());

@@ -1,5 +1,5 @@
-//! What stores of logs and archives must keep: the suites on those that the crate has and on broken
-//! ones, then what only files can show, on the bytes in the files: crashes, writers at once, costs.
+//! Stores of logs and archives: the suites on those of the crate and on broken ones, then tests on
+//! the bytes of files: crashes, concurrent writers, costs.
 
 use std::{
     env, fs,
@@ -130,7 +130,7 @@ fn id(name: &str) -> ThreadId {
     name.parse().unwrap()
 }
 
-/// Events with these places, as somebody of this name says them.
+/// Events with these numbers and this name in their texts.
 fn said(by: &str, places: Range<u64>) -> Vec<LoggedEvent> {
     let say = |seq| {
         let message = Message::user(format!("{by} says {seq}: \"\u{e4}\u{1f600}\"\n"));
@@ -180,7 +180,8 @@ fn a_crash_at_any_byte_leaves_the_beginning_of_the_log() {
         let complete = ends.iter().filter(|end| **end <= cut).count();
         let (kept, end) =
             (complete.saturating_sub(1), complete.checked_sub(1).map_or(0, |i| ends[i]));
-        // A store of another process, one of this process that knew the file, and one that looks.
+        // A store of another process, one of this process that has read the file, and one that only
+        // reads.
         for variant in ["new", "knows", "looks"] {
             write_anew(&path, &whole[..ends[1]]);
             let store = unsynced(&folder);
@@ -201,7 +202,7 @@ fn a_crash_at_any_byte_leaves_the_beginning_of_the_log() {
     }
 }
 
-/// Some file systems wait for the disk when a file that was cut to nothing is closed.
+/// On some file systems closing a truncated file waits for the disk.
 fn write_anew(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).unwrap();
     fs::write(path, bytes).unwrap();
@@ -212,7 +213,7 @@ fn a_torn_tail_stays_until_something_is_appended() {
     let folder = Folder::new();
     let (path, store) = (folder.join("t.jsonl"), unsynced(&folder));
     append(&store, "t", 0, &said("one", 0..2)).unwrap();
-    // The tail is longer than what is written in its place.
+    // The torn line is longer than the one that replaces it.
     let begun = format!("{{\"seq\":2,\"at\":0,\"event\":{{\"{}", "x".repeat(5_000));
     let torn = [fs::read(&path).unwrap(), begun.into_bytes()].concat();
     fs::write(&path, &torn).unwrap();
@@ -223,7 +224,7 @@ fn a_torn_tail_stays_until_something_is_appended() {
     assert_lines(&path, "t", &[said("one", 0..2), said("two", 2..3)].concat());
 }
 
-/// Appends so many events one by one, each after whatever is there by then.
+/// Appends this many events one by one, each after the events that are stored by then.
 fn append_in_turn(store: &JsonlStore, by: &str, count: u64) {
     let (mut len, mut left) = (0, count);
     while left > 0 {
@@ -239,7 +240,7 @@ fn append_in_turn(store: &JsonlStore, by: &str, count: u64) {
     }
 }
 
-/// Checks that each of these has appended so many pairs, and that nothing stands between two of one
+/// Checks that each writer has appended this many pairs, with nothing between the two events of a
 /// pair.
 fn assert_pairs(folder: &Path, writers: &[String], count: usize) {
     let Loaded { log, torn, .. } = load(&unsynced(folder), "t").unwrap();
@@ -277,7 +278,7 @@ fn threads_that_append_at_once_do_not_mix() {
     assert_pairs(&folder, &writers, 40);
 }
 
-/// How a child process of the test below learns where to write, and as whom.
+/// Tells a child process of the test below where to write, and under which name.
 const CHILD: &str = "THREADFOLD_TEST_APPENDS_AS";
 
 #[test]
@@ -318,7 +319,7 @@ fn an_append_reads_the_same_few_bytes_whatever_the_length_of_the_log() {
         append(&store, "t", places.start, &said("one", places)).unwrap();
         assert!(store.bytes_read() - before <= 64);
     }
-    // What another has written since is read, and what was there before is not.
+    // Events that another store has written since are read, and earlier ones are not read again.
     let size = || fs::metadata(folder.join("t.jsonl")).unwrap().len();
     let (other, known) = (unsynced(&folder), size());
     append(&other, "t", 3_000, &said("two", 3_000..3_010)).unwrap();
@@ -326,7 +327,7 @@ fn an_append_reads_the_same_few_bytes_whatever_the_length_of_the_log() {
     let (new, before) = (size() - known, store.bytes_read());
     append(&store, "t", 3_010, &said("one", 3_010..3_011)).unwrap();
     assert!((new..new + 200).contains(&(store.bytes_read() - before)));
-    // Loading tells the lengths, too.
+    // Loading returns the lengths, too.
     let third = unsynced(&folder);
     load(&third, "t").unwrap();
     let before = third.bytes_read();
@@ -339,7 +340,7 @@ fn the_log_of_another_thread_is_not_touched() {
     let folder = Folder::new();
     let (path, store) = (folder.join("ABC.jsonl"), unsynced(&folder));
     append(&store, "abc", 0, &said("one", 0..1)).unwrap();
-    // As a file system has it that does not tell upper case from lower.
+    // As on a file system that ignores the case of names.
     fs::rename(folder.join("abc.jsonl"), &path).unwrap();
     let bytes = fs::read(&path).unwrap();
     let refusals = [
@@ -593,7 +594,7 @@ mod on_unix {
         let made = Command::new("mkfifo").arg(folder.join("pipe.jsonl")).status();
         assert_eq!(block_on(store.list()).unwrap(), [id("real")]);
         if made.is_ok_and(|status| status.success()) {
-            // Opened, it would wait for a writer that never comes.
+            // Opening it would wait for a writer that never comes.
             let error = load(&store, "pipe").unwrap_err().to_string();
             assert!(error.ends_with("pipe.jsonl: not a plain file"), "{error}");
         }

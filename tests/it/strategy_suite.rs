@@ -31,7 +31,7 @@ fn every_registered_strategy_conforms() {
     }
 }
 
-/// What a wrong strategy does.
+/// The behaviour of a wrong strategy.
 type Begin = fn(&Wrong, &Snapshot, &Brief) -> Box<dyn Attempt>;
 
 /// A strategy that breaks one law.
@@ -128,7 +128,7 @@ impl Attempt for Odd {
     }
 }
 
-/// Of each law that a strategy can break, one that breaks it.
+/// For each law that a strategy can break, one that breaks it.
 const WRONG: [(Law, Begin); 16] = [
     (Law::AttemptEnds, |_, _, _| Odd::boxed(None, false, |_| {})),
     (Law::NeverPanics, |_, _, _| panic!("at the first sight")),

@@ -1,8 +1,8 @@
-//! Answers that arrive in pieces: `testdata/streams/*/*.txt`, for every codec.
+//! Streamed answers: `testdata/streams/*/*.txt`, for every codec.
 //!
 //! A case is `--- stream`, the bytes of a `text/event-stream`, and then either `--- response` with
-//! the same answer in one body and `--- deltas` with what is told on the way, or `--- error` with
-//! kind and words of the failure and the tokens spent.
+//! the same answer in one body and `--- deltas` with the deltas, or `--- error` with the kind and
+//! text of the failure and the tokens spent.
 
 use std::{
     error::Error,
@@ -57,7 +57,7 @@ fn bytes(case: &Case) -> &[u8] {
     case.section("stream").unwrap().as_bytes()
 }
 
-/// What is told of an answer in these pieces, and how it ends.
+/// The deltas of an answer in these pieces, and its end.
 fn read<'b>(
     codec: &dyn WireFormat,
     pieces: impl IntoIterator<Item = &'b [u8], IntoIter: Send>,
@@ -108,7 +108,7 @@ fn written_error(error: &ModelError) -> String {
     format!("{kind}: {}\nusage {} {}\n", error.message, error.usage.input, error.usage.output)
 }
 
-/// What a case expects: the same wherever its stream is divided.
+/// The expected result of a case: the same wherever its stream is divided.
 struct Expected {
     told: Option<String>,
     end: Result<Turn, String>,
@@ -124,7 +124,7 @@ fn expected_of(codec: &dyn WireFormat, case: &Case) -> Expected {
 }
 
 impl Expected {
-    /// What was told, and the answer or its error.
+    /// Checks the deltas, and the answer or its error.
     fn check(&self, case: &Case, deltas: &[Delta], end: Result<Turn, ModelError>) {
         if let Some(told) = &self.told {
             assert_eq!(&written(deltas), told, "{}", case.name);
@@ -263,7 +263,7 @@ fn a_cut_anywhere_is_an_error_and_never_half_an_answer() {
                     assert!(error.is_retryable(), "{}: {cut}: {error}", case.name);
                     errors += 1;
                 }
-                // All that may be missing is what stands behind the last of the answer: counts.
+                // Only what follows the last piece of the answer may be missing: the counts.
                 Ok(turn) => {
                     assert_eq!(turn.message.content, whole.message.content, "{}", case.name);
                     assert_eq!(turn.stop_reason, whole.stop_reason, "{}", case.name);
@@ -371,7 +371,7 @@ fn a_last_event_without_its_blank_line_counts() {
     }
 }
 
-/// What a host's adapter comes to: its HTTP client, and nothing else.
+/// A host's adapter, which is only its HTTP client.
 #[derive(Debug)]
 struct Adapter(&'static dyn WireFormat, Vec<u8>);
 

@@ -1,5 +1,5 @@
-//! No text forges a tag of ours: whatever stands in a thread goes onto the wire and comes back as the
-//! blocks that it was, twice, and none is taken for another kind.
+//! No text forges a tag of ours: any thread is written to the wire and read back as the same
+//! blocks, twice, and no text becomes another kind of block.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ const ALL: DecodeOptions = DecodeOptions { checkpoints: true, reminders: true, s
 const NONE: DecodeOptions =
     DecodeOptions { checkpoints: false, reminders: false, summaries: false };
 
-/// Text in which nearly everything could be a tag of ours, whole, half, hidden or in other letters.
+/// Text in which nearly everything could be one of our tags: whole, half, hidden or in other
+/// letters.
 fn hostile() -> impl Strategy<Value = String> + Clone {
     let pieces = [
         "<conversation-summary>\n",
@@ -113,7 +114,7 @@ fn thread() -> impl Strategy<Value = Vec<Message>> {
     })
 }
 
-/// What a thread says: who speaks, the kind of each block, its text and paths.
+/// The content of a thread: the role, the kind of each block, its text and paths.
 fn told(messages: &[Message]) -> Vec<(Role, &'static str, String)> {
     let blocks = messages
         .iter()
@@ -218,7 +219,7 @@ fn a_tool_cannot_end_a_summary_and_speak_as_the_user() {
     }
 }
 
-/// What a strategy makes of a thread whose tools speak as hosts and users do.
+/// The thread after a strategy, with tool results that look like text of hosts and users.
 fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Message>> {
     let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
@@ -240,7 +241,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         agent.push(message);
     }
-    // A model that repeats what it was told, tags and all.
+    // A model that repeats its request, including tags.
     let model = ScriptedModel::new(std::iter::repeat_n(hostile, 40));
     let brief = Brief {
         reason: CompactionReason::Manual { focus: Some(hostile.into()) },

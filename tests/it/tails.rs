@@ -1,4 +1,4 @@
-//! The end of a thread that a strategy would keep gives way to the target.
+//! The tail that a strategy would keep shrinks to meet the target.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ fn a_person_who_asks_for_it_has_two_messages_summed_up() {
     for strategy in [named("summarize"), Arc::new(Ladder::default())] {
         let asked = after(strategy.as_ref(), &thread, &Brief::default()).unwrap();
         assert!(asked.len() == 2 && asked[1].is_summary(), "{asked:?}");
-        // Once is enough: nothing came since.
+        // A second compaction does nothing, because no message was added.
         let again = after(strategy.as_ref(), &Snapshot::new(asked), &Brief::default());
         assert!(again.is_err_and(|error| error.is_nothing_to_compact()));
     }

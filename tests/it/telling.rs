@@ -1,5 +1,5 @@
-//! What hosts are told of the compactions of a whole session: a console, a web page, a client of the
-//! Agent Client Protocol.
+//! How the compactions of a whole session are reported to hosts: on a console, on a web page, and
+//! to a client of the Agent Client Protocol.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use threadfold::{
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
-/// A session with eight rounds behind it, which compacts by itself from this many tokens on, or has
-/// the tool.
+/// A session after eight rounds, which compacts automatically from this many tokens on, or has the
+/// tool.
 fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) -> Session {
     let mut script: Vec<Answer> =
         (0..8).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect();
@@ -68,7 +68,7 @@ fn shown(told: &[CompactionEvent]) -> String {
     String::from_utf8(display.into_writer()).unwrap()
 }
 
-/// What a web page is sent, without the times.
+/// The JSON for a web page, without the times.
 fn sent(told: &[CompactionEvent]) -> Vec<Value> {
     let events = told.iter().filter_map(api::compaction_event);
     let data = |event: Json| {

@@ -1,7 +1,7 @@
-//! Real threads through every strategy, and through a run that is killed and taken up again.
+//! Real threads through every strategy, and through a run that is killed and resumed.
 //!
-//! The threads are those of the folder that `THREADFOLD_TRANSCRIPTS` names, else of a folder
-//! `shared/transcripts` beside the project; without either the tests say that they were skipped.
+//! The threads are in the folder that `THREADFOLD_TRANSCRIPTS` names, otherwise in a folder
+//! `shared/transcripts` beside the project. Without either the tests print that they were skipped.
 
 use futures::executor::block_on;
 use serde_json::Value;
@@ -41,7 +41,7 @@ fn every_strategy_leaves_every_thread_ready_to_send() {
                 assert_eq!(stable.body, encoded.body, "{name}, {}", strategy.name());
                 assert_eq!(stable.adjustments, [], "{name}, {}", strategy.name());
             }
-            // Blocks that nobody touched are written as they came.
+            // Unchanged blocks are written as they came.
             let kept = format.encode(&next, &options).body.to_value().unwrap();
             let came = format.encode(&request, &options).body.to_value().unwrap();
             let last = |body: &Value| {
@@ -56,7 +56,7 @@ fn every_strategy_leaves_every_thread_ready_to_send() {
     }
 }
 
-/// All threads in one, told often enough to make more than 250 KB.
+/// All threads in one, repeated to more than 250 KB.
 fn long_thread() -> Option<Vec<Message>> {
     let threads: Vec<Message> =
         requests().into_iter().flat_map(|(_, _, request)| request.messages.to_vec()).collect();

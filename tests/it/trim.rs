@@ -1,4 +1,4 @@
-//! Trimming tool results: the cases under `testdata/trim/`, and what holds for every thread.
+//! Trimming tool results: the cases under `testdata/trim/`, and properties of every thread.
 //!
 //! A case is `--- options` in JSON, `--- thread`, and `--- expect N` with the thread after and the
 //! number of results that became shorter.
@@ -93,8 +93,8 @@ fn all_but_the_text_of_a_result_stays() {
     assert!(after[0].ptr_eq(&thread[0]));
 }
 
-/// A text, the list of blocks of the result, that of the message, the message, and the list of its
-/// splice: five for each result that is trimmed. What is shared costs none.
+/// For each trimmed result five allocations: a text, the list of blocks of the result, that of the
+/// message, the message, and the list of its splice. Shared blocks cost none.
 #[test]
 fn a_trimmed_result_costs_five_allocations_and_a_whole_one_none() {
     let rounds = |count: usize| (0..count).flat_map(|_| thread()).collect::<Vec<_>>();
@@ -103,7 +103,7 @@ fn a_trimmed_result_costs_five_allocations_and_a_whole_one_none() {
     };
     let (few, many) = (rounds(16), rounds(1_016));
     let added = allocations(&many, &everywhere()) - allocations(&few, &everywhere());
-    // The list of the splices grows, too.
+    // The list of splices also grows.
     assert!((5_000..5_010).contains(&added), "{added}");
     let untouched = TrimToolResults { lines: 40, ..everywhere() };
     assert_eq!(allocations(&many, &untouched), 0);
@@ -120,8 +120,8 @@ fn what_is_marked_after_a_trimmed_result_costs_its_part_of_the_plan() {
         allocation_counter::measure(plan_and_apply).count_total
     };
     let (few, many) = (allocations(16), allocations(1_016));
-    // The list of the splice and the numbers of the blocks, for each; the message is not copied. The
-    // list of the splices grows, too.
+    // For each: the list of the splice and the numbers of the blocks. The message is not copied.
+    // The list of splices also grows.
     assert!((2_000..2_010).contains(&(many - few)), "{few} {many}");
 }
 
@@ -238,7 +238,7 @@ proptest! {
         let after = apply(&thread, &plan);
         prop_assert_eq!(legality::violations(&after), legality::violations(&thread));
 
-        // Whoever is not named by the plan is the same message, not an equal one.
+        // A message that the plan does not change is the same handle, not only equal.
         let touched = |index: &usize| plan.splices().iter().any(|splice| splice.at.contains(index));
         for index in (0..thread.len()).filter(|index| !touched(index)) {
             prop_assert!(after[index].ptr_eq(&thread[index]));
@@ -252,7 +252,7 @@ proptest! {
             }
         }
 
-        // Nothing else changed, but for the mark on reasoning.
+        // Nothing else changed except the mark on reasoning.
         let bare = |thread: &[Message]| {
             let mut bare = thread.to_vec();
             for message in &mut bare {
@@ -288,7 +288,7 @@ proptest! {
         let attempt = options.begin(&snapshot, &brief);
         match attempt.step() {
             Step::Proposed(proposal) => match snapshot.accept(&proposal.plan, &brief) {
-                // Some bytes may be no token.
+                // Some bytes may be less than a token.
                 Ok(_) | Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. }) => {}
                 Err(error) => prop_assert!(false, "{error}"),
             },

@@ -1,5 +1,5 @@
-//! Going on after trouble: turns that broke off, tools that panic, results that are too long, and
-//! compactions that a person edits, undoes and redoes.
+//! Continuing after trouble: turns that broke off, tools that panic, results that are too long, and
+//! compactions that a user edits, undoes and redoes.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -67,7 +67,7 @@ fn a_turn_goes_on_after_a_model_that_failed_and_a_stream_that_was_dropped() {
     assert_eq!(bench.session.messages().len(), 1);
     continued(&mut bench.session).unwrap_err();
     assert_eq!(continued(&mut bench.session).unwrap(), "Done.");
-    // One message of the user, and the call was not asked for again.
+    // There is one message of the user, and the call was not made again.
     let roles: Vec<Role> = bench.session.messages().iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::User, Role::Assistant]);
     bench.assert_whole();
@@ -263,7 +263,7 @@ fn undone_compactions_are_redone_and_what_came_since_stays() {
     let standing = block_on(bench.session.redo_compaction(second)).unwrap_err();
     assert!(matches!(standing, SessionError::Log(LogError::StandingCompaction { .. })));
     block_on(bench.session.undo_compaction(first)).unwrap();
-    // The second one was made for the thread that the first one left.
+    // The second one was made for the thread after the first.
     let stale = block_on(bench.session.redo_compaction(second)).unwrap_err();
     assert!(matches!(stale, SessionError::Compaction(_)), "{stale}");
     let requests = bench.model.requests().len();

@@ -1,7 +1,6 @@
-//! What a turn costs, counted and not timed: as much in a thread of 100,000 messages as in one of
-//! 1,000. Counted are the allocations and their bytes, what the counter of tokens is given, what a
-//! redactor is given, and whether the vector that holds the messages was copied, which its address
-//! tells.
+//! The cost of a turn, counted instead of timed: it is the same in a thread of 100,000 messages as
+//! in one of 1,000. Counted are allocations and their bytes, the texts that the token counter and
+//! the redactor get, and, by its address, whether the vector of messages was copied.
 
 use std::{
     borrow::Cow,
@@ -28,25 +27,25 @@ use crate::support::clock::Ticking;
 
 const SIZES: [usize; 2] = [1_000, 100_000];
 
-/// A model with a call for what the user says and a text for the result, as a stream.
+/// A model that calls a tool for a user message and answers its result with a text, as a stream.
 #[derive(Debug)]
 struct Caller {
     keeps: Keeps,
     last: Mutex<Option<Request>>,
 }
 
-/// How long a model holds on to the request.
+/// How long a model keeps the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeps {
-    /// It does not.
+    /// It does not keep it.
     Nothing,
-    /// As long as its answer streams, and however long nobody drops that.
+    /// As long as its answer streams, and until the stream is dropped.
     WhileStreaming,
-    /// Until the next one comes.
+    /// Until the next request.
     UntilTheNext,
 }
 
-/// A tool that hands the messages on, as one does that asks an agent of its own about them.
+/// A tool that passes the messages on, such as one that asks another agent about them.
 #[derive(Debug, Default)]
 struct Handing(Mutex<Option<SharedVec<Message>>>);
 
@@ -61,7 +60,7 @@ struct Counting {
 #[derive(Debug, Default)]
 struct Reading(AtomicU64);
 
-/// What a session has beside its model.
+/// The parts of a session besides its model.
 #[derive(Clone, Copy, Debug, Default)]
 struct With {
     calls: bool,
@@ -71,7 +70,7 @@ struct With {
     everything: bool,
 }
 
-/// What a turn cost.
+/// The cost of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     allocations: u64,
@@ -84,8 +83,9 @@ struct Cost {
 
 #[test]
 fn a_turn_costs_the_same_at_every_length() {
-    // The most allocations and bytes, what the model and the tool take among them. They are flat;
-    // a few more or fewer nobody feels beside a call of a model.
+    // The maximum allocations and bytes, including those of the model and the tool. They do not
+    // depend on the length of the thread; a few more or fewer do not matter beside a call of a
+    // model.
     let rows = [
         (false, false, 22, 3_500),
         (true, false, 50, 6_500),
@@ -108,7 +108,7 @@ fn a_turn_costs_the_same_at_every_length_with_everything_that_a_session_can_have
     assert_eq!(small, large);
     assert!(!large.vector_moved);
     assert!(large.bytes < 13_000, "{large:?}");
-    // What came: question, reminder, call, result, answer.
+    // The new texts: question, reminder, call, result, answer.
     assert!((1..400).contains(&large.bytes_redacted), "{large:?}");
 }
 
@@ -116,7 +116,7 @@ fn a_turn_costs_the_same_at_every_length_with_everything_that_a_session_can_have
 fn a_turn_counts_no_message_but_those_at_the_end() {
     let [text, calls] =
         [false, true].map(|calls| cost(100_000, With { calls, ..With::default() }, Keeps::Nothing));
-    // What comes is counted when it comes; the prompt before, too.
+    // A message is counted when it arrives; a prompt also before.
     assert_eq!((text.messages_counted, calls.messages_counted), (3, 5));
 }
 
@@ -132,7 +132,8 @@ fn a_request_that_a_stream_holds_is_gone_before_the_answer_is_appended() {
 fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
     let counts = SIZES.map(|count| cost(count, With::default(), Keeps::UntilTheNext));
     assert!(counts.iter().all(|cost| cost.vector_moved), "{counts:?}");
-    // A handle has 16 bytes, and the copy has room for an eighth more. What is counted is the same.
+    // A handle has 16 bytes, and the copy has room for an eighth more. The number of counted
+    // messages is the same.
     let grown = counts[1].bytes.saturating_sub(counts[0].bytes);
     assert!(grown < 100_000 * 24, "{counts:?}");
     assert_eq!(counts[0].allocations, counts[1].allocations);
@@ -171,7 +172,7 @@ fn looking_costs_nothing() {
     assert_eq!(counter.given().0 - before, 0, "the size of each message is known");
 }
 
-/// What a turn in the middle of some costs: now and then a vector or a map grows.
+/// The average cost of a turn in the middle of some, because sometimes a vector or a map grows.
 fn cost(count: usize, with: With, keeps: Keeps) -> Cost {
     let (mut session, counters) = session(count, Caller::new(keeps), with);
     let mut costs: Vec<Cost> = (0..31).map(|_| turn(&mut session, &counters)).collect();
@@ -200,7 +201,7 @@ fn turn(session: &mut Session, (counter, redactor): &(Arc<Counting>, Arc<Reading
     }
 }
 
-/// A session in the middle of a long thread, within a window that nothing fills.
+/// A session in the middle of a long thread, in a very large window.
 fn session(count: usize, model: Caller, with: With) -> (Session, (Arc<Counting>, Arc<Reading>)) {
     let (counter, redactor) = (Arc::new(Counting::default()), Arc::new(Reading::default()));
     let mut thread = Thread::new(Arc::<Counting>::clone(&counter));
@@ -271,7 +272,7 @@ impl Model for Caller {
                 None
             }
         };
-        // It never ends by itself, so what it holds is held until it is dropped.
+        // The stream never ends, so it keeps what it holds until it is dropped.
         let rest = stream::poll_fn(
             move |_| if held.is_some() { Poll::Pending } else { Poll::Ready(None) },
         );

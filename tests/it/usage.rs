@@ -1,4 +1,4 @@
-//! What was billed and how full the context is, over whole logs and beside live threads.
+//! Billed tokens and the size of the context, over whole logs and with live threads.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use threadfold::{
     tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
 
-/// A thread and the log of what happened to it, as a host keeps them.
+/// A thread and its log, as a host keeps them.
 #[derive(Debug, Default)]
 struct Life {
     thread: Thread,
     events: Vec<LoggedEvent>,
-    /// What can be undone: the compaction, what it put where, and what went.
+    /// The compactions that can be undone: the id, the plan, and the removed messages.
     standing: Vec<(CompactionId, Plan, Vec<Message>)>,
 }
 
@@ -86,7 +86,7 @@ impl Life {
         self.log(Event::CompactionFailed(Box::new(failure)));
     }
 
-    /// What is known of the context, by the thread, by the log, and by a thread made of the log.
+    /// The context usage of the thread, of the log, and of a thread made from the log.
     fn context(&self) -> [ContextUsage; 3] {
         let messages = self.thread.messages();
         let counter = self.thread.counter();
@@ -171,13 +171,13 @@ fn what_was_billed_is_billed_whatever_became_of_it() {
     assert_eq!(total.total().context_tokens(), u64::MAX);
 }
 
-/// Sums that begin at the last compaction, and count what its kept messages once reported, say
-/// neither what was billed nor how full the context is. Ours are two numbers.
+/// A sum that begins at the last compaction and includes the usage in kept messages is neither the
+/// billed total nor the size of the context. The crate has two numbers.
 #[test]
 fn a_compaction_changes_the_context_and_not_the_bill() {
     struct Row {
         before: &'static [(u64, u64)],
-        /// What a message reports that the compaction puts in, if it puts one in.
+        /// The usage in the message that the compaction inserts, if it inserts one.
         kept: Option<(u64, u64)>,
         after: &'static [(u64, u64)],
         billed: Usage,
@@ -185,7 +185,7 @@ fn a_compaction_changes_the_context_and_not_the_bill() {
         reported: Option<u64>,
     }
     let rows = [
-        // Such a sum says 650 and 450 of three.
+        // Such a sum is 650 and 450 of three messages.
         Row {
             before: &[(1_000, 500), (800, 400)],
             kept: Some((300, 200)),
@@ -194,7 +194,7 @@ fn a_compaction_changes_the_context_and_not_the_bill() {
             events: 4,
             reported: Some(350),
         },
-        // Such a sum says 200 and 100, of a message that is only kept.
+        // Such a sum is 200 and 100, of a message that was only kept.
         Row {
             before: &[(1_000, 500)],
             kept: Some((200, 100)),
@@ -203,7 +203,7 @@ fn a_compaction_changes_the_context_and_not_the_bill() {
             events: 1,
             reported: None,
         },
-        // Such a sum says 100 and 50: here the last call is right, and the bill is not.
+        // Such a sum is 100 and 50: the last call is right, and the bill is not.
         Row {
             before: &[(1_000, 500)],
             kept: None,
@@ -275,7 +275,7 @@ fn zeros_are_no_count() {
     life.push(answer(Usage::new(0, 40)));
     life.push(answer(Usage { cache_read: 9, ..Usage::default() }));
     life.assert_context(Reported(40), 6);
-    // Only the model's own messages say what a call cost.
+    // Only the model's own messages state the usage of a call.
     let mut message = Message::user("forty");
     message.make_mut().usage = Some(Usage::new(1, 1));
     life.push(message);
@@ -421,7 +421,7 @@ proptest! {
                     let range = Position::before(from.min(to))..Position::before(from.max(to));
                     let edits = vec![Edit { range, insert: insert.into_iter().collect() }];
                     let options = CompactOptions::default();
-                    // Results without calls may refuse to go.
+                    // A range of results without their calls may be refused.
                     if let Ok(plan) = Plan::from_edits(life.thread.messages(), edits, &options) {
                         life.compact(plan, Usage::new(7, 1));
                     }

@@ -185,7 +185,7 @@ mod rules {
         #[test]
         fn after_a_compaction_the_rest_is_written_as_it_came(body in generate::body()) {
             let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
-            // What stands behind the second question stays.
+            // The messages after the second question stay.
             let contents = body["contents"].as_array().unwrap();
             let users = contents.iter().enumerate().filter(|(_, one)| is_question(one));
             let Some(at) = users.map(|(index, _)| index).nth(1) else { return Ok(()) };
@@ -201,7 +201,7 @@ mod rules {
             Plan::new(&thread, &[summary], &options).unwrap().apply(&mut thread).unwrap();
             let encoded = CODEC.encode(&Request { messages: thread.into(), ..request }, &prefilling());
             let written = encoded.body.to_value().unwrap();
-            // An answer right behind the summary is one content with it.
+            // An answer directly after the summary forms one content with it.
             let kept = contents.get(at + 2..).unwrap_or_default();
             let written = written["contents"].as_array().unwrap();
             prop_assert_eq!(kept, &written[written.len() - kept.len()..]);

@@ -55,7 +55,7 @@ impl AtOnce {
 impl Model for AtOnce {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         self.note(|| Heard {
-            // The question follows them.
+            // The last message is the question.
             messages: request.messages.len() - 1,
             bytes: thread::size(&request.messages),
         });

@@ -27,7 +27,8 @@ pub(crate) const AS_MESSAGES: RangeForm = RangeForm::Messages;
 /// The model gets the old part as text, as from the peer.
 pub(crate) const AS_TEXT: RangeForm = RangeForm::Text;
 
-/// The number of turns between two readings of the clock: a reading takes longer than a turn.
+/// The number of turns between two readings of the clock, because a reading takes longer than a
+/// turn.
 const TURNS: u32 = 1_000;
 
 /// A turn: appends a message and reads the size of the context.
@@ -58,7 +59,7 @@ pub(crate) fn compact(
     range: RangeForm,
     repetitions: usize,
 ) -> Measured {
-    // Made anew instead of cloned: a clone shares its texts, so dropping it would cost nothing.
+    // Built anew instead of cloned: a clone shares its texts, so dropping it would cost nothing.
     let own = || thread::thread(messages.len()).into_iter().collect();
     let model = AtOnce::new();
     row(name, repetitions, own, |live: Thread| compacted(live, &model, range)).into()
@@ -79,7 +80,7 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
     row(name, repetitions, || conversation(messages), work).into()
 }
 
-/// Returns what it asks the model and what it leaves.
+/// Returns what it sends to the model and what it leaves.
 pub(crate) fn asked(name: &'static str, messages: &[Message], range: RangeForm) -> Asked {
     let model = AtOnce::listening();
     let before = Size::of(messages, &ByteEstimate::TRIGGER);

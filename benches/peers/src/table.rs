@@ -1,5 +1,5 @@
-//! What is measured and how it is printed: the peer's row, then ours with the ratio of the peer's
-//! time to ours.
+//! The measurements and their output: the peer's row, then ours with the ratio of the peer's time
+//! to ours.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     yardstick::{Cost, Row, Spread, memcpy},
 };
 
-/// A row, of one call where many were timed together.
+/// A row. If many calls were timed together, the values are those of one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     name: &'static str,
@@ -20,13 +20,13 @@ pub(crate) struct Measured {
     cost: Cost,
 }
 
-/// What the peer took, and what each of our ways to the same end did.
+/// The peer's measurement, and those of our ways to the same result.
 pub(crate) struct Group {
     theirs: Measured,
     ours: Vec<Measured>,
 }
 
-/// What a compaction asked its model, and what it left.
+/// What a compaction sent to its model, and what it left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) name: &'static str,
@@ -58,7 +58,7 @@ pub(crate) fn shared<C: FromIterator<Message>>(messages: &[Message]) -> C {
     messages.iter().cloned().collect()
 }
 
-/// Everything that is timed, once a size.
+/// All measurements of one size.
 pub(crate) fn measure(
     messages: &[Message],
     history: &[llm::Message],

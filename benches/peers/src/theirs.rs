@@ -18,12 +18,12 @@ use crate::{
     yardstick::{row, thread},
 };
 
-/// The same thread as theirs. A checkpoint has no counterpart there.
+/// Converts the thread to the peer's messages. A checkpoint has no counterpart there.
 pub(crate) fn history(messages: &[Message]) -> Vec<llm::Message> {
     messages.iter().map(converted).collect()
 }
 
-/// What its loop asks before each call of the model.
+/// The check that its loop runs before each model call.
 pub(crate) fn turn(history: &[llm::Message], repetitions: usize) -> Measured {
     let compactor = compactor(AtOnce::new());
     let full = |()| compactor.needs_compaction(history);
@@ -36,20 +36,20 @@ pub(crate) fn walk(history: &[llm::Message], repetitions: usize) -> Measured {
     row("agent-sdk: estimate_history", repetitions, || (), walk).into()
 }
 
-/// Compacts a history that it owns, and drops what goes.
+/// Compacts a history that it owns, and drops the removed messages.
 pub(crate) fn compact(history: &[llm::Message], repetitions: usize) -> Measured {
     let compactor = compactor(AtOnce::new());
     let work = |history| compacted(&compactor, history);
     row("agent-sdk: compact_history", repetitions, || history.to_vec(), work).into()
 }
 
-/// What of it is dropping.
+/// The part of that time that is spent on dropping.
 pub(crate) fn dropping(history: &[llm::Message], repetitions: usize) -> Measured {
     let old = || history[..history.len() - TAIL].to_vec();
     row("agent-sdk: ... dropping what goes", repetitions, old, drop).into()
 }
 
-/// What it asks the model, and what it leaves.
+/// Returns what it sends to the model, and what it leaves.
 pub(crate) fn asked(name: &'static str, history: &[llm::Message]) -> Asked {
     let model = Arc::new(AtOnce::listening());
     let compactor = LlmContextCompactor::new(Arc::clone(&model), config());

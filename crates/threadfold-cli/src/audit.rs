@@ -78,7 +78,7 @@ fn styled(name: &str, retention: &Retention, style: &Style) -> String {
     text
 }
 
-/// What the second thread still states of the first, and what nobody said before.
+/// What the second thread still states of the first, and what it states that the first does not.
 fn between(before: &[Message], after: &[Message]) -> Retention {
     let options = AuditOptions::default();
     let mut retention = audit(before, after, &options);

@@ -184,7 +184,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Returns the first tags of heredocs that stand more than once on a line of their own, quoted.
+/// Returns the first tags of heredocs that are alone on more than one line, quoted.
 pub(crate) fn reused_tags(script: &str) -> Vec<String> {
     let openings = script.split("<<").skip(1).filter_map(|after| after.lines().next());
     let tags = openings.filter_map(split_tag).map(|(tag, _)| (tag, 0));

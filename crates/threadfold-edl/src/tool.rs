@@ -91,7 +91,7 @@ impl EdlTool {
         })
     }
 
-    /// Carries out a call, within the default limits, and returns the text for the model.
+    /// Runs a call, within the default limits, and returns the text for the model.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl EdlTool {
         self.call_within(workspace, input, &Limits::default())
     }
 
-    /// Carries out a call within these limits, as [`EdlTool::call`].
+    /// Runs a call within these limits, as [`EdlTool::call`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! `GenaiModel`: a model behind genai's client.
+//! `GenaiModel`: a model that genai's client reaches.
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 

@@ -30,7 +30,7 @@ pub struct Converted {
 ///
 /// The codec of the nearest dialect writes it first: Anthropic Messages for that provider, Chat
 /// Completions for all others. So the thread is repaired, ids have a form that the provider takes,
-/// and results stand behind their calls. What is written is then lifted into genai's types.
+/// and results follow their calls. What is written is then lifted into genai's types.
 ///
 /// ```
 /// use genai::adapter::AdapterKind;

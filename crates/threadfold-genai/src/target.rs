@@ -3,7 +3,7 @@
 use genai::adapter::AdapterKind;
 use threadfold::{message::Text, wire::ModelTraits};
 
-/// A model behind one of genai's adapters, and what that adapter carries to it.
+/// A model that one of genai's adapters reaches, and what that adapter carries to it.
 ///
 /// ```
 /// use genai::adapter::AdapterKind;
@@ -39,7 +39,7 @@ pub(crate) enum Dialect {
 }
 
 impl Target {
-    /// Returns the target of a model behind this adapter.
+    /// Returns the target of a model that this adapter reaches.
     #[must_use]
     pub fn new(adapter: AdapterKind, model: impl Into<Text>) -> Self {
         let model = model.into();
@@ -89,7 +89,7 @@ impl Dialect {
 
 fn dialect(adapter: AdapterKind, model: &str) -> Dialect {
     use AdapterKind as Kind;
-    // Adapters of several protocols, and those of which nobody has tried what they carry.
+    // Adapters of several protocols, and those that were not tested.
     const TEXT: [Kind; 5] =
         [Kind::Baidu, Kind::Cohere, Kind::GeminiIx, Kind::GithubCopilot, Kind::OpenCodeGo];
     let claude = adapter == Kind::Vertex && model.contains("claude");

@@ -62,8 +62,8 @@ impl Deltas {
 /// Reads a whole response body.
 type Decode = fn(&[u8]) -> Result<Turn, WireError>;
 
-/// The builder of a codec. It ends once, however often it is asked: nothing comes after an error, and
-/// the answer stays what it was.
+/// The builder of a codec. It ends once: after an error every call returns that error, and a finished
+/// answer does not change.
 #[derive(Debug)]
 pub(super) struct Builder<A> {
     assembly: A,

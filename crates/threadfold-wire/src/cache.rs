@@ -16,13 +16,13 @@ pub(super) struct CacheRules {
     pub(super) key: &'static str,
     /// The type of a mark.
     pub(super) kind: &'static str,
-    /// Under which key of a mark its type and its life stand, if not in the mark itself.
+    /// The key in a mark of the object with its type and lifetime; `None` if the mark has them itself.
     pub(super) within: Option<&'static str>,
     /// Whether a block of the thread may be marked when that is asked for.
     pub(super) takes: fn(&ContentBlock) -> bool,
-    /// Whether that is the last block of the user, instead of the last block of the thread.
+    /// Whether a requested mark goes to the last block of the user instead of the last of the thread.
     pub(super) of_user: bool,
-    /// Whether the thread and the system prompt are marked when that is asked for, and the tools.
+    /// Whether a request for marks covers thread and system prompt, and whether it covers the tools.
     pub(super) marks: (bool, bool),
 }
 

@@ -451,26 +451,28 @@ impl fmt::Display for Adjustment {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Pieces instead of format strings, which take several times the code.
+        let mut say = |pieces: &[&str]| pieces.iter().try_for_each(|piece| f.write_str(piece));
         match self {
             Self::Repaired { repair } => write!(f, "{repair}"),
-            Self::BlockDropped { kind, reason } => write!(f, "{kind} left out: {reason}"),
-            Self::BlockAsText { kind } => write!(f, "{kind} written as text"),
-            Self::BlockMoved { kind, reason } => write!(f, "{kind} moved: {reason}"),
+            Self::BlockDropped { kind, reason } => say(&[kind, " left out: ", reason]),
+            Self::BlockAsText { kind } => say(&[kind, " written as text"]),
+            Self::BlockMoved { kind, reason } => say(&[kind, " moved: ", reason]),
             Self::FieldsDropped { codec, fields } => {
                 let fields: Vec<&str> = fields.iter().map(Text::as_str).collect();
-                write!(f, "fields of {codec} left out: {}", fields.join(", "))
+                say(&["fields of ", codec, " left out: ", &fields.join(", ")])
             }
-            Self::ReasoningDropped { reason } => write!(f, "reasoning left out: {reason}"),
-            Self::IdRewritten { from, to } => write!(f, "call id {from} rewritten as {to}"),
-            Self::NameRewritten { from, to } => write!(f, "name {from} rewritten as {to}"),
-            Self::InputWrapped { id } => write!(f, "input of call {id} wrapped in an object"),
-            Self::CallSigned { id } => write!(f, "call {id} signed as not the provider's own"),
-            Self::Merged => f.write_str("merged with the message before it"),
-            Self::UserInserted => f.write_str("a user message put in before it"),
-            Self::TextInserted => f.write_str("a text put in"),
-            Self::SystemMoved => f.write_str("system message moved"),
-            Self::ToolDeclared { name } => write!(f, "tool {name} declared"),
-            Self::ParameterDropped { name } => write!(f, "parameter {name} left out"),
+            Self::ReasoningDropped { reason } => say(&["reasoning left out: ", reason]),
+            Self::IdRewritten { from, to } => say(&["call id ", from, " rewritten as ", to]),
+            Self::NameRewritten { from, to } => say(&["name ", from, " rewritten as ", to]),
+            Self::InputWrapped { id } => say(&["input of call ", id, " wrapped in an object"]),
+            Self::CallSigned { id } => say(&["call ", id, " signed as not the provider's own"]),
+            Self::Merged => say(&["merged with the message before it"]),
+            Self::UserInserted => say(&["a user message put in before it"]),
+            Self::TextInserted => say(&["a text put in"]),
+            Self::SystemMoved => say(&["system message moved"]),
+            Self::ToolDeclared { name } => say(&["tool ", name, " declared"]),
+            Self::ParameterDropped { name } => say(&["parameter ", name, " left out"]),
             Self::MaxOutputSet { tokens } => write!(f, "output limited to {tokens} tokens"),
             Self::CacheMarksDropped { count } => write!(f, "{count} cache marks left out"),
         }

@@ -9,11 +9,11 @@ use threadfold_core::message::Text;
 
 /// The most of a body that is read as JSON.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// The most of a text that is searched: after its beginning it repeats what was sent.
+/// How many bytes of a text are searched. What comes later repeats the request.
 const MAX_SEARCHED: usize = 2 * 1024;
 /// The most of a message that is kept, in characters.
 const MAX_MESSAGE: usize = 2_000;
-/// Fields that repeat what was sent. Nothing in them is the provider's.
+/// Fields in which errors repeat the request. They are not searched.
 const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "prompt", "params"];
 
 /// What an error body says.
@@ -32,7 +32,8 @@ impl Report {
     /// Reads a body: JSON in any of the shapes that providers use, or text.
     pub(super) fn read(body: &[u8]) -> Self {
         let whole = Some(body).filter(|body| body.len() <= MAX_BODY);
-        let value: Option<Value> = whole.and_then(|body| serde_json::from_slice(body).ok());
+        let whole = whole.and_then(|body| str::from_utf8(body).ok());
+        let value: Option<Value> = whole.and_then(|body| serde_json::from_str(body).ok());
         let beginning = body.get(..MAX_MESSAGE * 5).unwrap_or(body);
         let text = String::from_utf8_lossy(beginning);
         let mut facts = Facts::default();
@@ -40,7 +41,7 @@ impl Report {
         if facts.messages.is_empty() {
             facts.messages.push(text.trim().to_owned());
         }
-        // In a text, words and codes cannot be told apart.
+        // In a text there is no difference between words and codes.
         let is_code = |text: &&String| value.is_none() || !text.contains(char::is_whitespace);
         let single = facts.messages.iter().filter(is_code).map(|text| searched(text));
         let codes: Vec<&str> = facts.codes.iter().map(String::as_str).chain(single).collect();

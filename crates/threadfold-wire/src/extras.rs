@@ -21,7 +21,7 @@ pub(super) fn read_item<'a>(
 
 /// The word of a mark.
 pub(super) fn marked(codec: &str, extra: &Extra, key: &str) -> Option<Text> {
-    serde_json::from_str(extra.get(codec, key)?.as_str()).ok()
+    Raw::of(extra.get(codec, key)?).text()
 }
 
 /// Returns the wire fields as an object, to which the known ones are added. Another codec's are

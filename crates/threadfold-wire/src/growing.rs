@@ -37,8 +37,7 @@ impl Growing {
             }
             Self::Text(_) | Self::Array(_) | Self::Object(_) => {}
         }
-        let Self::Object(object) = self else { return Err(OTHER) };
-        object.field(key).ok_or(OTHER)
+        if let Self::Object(object) = self { Ok(object.field(key)) } else { Err(OTHER) }
     }
 
     /// The item at this index, which is added if it is the next one.
@@ -103,12 +102,12 @@ impl Growing {
 /// that `null` replaces nothing, and that nothing replaces a field that grows.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
-    fields: Vec<(String, Growing)>,
-    places: HashMap<String, usize>,
+    /// The fields, each with the number of those before it.
+    fields: HashMap<String, (usize, Growing)>,
 }
 
 impl Merged {
-    /// Takes counts, each of which is that of the whole answer so far.
+    /// Takes counts. Each count covers the whole answer so far.
     pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
         if let Some(usage) = usage.and_then(Fields::of) {
             self.merge(&usage);
@@ -124,14 +123,12 @@ impl Merged {
     /// Takes the fields of one more piece that were not taken.
     pub(super) fn merge(&mut self, piece: &Fields<'_>) {
         for (key, raw) in piece.rest() {
-            let before = self.places.get(key).and_then(|place| self.fields.get(*place));
-            let stays = match before {
-                None => false,
+            let stays = match self.fields.get(key) {
                 // Most pieces repeat most fields.
                 Some((_, Growing::Whole(json))) => {
                     raw.get() == "null" || json.as_str() == raw.get()
                 }
-                Some((_, Growing::Nothing)) => false,
+                None | Some((_, Growing::Nothing)) => false,
                 Some((_, Growing::Text(_) | Growing::Array(_) | Growing::Object(_))) => true,
             };
             if !stays {
@@ -141,34 +138,32 @@ impl Merged {
     }
 
     /// The value of a field, which is added at the end if it is missing.
-    fn field(&mut self, key: &str) -> Option<&mut Growing> {
-        let place = self.places.get(key).copied().unwrap_or(self.fields.len());
-        if place == self.fields.len() {
-            self.places.insert(key.to_owned(), place);
-            self.fields.push((key.to_owned(), Growing::Nothing));
-        }
-        self.fields.get_mut(place).map(|(_, value)| value)
+    fn field(&mut self, key: &str) -> &mut Growing {
+        let before = self.fields.len();
+        &mut self.fields.entry(key.to_owned()).or_insert((before, Growing::Nothing)).1
+    }
+
+    /// Whether a field came.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.fields.contains_key(key)
     }
 
     /// Sets a field, in its place if it is there, else at the end.
     pub(super) fn set(&mut self, key: &str, value: Json) {
-        if let Some(field) = self.field(key) {
-            *field = Growing::Whole(value);
-        }
+        *self.field(key) = Growing::Whole(value);
     }
 
     /// Adds a piece to the text of a field. What is no text is replaced.
     pub(super) fn grow(&mut self, key: &str, piece: &str) {
-        if let Some(field) = self.field(key)
-            && field.add_text(piece).is_err()
-        {
+        let field = self.field(key);
+        if field.add_text(piece).is_err() {
             *field = Growing::Text(piece.to_owned());
         }
     }
 
     /// Adds items to the array of a field. What is no array is replaced.
     pub(super) fn extend(&mut self, key: &str, items: Vec<Raw<'_>>) {
-        let Some(field) = self.field(key) else { return };
+        let field = self.field(key);
         let items = items.into_iter().map(|raw| Growing::Whole(raw.json()));
         match field.items() {
             Ok(before) => before.extend(items),
@@ -178,8 +173,7 @@ impl Merged {
 
     /// A field that came whole.
     pub(super) fn get(&self, key: &str) -> Option<&Json> {
-        let (_, value) = self.fields.get(*self.places.get(key)?)?;
-        if let Growing::Whole(json) = value { Some(json) } else { None }
+        if let (_, Growing::Whole(json)) = self.fields.get(key)? { Some(json) } else { None }
     }
 
     /// The object so far.
@@ -196,7 +190,9 @@ impl Merged {
 
     /// Adds the fields to an object that has none of them.
     pub(super) fn add_to(&self, object: &mut Object) {
-        self.fields.iter().for_each(|(key, value)| object.push(key.clone(), value.tree()));
+        let mut fields: Vec<_> = self.fields.iter().collect();
+        fields.sort_by_key(|(_, (before, _))| *before);
+        fields.into_iter().for_each(|(key, (_, value))| object.push(key.clone(), value.tree()));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What dialects are made of. Their files import everything here at once.
+//! The parts that dialects are made of. The files of a dialect import all of them from here.
 //!
 //! A dialect is a folder whose `mod.rs` names its codec with `codec!`. The macro wants `read::request`,
 //! `read::turn`, `write::request` and `stream::Response`; the dialect's differences are an implementation
@@ -31,12 +31,15 @@ pub(crate) use crate::{
     names::{self, NameRules, Renamed, is_word, short},
     normal::{
         Ending, Kinds, Thread, begin_with_user, extra, extra_mut, fit, fit_blocks, fit_end,
-        fit_tools, loop_has_no_reasoning, merge, merge_neighbours, note_lost_fields, results_first,
-        take_media,
+        fit_tools, is_call, is_result, loop_has_no_reasoning, merge, merge_neighbours,
+        note_lost_fields, results_first, take_media,
     },
     notes::{self, CONTINUE, LeftOut, Notes},
-    openai::{self, Piece, Tools, limit, names_model, no_content, result_text, write_failure},
-    params::{Param, does_not_think, number, thinks_manually, write_to_one},
+    openai::{self, Piece, Tools, names_model, no_content, result_text, write_failure},
+    params::{
+        Param, Section, does_not_think, limit, temperature, thinks_manually, write_float,
+        write_to_one,
+    },
     rules::{
         self, FittedSource, Medium, Rules, accepts_system_after, foreign_server_calls, is_made_by,
         signed_fault,

@@ -3,10 +3,11 @@
 use super::{
     contract::{DecodeOptions, WireError},
     json::{Fields, Path, Raw},
+    normal::is_call,
     texts::Speaker,
 };
 use threadfold_core::message::{
-    ContentBlock, Json, Message, MessageParts, Origin, Role, Text, ToolSpec,
+    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, TextBlock, ToolSpec,
 };
 
 /// The mark on a message of the role `system` within the thread.
@@ -102,6 +103,19 @@ pub(super) fn tools(
         }))
     };
     items.into_iter().enumerate().map(read).collect()
+}
+
+/// Why a model stopped that says no more than that its answer is complete. `is_refusal` says whether a
+/// text declines.
+pub(super) fn ended(
+    content: &[ContentBlock],
+    is_refusal: impl Fn(&TextBlock) -> bool,
+) -> StopReason {
+    if content.iter().any(is_call) {
+        return StopReason::ToolUse;
+    }
+    let refuses = |block: &_| matches!(block, ContentBlock::Text(text) if is_refusal(text));
+    if content.iter().any(refuses) { StopReason::Refusal } else { StopReason::EndTurn }
 }
 
 /// Takes the role out of a message.

@@ -13,10 +13,12 @@ use std::{
 use super::{
     contract::Change,
     json::Tree,
-    normal::{self, Thread},
+    normal::{self, Thread, fit_blocks},
     notes::Notes,
 };
-use threadfold_core::message::{ContentBlock, Message, Request, Text, ToolChoice, ToolSpec};
+use threadfold_core::message::{
+    ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolSpec, ToolUse,
+};
 
 /// The rules of one kind of name.
 pub(super) struct NameRules {
@@ -86,6 +88,9 @@ impl NameRules {
     }
 }
 
+/// A name, and the message that it stands in if it stands in one.
+pub(super) type Found<'m> = (Option<usize>, &'m Text);
+
 /// What became of the names of one kind that are refused, and in which message each came first.
 #[derive(Debug, Default)]
 pub(super) struct Renamed {
@@ -95,35 +100,34 @@ pub(super) struct Renamed {
 
 impl Renamed {
     /// Finds a new name for every one that is refused, among proposals for it. The same name gets the same
-    /// new one everywhere, and no new one is another's. Each comes with the message that it stands in.
-    fn find<'m>(
-        names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
-        is_refused: impl Fn(&str) -> bool,
-        mut propose: impl FnMut(&Text) -> Text,
+    /// new one everywhere, and no new one is another's.
+    fn find(
+        names: &[Found<'_>],
+        is_refused: &dyn Fn(&str) -> bool,
+        propose: &mut dyn FnMut(&Text) -> Text,
     ) -> Self {
         let mut renamed = Self::default();
-        let refused = names.clone().filter(|(_, name)| is_refused(name));
-        if refused.clone().next().is_none() {
+        if !names.iter().any(|(_, name)| is_refused(name)) {
             return renamed;
         }
-        let mut taken: HashSet<Text> = names.map(|(_, name)| name.clone()).collect();
-        for (at, name) in refused {
-            if renamed.to.contains_key(name) {
+        let mut taken: HashSet<Text> = names.iter().map(|(_, name)| (*name).clone()).collect();
+        for (at, name) in names.iter().filter(|(_, name)| is_refused(name)) {
+            if renamed.to.contains_key(*name) {
                 continue;
             }
             let mut to = propose(name);
             while !taken.insert(to.clone()) {
                 to = propose(name);
             }
-            renamed.to.insert(name.clone(), to);
-            renamed.found.push((at, name.clone()));
+            renamed.to.insert((*name).clone(), to);
+            renamed.found.push((*at, (*name).clone()));
         }
         renamed
     }
 
     /// Finds a new name for every one that the rules refuse, and notes it.
-    pub(super) fn new<'m>(
-        names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
+    pub(super) fn new(
+        names: &[Found<'_>],
         rules: &NameRules,
         notes: &mut Notes,
         note: fn(Text, Text) -> Change,
@@ -131,13 +135,12 @@ impl Renamed {
         // The number is remembered for each base, so that many names with one base stay linear.
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mark = if rules.spaced { '-' } else { '_' };
-        let numbered = |name: &Text| {
+        let renamed = Self::find(names, &|name| !rules.accept(name), &mut |name| {
             let base = rules.mend(name);
             let number = numbers.entry(base.clone()).or_insert(0);
             *number += 1;
             if *number == 1 { base.into() } else { format!("{base}{mark}{number}").into() }
-        };
-        let renamed = Self::find(names, |name| !rules.accept(name), numbered);
+        });
         renamed.note(notes, note);
         renamed
     }
@@ -145,13 +148,13 @@ impl Renamed {
     /// Finds a short name for every id of a call that has more than `most` characters, which must be 20 at
     /// least: its first characters and a hash, so that the same id gets the same name in every request.
     pub(super) fn long_ids(messages: &[(usize, Message)], most: usize) -> Self {
-        let calls = messages.iter();
-        let calls =
-            calls.flat_map(|(at, it)| it.tool_uses().map(move |call| (Some(*at), &call.id)));
-        let ids: Vec<(Option<usize>, &Text)> = calls.collect();
+        let mut ids: Vec<Found<'_>> = Vec::new();
+        for (at, message) in messages {
+            ids.extend(message.tool_uses().map(|call| (Some(*at), &call.id)));
+        }
         let mut salts: HashMap<Text, u64> = HashMap::new();
         let is_long = |id: &str| id.len() > most && id.chars().count() > most;
-        Self::find(ids.iter().copied(), is_long, |id| {
+        Self::find(&ids, &is_long, &mut |id| {
             let salt = salts.entry(id.clone()).or_insert(0);
             *salt += 1;
             short(id, most, *salt - 1)
@@ -174,13 +177,10 @@ impl Renamed {
         self.to.get(name).unwrap_or(name).clone()
     }
 
-    fn rename(&self, block: &mut ContentBlock, of_servers: bool) {
-        if let ContentBlock::ToolUse(call) = block {
-            call.name = self.written(&call.name);
-        } else if let ContentBlock::ServerToolUse(call) = block
-            && of_servers
-        {
-            call.name = self.written(&call.name);
+    /// Rewrites the ids of calls and of their results.
+    fn rewrite_ids(&self, thread: &mut Thread) {
+        if !self.is_empty() {
+            normal::rewrite_ids(thread, |id| self.to.get(id).cloned());
         }
     }
 }
@@ -198,32 +198,36 @@ pub(super) fn legal<'r>(
     let is_function = |tool: &&ToolSpec| {
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
     };
-    let tools = request.tools.iter().filter(is_function).map(|tool| &tool.name);
-    let calls = messages.iter().flat_map(|(at, message)| {
-        let blocks = message.content.iter();
-        blocks.filter_map(move |block| Some((Some(*at), called(block, of_servers)?)))
-    });
+    let tools = request.tools.iter().filter(is_function);
+    let declared: Vec<Found<'_>> = tools.map(|tool| (None, &tool.name)).collect();
     let name_note = |from, to| Change::NameRewritten { from, to };
     // Tools first, whatever the thread calls: a model that was shown a new name has called it by
     // that, and both must stay the same in the next request.
-    let declared = tools.clone().map(|name| (None, name));
-    let of_tools = Renamed::new(declared, rules, notes, name_note);
-    let written: Vec<Text> = tools.map(|name| of_tools.written(name)).collect();
-    let calls = calls.filter(|(_, name)| !of_tools.to.contains_key(*name));
-    let names = written.iter().map(|name| (None, name)).chain(calls);
-    let mut renamed = Renamed::new(names, rules, notes, name_note);
+    let of_tools = Renamed::new(&declared, rules, notes, name_note);
+    let written: Vec<Text> = declared.iter().map(|(_, name)| of_tools.written(name)).collect();
+    let mut names: Vec<Found<'_>> = written.iter().map(|name| (None, name)).collect();
+    for (at, message) in messages.iter() {
+        let called = message.content.iter().filter_map(|block| called(block, of_servers));
+        let others = called.filter(|name| !of_tools.to.contains_key(*name));
+        names.extend(others.map(|name| (Some(*at), name)));
+    }
+    let mut renamed = Renamed::new(&names, rules, notes, name_note);
     renamed.to.extend(of_tools.to);
-    if renamed.to.is_empty() {
+    if renamed.is_empty() {
         return Cow::Borrowed(request);
     }
     for (_, message) in messages {
-        let is_renamed = |block: &ContentBlock| {
-            called(block, of_servers).is_some_and(|name| renamed.to.contains_key(name))
-        };
-        if message.content.iter().any(is_renamed) {
-            let blocks = message.make_mut().content.iter_mut();
-            blocks.for_each(|block| renamed.rename(block, of_servers));
-        }
+        fit_blocks(message, |block| {
+            let to = called(block, of_servers).and_then(|name| renamed.to.get(name));
+            let Some(to) = to.cloned() else { return Ok(None) };
+            let mut block = block.clone();
+            if let ContentBlock::ToolUse(ToolUse { name, .. })
+            | ContentBlock::ServerToolUse(ServerToolUse { name, .. }) = &mut block
+            {
+                *name = to;
+            }
+            Ok(Some(block))
+        });
     }
     let mut request = request.clone();
     for tool in request.tools.make_mut() {
@@ -238,14 +242,13 @@ pub(super) fn legal<'r>(
 /// Rewrites the ids of calls that these rules refuse. The same id in a later turn gets the same new
 /// one, and no new one is the id of another call.
 pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
-    let blocks = thread
-        .iter()
-        .flat_map(|(at, message)| message.content.iter().filter_map(move |it| call(*at, it)));
-    let ids = blocks.map(|(at, id, _)| (at, id));
-    let renamed = Renamed::new(ids, rules, notes, |from, to| Change::IdRewritten { from, to });
-    if !renamed.to.is_empty() {
-        normal::rewrite_ids(thread, |id| renamed.to.get(id).cloned());
+    let mut ids: Vec<Found<'_>> = Vec::new();
+    for (at, message) in thread.iter() {
+        let calls = message.content.iter().filter_map(call);
+        ids.extend(calls.map(|(id, _)| (Some(*at), id)));
     }
+    let renamed = Renamed::new(&ids, rules, notes, |from, to| Change::IdRewritten { from, to });
+    renamed.rewrite_ids(thread);
 }
 
 /// Whether a written field is a name that these rules accept.
@@ -256,25 +259,24 @@ pub(super) fn is_legal(field: Option<&Tree>, rules: &NameRules) -> bool {
 /// The tool that a block calls.
 fn called(block: &ContentBlock, of_servers: bool) -> Option<&Text> {
     let is_host = !matches!(block, ContentBlock::ServerToolUse(_));
-    call(0, block).filter(|_| is_host || of_servers).map(|(_, _, name)| name)
+    call(block).filter(|_| is_host || of_servers).map(|(_, name)| name)
 }
 
 /// The id and the tool of a call.
-pub(super) fn call(at: usize, block: &ContentBlock) -> Option<(Option<usize>, &Text, &Text)> {
-    if let ContentBlock::ToolUse(call) = block {
-        return Some((Some(at), &call.id, &call.name));
-    }
-    let ContentBlock::ServerToolUse(call) = block else { return None };
-    Some((Some(at), &call.id, &call.name))
+fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
+    let (ContentBlock::ToolUse(ToolUse { id, name, .. })
+    | ContentBlock::ServerToolUse(ServerToolUse { id, name, .. })) = block
+    else {
+        return None;
+    };
+    Some((id, name))
 }
 
 /// Shortens the ids of calls, and of their results, that have more than `most` characters.
 pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
     let renamed = Renamed::long_ids(thread, most);
     renamed.note(notes, |from, to| Change::IdRewritten { from, to });
-    if !renamed.is_empty() {
-        normal::rewrite_ids(thread, |id| renamed.to.get(id).cloned());
-    }
+    renamed.rewrite_ids(thread);
 }
 
 /// Returns the beginning of an id and a hash of it, `most` characters together.

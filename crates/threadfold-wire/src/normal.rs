@@ -30,10 +30,17 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// The kinds of dialects that write only results as results and only reasoning as reasoning.
-    pub(super) const USUAL: Self = Self {
-        is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
-        is_reasoning: ContentBlock::is_reasoning,
-    };
+    pub(super) const USUAL: Self = Self { is_result, is_reasoning: ContentBlock::is_reasoning };
+}
+
+/// Whether a block is a result that the host gives.
+pub(super) fn is_result(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolResult(_))
+}
+
+/// Whether a block is a call that the host answers.
+pub(super) fn is_call(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolUse(_))
 }
 
 /// Applies a rule to the blocks of a content. `None` if all of them stay.
@@ -209,17 +216,20 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     if let Some((_, first)) = place.filter(|_| !details.is_empty()) {
         *first = joined(first, &details);
     }
-    let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
-    message = message.with_content(content.collect());
+    let mut content = Vec::new();
+    turn.iter().for_each(|(_, message)| content.extend_from_slice(&message.content));
+    message = message.with_content(content);
     message.make_mut().extra = Extra::new(notes.codec(), fields);
     Some((at, message))
 }
 
 /// Joins arrays.
 fn joined(first: &Json, more: &[Json]) -> Json {
-    let lists = std::iter::once(first).chain(more);
-    let all = lists.flat_map(|list| Raw::of(list).items().unwrap_or_default());
-    Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json()
+    let mut all = Vec::new();
+    for item in std::iter::once(first).chain(more).filter_map(|list| Raw::of(list).items()) {
+        all.extend(item.into_iter().map(|raw| Tree::from(raw.json())));
+    }
+    Tree::Array(all).into_json()
 }
 
 /// The extra fields of a message.

@@ -41,9 +41,11 @@ pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes
 /// Returns the calls at the end that have no result, each with the index of its message.
 pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
     let spoken = messages.iter().rposition(|(_, message)| message.role != Role::Assistant);
-    let answers = messages.iter().skip(spoken.map_or(0, |last| last + 1));
-    let calls = answers.flat_map(|(at, message)| message.tool_uses().map(|call| (*at, &call.id)));
-    calls.map(|(at, id)| (at, id.clone())).collect()
+    let mut calls = Vec::new();
+    for (at, message) in messages.iter().skip(spoken.map_or(0, |last| last + 1)) {
+        calls.extend(message.tool_uses().map(|call| (*at, call.id.clone())));
+    }
+    calls
 }
 
 /// Answers the calls at the end that have no result: no provider goes on with a thread that

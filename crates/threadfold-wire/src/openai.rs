@@ -5,7 +5,7 @@ use super::{
     extras::{own_object, wire_fields},
     json::{Fields, Object, Raw, Tree},
     notes::{Notes, with_object},
-    params::{Param, number, write_float},
+    params::{Param, temperature, write_float},
     rules::BLANK,
     schemas::no_parameters,
 };
@@ -242,13 +242,8 @@ pub(super) fn write_choice(
     })
 }
 
-/// Returns a limit in tokens under this key.
-pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
-    Param { kept_as, read: number, write: |tokens| Some(Tree::from(*tokens)) }
-}
-
 /// The temperature in both dialects.
-const TEMPERATURE: Param<f64> = Param { kept_as: "~temperature", read: number, write: write_float };
+const TEMPERATURE: Param<f64> = temperature(write_float);
 
 /// One piece of a content.
 #[derive(Debug)]

@@ -5,13 +5,14 @@
 //! The remembered text is written as long as it still says what the request says.
 
 use super::{
+    extras::reopen,
     json::{Fields, Object, Raw, Tree, wire_name},
     notes::Notes,
 };
 use serde_json::Number;
 use threadfold_core::message::{Extra, Text};
 
-/// A parameter: its key, which also names where its text is remembered, and both directions.
+/// A parameter: its key, and how it is read and written.
 #[derive(Clone, Copy)]
 pub(super) struct Param<T> {
     /// Its key with a `~` before it, or the key itself where the text may say more than the value.
@@ -39,14 +40,7 @@ impl<T: PartialEq> Param<T> {
         Some(value)
     }
 
-    /// As [`take`](Self::take), out of an object within the body.
-    pub(super) fn take_from(&self, inner: &mut Fields<'_>, body: &mut Fields<'_>) -> Option<T> {
-        let value = self.take(inner);
-        body.move_marks(inner);
-        value
-    }
-
-    /// Sets the parameter of a body. One that has no form here is noted as left out.
+    /// Sets the parameter. One that has no form here is noted as left out.
     pub(super) fn set(
         &self,
         object: &mut Object,
@@ -54,9 +48,7 @@ impl<T: PartialEq> Param<T> {
         value: Option<&T>,
         notes: &mut Notes,
     ) {
-        let get = |key| extra.get(notes.codec(), key);
-        // What did not read as a value stands under its own key.
-        let kept = get(self.kept_as).or_else(|| get(self.key()));
+        let kept = extra.get(notes.codec(), self.kept_as);
         match kept.filter(|text| (self.read)(Raw::of(text)).as_ref() == value) {
             Some(text) => object.set(self.key(), text.clone()),
             None => object.set_some(self.key(), value.and_then(self.write)),
@@ -73,9 +65,50 @@ impl<T: PartialEq> Param<T> {
     }
 }
 
-/// Reads a number; `None` for anything else.
-pub(super) fn number<T: for<'n> serde::Deserialize<'n>>(raw: Raw<'_>) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
+/// An object within a body that holds parameters.
+pub(super) struct Section {
+    /// Its key with a `~` before it, which is the mark of an empty one.
+    pub(super) kept_as: &'static str,
+}
+
+impl Section {
+    /// Takes the parameters out that this function reads. What it leaves stays an unknown field of the
+    /// body, and so does a section that is no object.
+    pub(super) fn take(&self, body: &mut Fields<'_>, read: impl FnOnce(&mut Fields<'_>)) {
+        let key = wire_name(self.kept_as);
+        let Some(mut section) = body.take_as(key, Fields::of) else { return };
+        if section.left() == 0 {
+            body.note(self.kept_as, Object::default().into_json());
+        }
+        read(&mut section);
+        body.note_inner(key, &section);
+        body.move_marks(&mut section);
+    }
+
+    /// The fields that were left when the section was read.
+    pub(super) fn rest(&self, codec: &str, extra: &Extra) -> Object {
+        reopen(extra.get(codec, wire_name(self.kept_as)))
+    }
+
+    /// Sets the section of a body. An empty one is left out, unless it came empty.
+    pub(super) fn set(&self, body: &mut Object, section: Object, codec: &str, extra: &Extra) {
+        let key = wire_name(self.kept_as);
+        if section.len() > 0 {
+            body.set(key, section);
+        } else {
+            body.set_some(key, extra.get(codec, self.kept_as).cloned());
+        }
+    }
+}
+
+/// Returns a limit in tokens under this key.
+pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
+    Param { kept_as, read: |raw| raw.whole_number(), write: |tokens| Some(Tree::from(*tokens)) }
+}
+
+/// Returns the temperature, which is written so.
+pub(super) const fn temperature(write: fn(&f64) -> Option<Tree>) -> Param<f64> {
+    Param { kept_as: "~temperature", read: |raw| raw.number(), write }
 }
 
 /// Writes a temperature; `None` for one that JSON cannot hold.
@@ -83,8 +116,8 @@ pub(super) fn write_float(value: &f64) -> Option<Tree> {
     Number::from_f64(*value).map(Tree::Number)
 }
 
-/// Writes a temperature where it is 1 at most. Others go further; what came in a body of this
-/// dialect is remembered and goes back.
+/// Writes a temperature of at most 1. Other dialects allow more. A larger one that came in a body of
+/// this dialect is kept as its text and written back.
 pub(super) fn write_to_one(value: &f64) -> Option<Tree> {
     write_float(value).filter(|_| (0.0..=1.0).contains(value))
 }

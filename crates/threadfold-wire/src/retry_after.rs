@@ -89,7 +89,7 @@ fn seconds_or_date(value: &str, now: Timestamp) -> Option<Duration> {
 }
 
 fn reset(value: &str, now: Timestamp) -> Option<Duration> {
-    // No wait is so long, and no time so early: from here on it is a time.
+    // No wait is this long, so larger numbers are times since 1970.
     const SECONDS: f64 = 1e9;
     const MILLISECONDS: f64 = 1e12;
     if let Ok(time) = value.parse::<Timestamp>() {
@@ -119,7 +119,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
     };
     let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? + 1;
     let year: u64 = year.parse().ok()?;
-    // Years of two digits are long over, but for servers that write them still.
+    // The old form of a date has years of two digits. They are taken as years after 2000.
     let year = if year < 100 { 2_000 + year } else { year };
     let day: u64 = day.parse().ok()?;
     format!("{year:04}-{month:02}-{day:02}T{time}Z").parse().ok()

@@ -16,7 +16,7 @@ use threadfold_core::message::{
     Thinking, ToolResult, ToolUse, markup,
 };
 
-/// What a source is the source of.
+/// Whether a source is that of a picture or of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Medium {
     Image,
@@ -30,10 +30,10 @@ pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 /// The mark of a blank text that came in a result. Other blank texts are left out.
 pub(super) const BLANK: &str = "~blank";
 
-/// The rules of a provider for the blocks of a thread. What a dialect does not override is the rule
-/// of most.
+/// The rules of a provider for the blocks of a thread. The defaults are those that most dialects
+/// share.
 pub(super) trait Rules {
-    /// Fits a source. `reader` is the codec that read its block, if one did.
+    /// Fits a source. `reader` is the codec that read its block, if it came in a body.
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
 
     /// Why the reasoning in a block would be refused, if it would.
@@ -102,7 +102,7 @@ pub(super) trait Rules {
     }
 }
 
-/// Returns the messages as the provider takes them. Those of which nothing is left are left out.
+/// Returns the messages as the provider accepts them, without those that lose all their blocks.
 pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
     let foreign = foreign_server_calls(rules, &messages, notes.codec());
     let mut thread: Thread = Vec::with_capacity(messages.len());

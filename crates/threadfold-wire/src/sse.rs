@@ -111,8 +111,8 @@ impl SseParser {
     ///
     /// # Errors
     ///
-    /// [`WireError::EventTooLarge`], for ever: what follows a part that was not read has no meaning. The
-    /// events before it are given first.
+    /// [`WireError::EventTooLarge`], now and in every later call: what follows a part that was not read
+    /// has no meaning. The events before it are returned first.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, WireError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {
@@ -179,7 +179,7 @@ impl SseParser {
         self.searched = end.unwrap_or(self.bytes.len());
         self.check(self.searched - self.at)?;
         let Some(end) = end else { return Ok(None) };
-        let line = self.bytes.get(self.at..end).unwrap_or_default().to_vec();
+        let line = self.bytes.iter().take(end).skip(self.at).copied().collect();
         self.after_return = self.bytes.get(end) == Some(&b'\r');
         self.at = end + 1;
         self.searched = self.at;

@@ -4,10 +4,14 @@ use std::fmt;
 
 use threadfold_core::message::{Delta, ModelError, Turn};
 
-/// One event of a streamed answer.
+/// One event of a streamed answer, as the transport gives it: an event of `text/event-stream`, or a
+/// decoded message of another framing.
 #[derive(Clone, Copy)]
 pub(super) struct StreamEvent<'a> {
+    /// The name of the event; empty where the framing has none. Dialects whose data states the type
+    /// ignore it.
     pub(super) name: &'a str,
+    /// Its data: JSON, but for words such as `[DONE]`.
     pub(super) data: &'a str,
 }
 

@@ -148,7 +148,7 @@ fn recognised(
     }
 }
 
-/// Whose blocks are read, and which texts are recognized as other kinds.
+/// Whose message is read, and which texts in it become other kinds of blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaker {
     pub(super) codec: &'static str,
@@ -166,7 +166,7 @@ impl Speaker {
     }
 }
 
-/// Repairs would remove blank blocks from the thread.
+/// Whether a text is not blank: repairs remove blank blocks, so a blank tag stays a text.
 fn says_something(text: &Text) -> bool {
     !text.is_blank()
 }

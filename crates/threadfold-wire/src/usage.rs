@@ -1,4 +1,4 @@
-//! Reading what an answer cost.
+//! Reading the token counts of an answer.
 
 use super::json::{Fields, Raw};
 use threadfold_core::message::Usage;
@@ -16,7 +16,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// A dialect that counts nothing. Those that do not report a count take it from here.
+    /// No counts. A dialect takes the fields from here that its provider does not report.
     pub(super) const NONE: Self =
         Self { input: &[], output: &[], cache_read: "", cache_write: "", reasoning: "" };
 
@@ -41,5 +41,5 @@ fn count(fields: &Fields<'_>, path: &str) -> u64 {
         Some((key, inner)) => fields.object(key).and_then(|details| details.get(inner)),
         None => fields.get(path),
     };
-    found.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    found.and_then(Raw::whole_number).unwrap_or(0)
 }

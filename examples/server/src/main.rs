@@ -7,8 +7,8 @@
 //! cargo run -p threadfold-server -- --address 127.0.0.1:8081 --postgres postgres://localhost/agents
 //! ```
 //!
-//! Open the address that it prints. Without `--model` a stand-in tells a story in a small window,
-//! so the thread is compacted after some turns. With `--model` the users talk to a real model,
+//! Open the address that it prints. Without `--model` a scripted model tells a story in a small
+//! window, so the thread is compacted after some turns. With `--model` the users talk to a real model,
 //! whose key comes from the environment.
 //!
 //! With `--postgres` any number of these servers share one database, and a user's next request may
@@ -38,7 +38,7 @@ use tokio::{net::TcpListener, signal};
 /// The maximum number of idle sessions in memory.
 const IDLE: usize = 1_000;
 
-/// The window of the stand-in, in tokens.
+/// The window of the scripted model, in tokens.
 const WINDOW: u64 = 700;
 
 #[tokio::main]
@@ -121,7 +121,7 @@ fn session(named: &NamedModel) -> SessionBuilder {
         .sleeper(Arc::new(TokioSleeper))
 }
 
-/// Returns the builder of a session with the stand-in.
+/// Returns the builder of a session with the scripted model.
 fn stand_in(pause: Duration) -> SessionBuilder {
     Session::builder(ModelAgent::new(Arc::new(Storyteller { pause })))
         .system("You tell of a lighthouse.")
@@ -131,7 +131,7 @@ fn stand_in(pause: Duration) -> SessionBuilder {
         .sleeper(Arc::new(TokioSleeper))
 }
 
-/// The stand-in for a model: it tells the next part of a story, word by word.
+/// A scripted model: it streams the next part of a story, word by word.
 #[derive(Debug)]
 struct Storyteller {
     pause: Duration,

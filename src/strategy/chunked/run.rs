@@ -102,6 +102,18 @@ impl CompactionRun {
     }
 
     /// Returns the run with a focus: what the user wants the summary to pay attention to.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
+    ///
+    /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
+    /// let run = CompactionRun::new(&thread, None, Chunked::default())?;
+    /// let run = run.with_focus("the names of the tests").with_rules("- Never touch the lexer.\n");
+    /// let RunStep::Call { request, .. } = run.step() else { panic!("no model was asked yet") };
+    /// let prompt = request.messages[0].content[0].as_text().unwrap();
+    /// assert!(prompt.contains("the names of the tests") && prompt.contains("Never touch the lexer."));
+    /// # Ok::<(), RunError>(())
+    /// ```
     #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Text>) -> Self {
         self.data.focus = Some(focus.into());
@@ -289,6 +301,18 @@ impl CompactionRun {
     /// Resumes a run that failed or was aborted, at the chunk where it stopped and with the summary
     /// before that chunk; if no chunk was folded in, at the first one. Finished chunks and recorded
     /// steps stay. Has no effect on a run that has not failed.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
+    ///
+    /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
+    /// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
+    /// run.abort();
+    /// assert!(matches!(run.step(), RunStep::Failed { error: RunError::Aborted { chunk: 1 } }));
+    /// run.retry();
+    /// assert!(matches!(run.step(), RunStep::Call { .. }));
+    /// # Ok::<(), RunError>(())
+    /// ```
     pub fn retry(&mut self) {
         if let State::Failed { .. } = self.data.state {
             self.data.retry();

@@ -84,7 +84,7 @@ impl SummaryJob {
 
     /// Upper limit for the tokens of a summary, without those reserved for the addendum.
     fn summary_tokens(&self) -> u64 {
-        let before = self.thread.counter().messages(self.thread.messages());
+        let before = self.thread.size();
         let most = self.brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
         // With a summary of one character, everything else has its final size.
         let frame = self.plan(".");

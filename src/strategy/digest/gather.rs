@@ -10,8 +10,8 @@ use crate::{
     ledger,
     message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse, steps},
     prose::{
-        FactClass, Kind, Span, Speaker, first_failure, one_line, passages, passages_of, plain,
-        spans, without_typed,
+        FactClass, Kind, Span, Speaker, commands, demands, first_failure, one_line, passages,
+        passages_of, plain, spans, without_typed,
     },
     strategy::full_summary,
 };
@@ -86,12 +86,11 @@ impl Walk {
 
     fn typed_message(&mut self, message: &Message) {
         let rules = &mut self.facts.rules.items;
-        let mut add_rule = |span: Span<'_>| {
-            if span.class == FactClass::Constraint {
-                rules.push(line(span.text, RULE));
+        passages(message, &mut |speaker, kind, text| {
+            if (speaker, kind) == (Speaker::User, Kind::Said) {
+                demands(text, &mut |_, demand| rules.push(line(demand, RULE)));
             }
-        };
-        passages(message, &mut |speaker, kind, text| spans(speaker, kind, text, &mut add_rule));
+        });
         let texts = message.content.iter().filter_map(ContentBlock::as_text);
         let texts: Vec<&str> =
             texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
@@ -110,10 +109,8 @@ impl Walk {
         if *times < 3 {
             self.facts.state = Quote::whole(text.trim().to_owned());
         }
-        spans(Speaker::Assistant, Kind::Said, &plain(text), &mut |span| {
-            if span.class == FactClass::Command {
-                self.in_text.push(Command { line: line(span.text, LINE), failed: false });
-            }
+        commands(&plain(text), &mut |_, command| {
+            self.in_text.push(Command { line: line(command, LINE), failed: false });
         });
     }
 
@@ -175,7 +172,7 @@ impl Walk {
     }
 }
 
-/// Returns a text on one line of at most so many characters.
+/// Returns a text on one line of at most this many characters.
 fn line(text: &str, most: usize) -> String {
     let plain = plain(text);
     let words = one_line(&plain);

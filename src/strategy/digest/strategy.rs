@@ -91,7 +91,7 @@ impl CompactionStrategy for Digest {
 
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
-        let before = thread.counter().messages(thread.messages());
+        let before = thread.size();
         let statements = thread.statements();
         let job = DigestJob { thread, brief, before, most: self.digest_tokens, statements };
         let candidates = tail::candidates(thread, brief, self.tail_request(thread, brief))?;
@@ -254,11 +254,18 @@ impl DigestJob<'_> {
             .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
         let typed: u64 = typed.map(|block| counter.block(block)).fold(0, u64::saturating_add);
         let most = self.brief.target.unwrap_or(self.before);
+        let mut parts = Vec::new();
+        if !end.is_empty() {
+            let tokens = counter.messages(end);
+            parts.push(format!("the last {}, which no cut can remove, have {tokens}", end.len()));
+        }
+        if typed > 0 {
+            parts.push(format!("the user's newest, which stay word for word, have {typed}"));
+        }
         nothing(format!(
-            "about {stays} tokens would stay, {most} are the most: {} messages at the end that \
-             cannot be cut have {} untrimmed, and what the user typed and stays before them {typed}",
-            end.len(),
-            counter.messages(end),
+            "about {stays} tokens of messages would stay, and the target is {most}: {}. A larger target \
+             or window would help, or shorter messages",
+            parts.join("; ")
         ))
     }
 }

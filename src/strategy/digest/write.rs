@@ -8,7 +8,9 @@ use crate::{retention::key, strategy::typed::Typed, tokens::TokenCounter};
 
 pub(super) const REQUEST: &str = "First request";
 pub(super) const LATER: &str = "Later requests";
-pub(super) const RULES: &str = "Rules the user stated";
+pub(super) const RULES: &str = "What the user demanded";
+/// The same title in digests of earlier versions.
+pub(super) const EARLIER_RULES: &str = "Rules the user stated";
 pub(super) const EARLIER: &str = "Earlier summaries";
 pub(super) const FILES: &str = "Files, and how often tools were given them";
 pub(super) const COMMANDS: &str = "Commands, the latest last";

@@ -13,12 +13,12 @@ use crate::strategy::{instructions, run_error::RunError};
 /// important ones stay word for word in their place. Without a target all old messages are folded.
 /// A thread within its target is left unchanged.
 ///
-/// The end of the thread and the message that the user typed last always stay, and a call stays or
-/// goes with its results. A summary of another strategy becomes a batch unchanged.
+/// The end of the thread and the message that the user typed last always stay, and a call is kept
+/// or folded together with its results. A summary of another strategy becomes a batch unchanged.
 ///
 /// After a retryable failure a chunk is sent again, in two halves unless the provider gave a time
 /// to wait. A chunk over the model's window is halved, and clipped if it cannot be halved further.
-/// It still becomes one batch. If a chunk cannot be folded, the attempt fails.
+/// The halves still become one batch. If a chunk cannot be folded, the attempt fails.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};

@@ -61,7 +61,7 @@ impl FoldBatches {
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
     pub(super) fn split(&self, thread: &Snapshot, brief: &Brief) -> Result<Split, StrategyError> {
-        let found = thread.counter().messages(thread.messages());
+        let found = thread.size();
         if let Some(target) = brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
         }
@@ -143,7 +143,7 @@ impl FoldBatches {
         let all = std::mem::take(&mut split.stretches).into_iter();
         let mut by_score: Vec<(f64, Stretch)> = scores.into_iter().zip(all).collect();
         by_score.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-        let before = thread.counter().messages(thread.messages());
+        let before = thread.size();
         let mut after = before.saturating_add(thread.stamp_tokens());
         let (mut messages, mut tokens, mut earlier) = (0, 0, 0);
         for (_, stretch) in by_score {

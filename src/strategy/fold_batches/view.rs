@@ -17,7 +17,7 @@ impl FoldBatches {
     /// that they replace, then the first and the last batches, with the number of those omitted
     /// between them.
     ///
-    /// The number of cycles in that line is how often the oldest messages were summarised.
+    /// That line also states the number of cycles: how often the oldest messages were summarised.
     ///
     /// ```
     /// use threadfold::{message::{Batch, BatchId}, strategy::FoldBatches};

@@ -1,8 +1,8 @@
-//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets; and that
-//! every file of tests is compiled.
+//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets, and that
+//! every test file is compiled.
 //!
-//! Every rule is a function from sources to complaints, with a test on made-up sources that it can
-//! complain at all.
+//! Every rule is a function from sources to complaints. A test on made-up sources shows that it can
+//! complain.
 
 mod source;
 
@@ -108,7 +108,7 @@ fn floor(module: &[String]) -> Option<usize> {
     FLOORS.iter().position(|modules| modules.contains(first))
 }
 
-/// Whether a file is below the modules that may act: the lowest three floors are.
+/// Whether a file is on one of the lowest three floors, whose code must be pure.
 fn is_pure(source: &Source) -> bool {
     floor(&source.module).is_some_and(|floor| floor < 3)
 }
@@ -200,7 +200,8 @@ fn reachable<'p>(from: &'p str, edges: &BTreeMap<&'p str, BTreeSet<&'p str>>) ->
     found
 }
 
-/// Words that nothing below the edge has a use for. (`OnceCell` is not among them: it cannot be global.)
+/// Words that code below the edge does not need. `OnceCell` is not in the list, because it cannot
+/// be global.
 const ACTS: [&str; 23] = [
     "async",
     "await",
@@ -226,7 +227,7 @@ const ACTS: [&str; 23] = [
     "eprint",
     "dbg",
 ];
-/// Modules of `std` that act.
+/// Modules of `std` with side effects.
 const ACTING: [&str; 6] = ["fs", "net", "thread", "process", "env", "task"];
 const LOG_CALLS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
@@ -258,7 +259,7 @@ fn missing_heads(sources: &[Source]) -> Vec<String> {
     headless.map(|source| format!("{}: begins without `//!`", source.path)).collect()
 }
 
-/// Files that no other file declares, so that nobody compiles them.
+/// Returns the files that no other file declares, so that they are not compiled.
 fn left_out(sources: &[Source]) -> Vec<String> {
     let declared: BTreeSet<_> = sources.iter().flat_map(Source::children).collect();
     let lost = sources

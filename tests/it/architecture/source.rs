@@ -1,4 +1,4 @@
-//! A source file as its words: comments and texts are gone, and so are the tests at its foot.
+//! A source file without comments, string literals and the tests at its end.
 
 /// One file.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Source {
                 index += 1;
                 while !matches!(self.word(index), "}" | "") {
                     index = self.tree(index, &path, found);
-                    // An alias, and what stands between two branches.
+                    // An alias, or the text between two branches.
                     while !matches!(self.word(index), "," | "}" | "") {
                         index += 1;
                     }

@@ -1,4 +1,4 @@
-//! Vectors that the host changes between compactions, and bodies that are read anew each time.
+//! Vectors that the host changes between compactions, and bodies that are decoded anew each time.
 
 use std::{
     borrow::Cow,
@@ -53,10 +53,10 @@ fn what_the_host_cuts_off_is_forgotten_and_what_was_compacted_is_not() {
     *messages.last_mut().unwrap() = Message::assistant("Now that.");
     compactor.observe(&messages);
     assert_eq!(rules(&compactor), [RULE]);
-    // Without the summary it is another thread.
+    // A vector without the summary is another thread.
     compactor.observe(&[Message::user("Only answer in French.")]);
     assert_eq!(rules(&compactor), ["Only answer in French."]);
-    // And the old one is found again.
+    // The compactor recognises the earlier vector again.
     compactor.observe(&messages);
     assert_eq!(rules(&compactor), [RULE]);
 }
@@ -157,7 +157,7 @@ fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
             for rule in expected {
                 assert!(body.as_str().contains(rule), "{codec:?} {number}: {rule}");
             }
-            // A model may quote what the user took back; the list of rules does not hold it.
+            // A model may quote a revoked rule; the list of rules does not contain it.
             let list = body.as_str().rsplit("Rules that hold, word for word:").next().unwrap();
             assert!(!list.contains("Always use tabs.") || number == 0, "{codec:?} {number}");
         }
@@ -166,7 +166,7 @@ fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
 
 #[test]
 fn an_earlier_summary_in_a_body_is_none_of_the_users_words() {
-    // It keeps whatever the user typed.
+    // The summary of this model keeps all typed text.
     let keeps =
         Summarize { messages: 1, user_messages: 99, user_tokens: 100_000, ..Summarize::default() };
     let mut compactor = Compactor::default().with_strategy(Arc::new(keeps));
@@ -181,7 +181,7 @@ fn an_earlier_summary_in_a_body_is_none_of_the_users_words() {
         body = OpenAiChat.encode(&request, &EncodeOptions::default()).body;
         let tags = body.as_str().matches("conversation-summary>").count();
         assert_eq!(tags, 2, "{number}: {}", body.as_str());
-        // The same tags in a text that somebody typed stay what they are.
+        // The same tags in typed text are not changed.
         let typed = "<conversation-summary>\nI typed this.\n</conversation-summary>";
         let mut copy = request.messages.to_vec();
         copy.push(Message::user(typed));

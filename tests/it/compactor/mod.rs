@@ -1,4 +1,4 @@
-//! A compactor: what it knows over many compactions, whatever the host does with its vector.
+//! A compactor: its memory over many compactions, whatever the host does with its vector.
 
 mod edits;
 mod support;

@@ -29,7 +29,7 @@ impl Way {
         [Self::Extracts, Self::Blank, Self::Lies, Self::CallsTool, Self::Fails, Self::Inflates];
 }
 
-/// Answers rounds of the conversation, and requests for summaries in its way.
+/// Answers the conversation, and requests for summaries in the given way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answers(pub(super) Way);
 

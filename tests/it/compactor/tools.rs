@@ -95,7 +95,7 @@ fn a_call_of_compact_leaves_what_a_session_would_leave() {
         assert!(matches!(last.content.last(), Some(ContentBlock::Checkpoint(_))));
         if let Some(done) = done {
             assert_eq!(done.report.after.messages, messages.len());
-            // The facts of what the model summed up are known afterwards.
+            // The compactor keeps the facts of the summarised messages.
             let retention = done.report.retention.unwrap();
             assert!(retention.overall.facts > 0);
             assert!(!compactor.rules().to_string().is_empty());
@@ -144,7 +144,7 @@ fn a_call_of_compact_context_runs_the_strategy_and_reports_the_numbers() {
     assert_eq!(told["batchesCreated"], done.calls);
     assert!(told["messagesCompressed"].as_u64().unwrap() > 6);
     assert_eq!(legality::violations(&messages), []);
-    // Called again there is nothing to do.
+    // A second call has nothing to compact.
     messages.push(asks);
     let results = [ToolResult::text("r", "fn main() {}")];
     let done = compactor.push_results(&mut messages, results, &ExtractiveModel);

@@ -1,9 +1,9 @@
 //! The cases under `testdata/log`.
 //!
-//! Sections are events, in order: `append` (each message of the thread in it is one), `compact A..B`
-//! (the thread in it comes in the place of the messages from A to B), `truncate FROM LEN`, `undo N`,
-//! `fail`, `event` (the JSON of one, as stored). Then come `expect`, the thread that is sent after
-//! repair; `skipped`, the places of the events that were left out; and `counts`.
+//! Sections are events, in order: `append` (each message of the thread in it is one), `compact
+//! A..B` (the thread in it replaces the messages from A to B), `truncate FROM LEN`, `undo N`,
+//! `fail`, `event` (its JSON, as stored). Then come `expect`, the thread that is sent after repair;
+//! `skipped`, the numbers of the skipped events; and `counts`.
 
 use threadfold::{
     Plan,
@@ -46,7 +46,7 @@ fn check(case: &Case) {
     }
 }
 
-/// What is logged as a store reads it: nothing in a case is refused.
+/// The log of a case, as a store reads it; no event of a case may be refused.
 fn log_of(case: &Case) -> EventLog {
     let mut log = EventLog::new("main".parse().unwrap());
     for (name, body) in &case.sections {

@@ -11,7 +11,7 @@ use threadfold::{
 use super::{compact, log_of, say, splice};
 use crate::support::tries::tries;
 
-/// The JSON of an event that is well formed and means anything.
+/// The JSON of a well-formed event with arbitrary content.
 fn event() -> impl Strategy<Value = String> {
     let number = || prop_oneof![9 => 0_u64..6, 1 => Just(u64::MAX)];
     let place = || prop_oneof![19 => 0_u64..7, 1 => Just(u64::MAX)];
@@ -47,7 +47,7 @@ fn event() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Whatever is asked of a log of which nothing is known.
+/// Calls every method of an arbitrary log.
 fn ask(log: &EventLog) {
     assert_eq!(log.times().count(), log.replay().unwrap().len());
     for id in (0..7).chain([u64::MAX]).map(CompactionId) {
@@ -87,7 +87,7 @@ proptest! {
 
 #[test]
 fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
-    // Thousands of messages, all of them taken out and put back thousands of times.
+    // Thousands of messages, all of them removed and restored thousands of times.
     let count = 20_000;
     let mut log = log_of(&[]);
     (0..count).for_each(|number| say(&mut log, &number.to_string()));
@@ -107,7 +107,7 @@ fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
 
 #[test]
 fn a_log_of_any_length_is_read_in_one_pass() {
-    // Every thousand messages the thread is compacted; the log grows and the thread does not.
+    // The thread is compacted every thousand messages; the log grows and the thread does not.
     let mut log = log_of(&[]);
     for number in 0..100_000_u64 {
         let event = Event::MessageAppended(Message::user("x"));
@@ -129,7 +129,8 @@ fn a_log_of_any_length_is_read_in_one_pass() {
 
 #[test]
 fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
-    // Each of the messages stands for what all of the cuts took: told apart, that is a product.
+    // Each of the messages replaces those of all cuts. Listing them separately would take the
+    // product.
     let count = 20_000;
     let texts = vec!["x"; 2 * count];
     let mut log = log_of(&texts);
@@ -143,7 +144,7 @@ fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
 
 #[test]
 fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
-    // A result of many pieces, of which thousands of plans say that it stays.
+    // A result of many pieces, which thousands of plans keep.
     let pieces = (0..40_000).map(|_| threadfold::ContentBlock::text("")).collect();
     let result = threadfold::message::ToolResult::new("t1", pieces);
     let mut log = log_of(&[]);
@@ -160,13 +161,13 @@ fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
 
 #[test]
 fn reasoning_is_looked_for_once_where_compactions_changed_nothing() {
-    // Were all of them looked at for each compaction, this would take a minute.
+    // If every compaction read all of them, this would take a minute.
     let count = 30_000;
     let thought = threadfold::message::Thinking::new("hm", None);
     let answer = Message::new(threadfold::Role::Assistant, vec![thought.into()]);
     let mut log = log_of(&["a", "b"]);
     compact(&mut log, vec![splice(0..1, &["A"])]);
-    // Compactions that do nothing, each with an answer behind it, and a heap behind the last.
+    // Compactions that do nothing, with an answer after each and many messages after the last.
     for _ in 0..count {
         let id = log.next_compaction();
         let before = 2 + id.0 as usize - 1;

@@ -1,4 +1,4 @@
-//! A live thread and its log side by side: after every step they say the same.
+//! A live thread and its log in parallel: they agree after every step.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn work() -> impl Strategy<Value = Work> {
     ]
 }
 
-/// A session in small: thread and log, and, told slowly, what stands.
+/// A thread, its log, and the expected state, computed in a simple and slow way.
 struct Session {
     thread: Thread,
     log: EventLog,
@@ -120,7 +120,7 @@ impl Session {
     }
 }
 
-/// What came since was answered behind something that is now rewritten.
+/// Messages after a rewrite are marked if they hold reasoning.
 fn marked(mut message: Message) -> Message {
     let signed = message.content.iter().any(ContentBlock::is_reasoning);
     if message.role == Role::Assistant && signed && !message.prefix_rewritten {
@@ -129,7 +129,7 @@ fn marked(mut message: Message) -> Message {
     message
 }
 
-/// Edits between places where the thread may be cut, and now and then inside of a message.
+/// Edits between positions at which the thread may be cut, and sometimes inside a message.
 fn edits(thread: &[Message], picks: &[(Index, Index, bool)]) -> Vec<Edit> {
     let mut places: Vec<Position> =
         legality::cut_points(thread).into_iter().map(Position::before).collect();
@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(stored(&read.log), bytes);
         session.log = read.log;
         says_the_same(&session);
-        // What was read goes on where it ended.
+        // A log that was read continues at its end.
         session.carry_out(Work::Push(vec![Message::user("more")]));
         session.carry_out(Work::Undo);
         says_the_same(&session);

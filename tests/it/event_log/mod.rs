@@ -1,4 +1,4 @@
-//! The log: what a thread comes to, what is stored, what is undone, what hostile lines do.
+//! The log: replay, storage, undo and hostile lines.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What is stored: every kind of event, torn tails, other versions.
+//! The stored form: every kind of event, torn tails, other versions.
 
 use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,
@@ -289,7 +289,7 @@ fn odd_json_in_any_place_is_stored_and_comes_back() {
             assert_eq!(&serde_json::from_str::<LoggedEvent>(&line).unwrap(), event);
         }
     }
-    // One that this build does not know may have been read from something of many lines.
+    // An unknown event may have been read from several lines.
     let event = "{\n\"seq\": 0, \"at\": 0, \"event\": { \"later\" :\n[ 1 ] } }";
     let event: LoggedEvent = serde_json::from_str(event).unwrap();
     let mut log = log_of(&[]);

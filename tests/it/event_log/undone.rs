@@ -1,4 +1,4 @@
-//! What is undone, refused and covered.
+//! Undone, refused and covered compactions.
 
 use threadfold::{
     ContentBlock, Message, Role,
@@ -127,11 +127,11 @@ fn a_compaction_covers_what_its_messages_stand_for() {
     append(&mut log, Event::LocalNotice { text: "hm".into() });
     say(&mut log, "c");
     say(&mut log, "d");
-    // `b` stays, and `a` and `c` go.
+    // `b` stays, and `a` and `c` are removed.
     compact(&mut log, vec![splice(0..1, &[]), splice(2..3, &["ac"])]);
     assert_eq!(log.covered(FIRST), Some(vec![0..1, 3..4]));
     say(&mut log, "e");
-    // The summary goes, and with it what it stands for.
+    // The summary is removed, and with it the messages that it replaced.
     let keep_d = Insert::Part { message: 2, blocks: [0].into() };
     let insert = vec![Insert::Message { message: Message::user("abc") }, keep_d];
     compact(&mut log, vec![Splice { at: 0..3, insert }]);
@@ -150,7 +150,7 @@ fn what_is_dropped_with_nothing_in_its_place_is_not_covered() {
     let mut log = log_of(&["a", "b", "c", "d"]);
     compact(&mut log, vec![splice(0..1, &["A"]), splice(1..2, &["B"]), splice(3..4, &[])]);
     assert_eq!(log.covered(FIRST), Some(vec![0..2]));
-    // Each of the two stands for its own.
+    // Each of the two replaces its own messages.
     compact(&mut log, vec![splice(1..2, &["b again"])]);
     assert_eq!(log.covered(SECOND), Some(vec![1..2]));
 }

@@ -9,7 +9,8 @@ fn a_count_of_zero_is_no_measure() {
         Answer::Turn(turn) => with_usage(turn, Usage::default()),
         answer => answer,
     });
-    // The trigger waits where nobody counts; what does not fit is compacted all the same.
+    // The trigger waits until a provider counts; a request that does not fit is compacted in any
+    // case.
     let policy = AutoPolicy::default();
     let mut bench = bench(12_000, model, |b| b.policy(policy));
     let events = bench.events("Write all parts.");
@@ -57,7 +58,7 @@ fn a_count_at_the_edge_of_the_window_with_nothing_to_compact_refuses_no_request(
         let model = Played::new(move |_| counted("Well.", Usage::new(input, 1)));
         let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
         let mut bench = bench(20_000, model, |b| b.policy(policy));
-        // Too little was said for any strategy to take something.
+        // The thread is too short for any strategy to remove something.
         let events = bench.chat(4);
         assert_eq!(begun_and_done(&events).1, 0, "{:?}", compactions(&events));
         bench.assert_sound();
@@ -75,7 +76,7 @@ fn a_window_smaller_than_was_thought_is_learned_from_the_refusal() {
         }
         chats(request)
     });
-    // What is refused is too long for whoever sums up in one call, too.
+    // A refused request is too long for a summarizer that reads it in one call, too.
     let mut bench = bench(200_000, model, |b| b);
     let events = bench.chat(100);
     assert_eq!(refused.load(Ordering::Relaxed), 1, "once, and never again");
@@ -84,4 +85,4 @@ fn a_window_smaller_than_was_thought_is_learned_from_the_refusal() {
     bench.assert_sound();
 }
 
-// A second compaction right behind the first.
+// A second compaction directly after the first.

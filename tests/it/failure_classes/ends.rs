@@ -1,4 +1,4 @@
-//! Runs that end without a word, and compactions without an end.
+//! Runs that end silently, and compactions without an end.
 
 use super::*;
 use crate::support::polls::poll;
@@ -92,11 +92,11 @@ fn a_finished_agent_is_not_started_again_by_a_compaction() {
     }
 }
 
-// What every compaction owes.
+// What holds for every compaction.
 
 #[test]
 fn the_calls_of_a_compaction_are_never_compacted_themselves() {
-    // Whoever sums up counts as much as would start a compaction, with every call.
+    // Each call of the summarizer reports as many tokens as start a compaction.
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let model = Played::new(chats).summing_up(|request| {
@@ -136,7 +136,7 @@ fn what_cannot_fit_is_refused_with_the_numbers_of_its_parts() {
     let numbers = [parts.to_string(), "2000".to_owned()];
     assert!(numbers.iter().all(|number| error.to_string().contains(number)), "{error}");
     assert_eq!((bench.model.requests().len(), bench.session.messages().len()), (0, 0));
-    // What is short enough beside the same prompt is answered.
+    // A shorter text with the same system prompt is answered.
     assert!(bench.say("Hi.").is_ok());
 }
 
@@ -163,7 +163,7 @@ const PATHS: [Path; 7] = [
 ];
 
 impl Path {
-    /// What is said to set off.
+    /// The text that starts the compaction.
     fn says(self) -> String {
         match self {
             Self::Command => "/compact".into(),
@@ -182,7 +182,7 @@ impl Path {
         }
     }
 
-    /// A session in which the next thing said leads to a compaction.
+    /// A session in which the next text starts a compaction.
     fn set(self, sums_up: fn(&Request) -> Answer) -> Bench {
         let model = Played::new(move |request| {
             let go = typed("Go.", &request.messages[request.messages.len() - 1..]);
@@ -222,7 +222,7 @@ impl Path {
     }
 }
 
-/// Every compaction that was told to begin was told to end, once, and in its turn.
+/// Checks that every compaction has one start event and one end event, in order.
 fn assert_framed(path: Path, told: &[CompactionEvent]) {
     let mut open = None;
     for event in told {
@@ -263,7 +263,7 @@ fn every_compaction_has_one_beginning_and_one_end_wherever_it_is_dropped() {
                 done = begun_and_done(&before).1;
                 last = ends(&before);
             }
-            // What was told is what the log has, but for what was dropped before it was told of.
+            // The events agree with the log, except those that were dropped before delivery.
             let logged = bench.records().len();
             let told_done =
                 told.iter().filter(|event| matches!(event, CompactionEvent::Completed { .. }));
@@ -285,7 +285,7 @@ fn every_compaction_that_fails_has_one_end_too() {
             let told = compactions(&events);
             assert_framed(path, &told);
             assert_eq!(reasons(&events).first(), Some(&path.reason()), "{path:?}");
-            // What has to be compacted is, by the net below the strategy.
+            // A request that must be compacted is, by the net if necessary.
             let needed = matches!(path, Path::Refusal | Path::WindowTooSmall);
             let ended = |event: &CompactionEvent| match needed {
                 true => matches!(event, CompactionEvent::Completed { .. }),

@@ -1,4 +1,4 @@
-//! Calls that are too long themselves, and requests that nobody looks at in time.
+//! Calls that are too long themselves, and requests that are checked too late.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_thread_too_long_for_its_summariser_is_read_in_pieces() {
     let rungs: Vec<(&str, bool)> =
         record.rungs.iter().map(|rung| (rung.strategy.as_str(), rung.failure.is_none())).collect();
     assert_eq!(rungs, [("summarize", false), ("chunked", true)], "{:?}", record.rungs);
-    // Every piece and what goes with it has fitted.
+    // Every request with a piece of the thread has fitted.
     bench.assert_sound();
 }
 
@@ -60,7 +60,7 @@ fn a_long_prompt_does_not_make_the_call_too_long_that_sums_up_before_it() {
 
 #[test]
 fn what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up() {
-    // Nobody knows the window, and from some time on it is a small one.
+    // The window is unknown, and becomes small after some time.
     let window = Arc::new(AtomicU64::new(u64::MAX));
     let refused = Arc::new(AtomicU64::default());
     let guarded = |answers: fn(&Request) -> Answer| {

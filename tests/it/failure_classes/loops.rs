@@ -1,10 +1,10 @@
-//! Compactions in a loop, and second ones right behind the first.
+//! Compactions in a loop, and second compactions directly after the first.
 
 use super::*;
 
 #[test]
 fn compactions_that_do_not_bring_the_count_down_are_given_up_and_it_is_said() {
-    // A provider that counts as much whatever it is sent.
+    // A provider that always reports the same count.
     let model = Played::new(|_| counted("Well.", Usage::new(9_000, 10)));
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
@@ -37,7 +37,8 @@ fn a_summary_longer_than_what_it_replaces_is_not_asked_for_again_and_again() {
     let mut bench = bench(10_000, model, |b| b.strategy(strategy));
     let events = bench.chat(40);
     let (begun, done) = begun_and_done(&events);
-    // Forty turns are some minutes here; a pause is twice as long as the one before.
+    // Forty turns take some minutes of simulated time; each pause is twice as long as the one
+    // before.
     assert!((3..=8).contains(&begun), "{begun} of 40: {:?}", ends(&events));
     assert_eq!((done, bench.model.summaries().len()), (0, begun));
     assert_eq!(bench.session.messages().len(), 80, "nothing has changed");
@@ -63,7 +64,7 @@ fn a_request_that_its_strategy_does_not_make_fit_goes_out_all_the_same() {
     bench.assert_sound();
 }
 
-// The call that is to sum up is too long.
+// The request for the summary is too long.
 
 #[test]
 fn the_tokens_of_the_summary_call_are_not_taken_for_those_of_the_thread() {

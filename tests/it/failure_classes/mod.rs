@@ -1,8 +1,8 @@
-//! How automatic compaction goes wrong in agents, class by class, and the test that shows that it
-//! does not go wrong so here.
+//! The ways in which automatic compaction fails in agents, class by class, with tests that show
+//! that it does not fail so here.
 //!
-//! Nearly all of them are whole sessions with the strategies that a host would choose. They look at
-//! the requests that the model received, at the events and at the log.
+//! Nearly all tests run whole sessions with the strategies that a host would choose. They check the
+//! requests that the model received, the events and the log.
 
 use std::{
     collections::HashSet,

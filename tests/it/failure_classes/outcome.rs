@@ -1,4 +1,4 @@
-//! Ways of compacting that get worse unnoticed, and caches lost to small edits.
+//! Strategies that degrade unnoticed, and caches lost to small edits.
 
 use super::*;
 
@@ -115,7 +115,7 @@ fn below_the_threshold_no_message_is_ever_touched() {
 
 #[test]
 fn two_crossings_within_a_minute_are_one_compaction() {
-    // Once it was over the threshold, every turn is; some ten looks at the clock make one turn.
+    // From the threshold on every turn is over it; about ten clock readings make one turn.
     let over = AtomicBool::default();
     let model = Played::new(move |request| {
         let tokens = ByteEstimate::TRIGGER.request(request);
@@ -142,7 +142,7 @@ fn two_crossings_within_a_minute_are_one_compaction() {
 #[test]
 fn what_stands_before_the_first_edit_is_sent_byte_for_byte_as_before() {
     let model = Played::new(|request| {
-        // Tools come into play late.
+        // Tools are used only late.
         let typed = request.messages.last().unwrap().is_typed();
         if typed && request.messages.len() > 24 { calls(&[(1, 60)]) } else { chats(request) }
     });

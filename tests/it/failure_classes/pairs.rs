@@ -1,4 +1,5 @@
-//! Calls apart from their results, and tools that are not offered or stand in prose.
+//! Calls separated from their results, and calls of tools that are not offered or are written as
+//! prose.
 
 use super::*;
 
@@ -21,7 +22,7 @@ fn no_strategy_parts_calls_from_their_results_or_parallel_results_from_each_othe
         assert!(begun_and_done(&events).1 >= 2, "{name}: {:?}", compactions(&events));
         for request in bench.model.asked() {
             assert_paired(&name, &request.messages);
-            // No codec has to mend it either.
+            // No codec must repair it either.
             for format in [&AnthropicMessages as &dyn WireFormat, &OpenAiChat] {
                 let encoded = format.encode(&request, &EncodeOptions::default());
                 assert_eq!(encoded.adjustments, [], "{name}");
@@ -31,7 +32,7 @@ fn no_strategy_parts_calls_from_their_results_or_parallel_results_from_each_othe
     }
 }
 
-/// Every message with calls is followed by one with their results, all of them and in their order.
+/// Checks that every message with calls is followed by one with all of their results, in order.
 fn assert_paired(name: &str, messages: &[Message]) {
     let ids = |message: Option<&Message>| -> Vec<String> {
         message.iter().flat_map(|m| m.tool_results()).map(|r| r.tool_use_id.to_string()).collect()
@@ -64,7 +65,7 @@ fn the_tools_are_offered_after_a_compaction_as_they_were_before() {
         for request in &asked {
             let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
             assert_eq!(offered, names, "{name}");
-            // Whoever sums up must not call them; nothing of that is left behind.
+            // Requests for summaries forbid tool calls; requests of the conversation do not.
             assert_eq!(request.tool_choice, None, "{name}");
             let body = AnthropicMessages.encode(request, &EncodeOptions::default()).body;
             assert!(!body.as_str().contains("tool_choice"), "{name}");

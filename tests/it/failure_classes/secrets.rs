@@ -1,4 +1,4 @@
-//! Secrets that are carried out of the thread.
+//! Secrets that leave the thread.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use threadfold::{
 use super::*;
 use crate::support::bench::{bench, calls, events, say};
 
-/// Takes out one word.
+/// Removes one word.
 #[derive(Debug)]
 struct Secret;
 
@@ -65,7 +65,7 @@ fn secrets_do_not_leave_the_thread() {
     };
     let lines: Vec<&SessionEvent> = told.iter().filter(compaction).collect();
     assert!(lines.len() > 2 && !everything(&lines).contains("hunter2"), "{lines:?}");
-    // The conversation with the agent's own model goes on with what was said.
+    // The agent's own model still gets the original text.
     assert!(bench.last_sent().contains("hunter2 is the word"));
     bench.assert_whole();
 }

@@ -1,11 +1,11 @@
-//! Models that play, and sessions over them.
+//! Scripted models, and sessions over them.
 
 use super::*;
 use crate::support::{clock::Ticking, polls::pending_once};
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 
-/// A model that works, and whoever sums up for it. It keeps what it was asked.
+/// A model for the conversation and one for summaries. It records its requests.
 pub(crate) struct Played {
     works: Plays,
     sums_up: Plays,
@@ -13,7 +13,7 @@ pub(crate) struct Played {
 }
 
 impl Played {
-    /// Returns a model that works so, and sums up in extracts.
+    /// Returns a model that answers the conversation in this way, and summarises by extracts.
     pub(crate) fn new(works: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let extract = |request: &Request| {
             answer_of(ExtractiveModel, request).map_or_else(Answer::Error, Answer::Turn)
@@ -21,7 +21,7 @@ impl Played {
         Self { works: Box::new(works), sums_up: Box::new(extract), requests: Mutex::default() }
     }
 
-    /// Returns the model with this one in place of extracts.
+    /// Returns the model with these summaries instead of extracts.
     pub(crate) fn summing_up(
         self,
         sums_up: impl Fn(&Request) -> Answer + Send + Sync + 'static,
@@ -33,12 +33,12 @@ impl Played {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Those of the agent at its work.
+    /// The requests of the conversation.
     pub(crate) fn asked(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| !wants_summary(request)).collect()
     }
 
-    /// Those for summaries.
+    /// The requests for summaries.
     pub(crate) fn summaries(&self) -> Vec<Request> {
         self.requests().into_iter().filter(wants_summary).collect()
     }
@@ -59,7 +59,7 @@ impl Model for Played {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        // Asked only when polled, and not ready at once, as models are.
+        // The model is asked only when it is polled, and is not ready at once, as real models are.
         let answer = async move {
             pending_once().await;
             self.requests.lock().unwrap().push(request.clone());
@@ -71,7 +71,7 @@ impl Model for Played {
     }
 }
 
-/// Writes as many lines as it is asked for, and keeps which parts it was asked for.
+/// A tool that writes the requested number of lines, and records the parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Write(Arc<Mutex<Vec<u64>>>);
 
@@ -109,7 +109,7 @@ pub(crate) struct Bench {
     pub(crate) window: u64,
 }
 
-/// A session with a second between two looks at the clock.
+/// A session whose clock advances a second with each reading.
 pub(crate) fn bench(
     window: u64,
     model: Played,
@@ -163,7 +163,7 @@ impl Bench {
         events
     }
 
-    /// Says so many things, all of which have to be answered, and returns what happened.
+    /// Sends this many texts, all of which must be answered, and returns the events.
     pub(crate) fn chat(&mut self, rounds: usize) -> Happened {
         let mut all = Vec::new();
         for round in 0..rounds {
@@ -192,7 +192,7 @@ impl Bench {
         self.model.asked().pop().unwrap()
     }
 
-    /// Log and thread tell of the same, and no request was too long or illegal.
+    /// Checks that log and thread agree, and that no request was too long or illegal.
     pub(crate) fn assert_sound(&self) {
         assert_eq!(self.session.log().replay().unwrap(), self.session.messages()[..]);
         for request in self.model.requests() {
@@ -217,7 +217,7 @@ pub(crate) fn with_usage(mut turn: Turn, usage: Usage) -> Answer {
     turn.into()
 }
 
-/// Answers as this model does, which is ready at once.
+/// Returns the answer of this model, which must be ready at once.
 pub(crate) fn answer_of(model: impl Model, request: &Request) -> Result<Turn, ModelError> {
     model.complete(request.clone()).now_or_never().unwrap()
 }
@@ -227,8 +227,9 @@ pub(crate) fn counted(text: &str, usage: Usage) -> Answer {
     Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)).into()
 }
 
-/// Writes so many parts, each of so many lines, one in a round, and says so. It goes by the
-/// thread alone: by the last result or summary behind what the user asked for last.
+/// Writes this many parts of this many lines, one in each round, and then answers. It only reads
+/// the thread: the last result or summary after the user's newest text says how many parts are
+/// done.
 pub(crate) fn writes(parts: u64, lines: u64) -> impl Fn(&Request) -> Answer + Send + Sync {
     move |request| {
         let asked = request.messages.iter().rposition(Message::is_typed).map_or(0, |at| at + 1);
@@ -237,7 +238,7 @@ pub(crate) fn writes(parts: u64, lines: u64) -> impl Fn(&Request) -> Answer + Se
     }
 }
 
-/// The last part that was written, as a message has it.
+/// The last written part that a message states.
 pub(crate) fn written(message: &Message) -> u64 {
     let results = message.tool_results().flat_map(|result| &result.content);
     let texts = results.chain(&message.content).filter_map(|block| match block {
@@ -251,7 +252,7 @@ pub(crate) fn written(message: &Message) -> u64 {
     numbers.max().unwrap_or_default()
 }
 
-/// One message that writes these parts, of so many lines each.
+/// One message with the calls for these parts, of this many lines each.
 pub(crate) fn calls(parts: &[(u64, u64)]) -> Answer {
     let call = |(part, lines): &(u64, u64)| {
         let input = json!({"part": part, "lines": lines});
@@ -272,7 +273,7 @@ pub(crate) fn ends(events: &[Result<SessionEvent, SessionError>]) -> Vec<Compact
     compactions(events).into_iter().filter(CompactionEvent::is_end).collect()
 }
 
-/// How many were begun, and how many of these were carried out.
+/// The number of compactions that were begun, and of those that were completed.
 pub(crate) fn begun_and_done(events: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
     let told = compactions(events);
     let begun = |event: &&CompactionEvent| matches!(event, CompactionEvent::Started { .. });
@@ -288,7 +289,7 @@ pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<Comp
     compactions(events).into_iter().filter_map(reason).collect()
 }
 
-/// The lines that say that automatic compaction rests.
+/// The notices that automatic compaction is suspended.
 pub(crate) fn rests(events: &[Result<SessionEvent, SessionError>]) -> usize {
     let rests = |event: &&Result<SessionEvent, SessionError>| matches!(event, Ok(SessionEvent::Notice { text }) if text.contains("compaction rests"));
     events.iter().filter(rests).count()
@@ -303,7 +304,7 @@ pub(crate) fn summaries(messages: &[Message]) -> Vec<Summary> {
     blocks.filter_map(summary).collect()
 }
 
-/// What stands in the messages as plain text.
+/// The plain text of messages.
 pub(crate) fn texts(messages: &[Message]) -> String {
     let blocks = messages.iter().flat_map(|message| &message.content);
     let text = |block: &ContentBlock| match block {
@@ -319,7 +320,7 @@ pub(crate) fn typed(text: &str, messages: &[Message]) -> bool {
     messages.iter().any(|message| message.role == Role::User && message.content.iter().any(says))
 }
 
-/// All strategies that are built in, set so that they find something in a short thread.
+/// All built-in strategies, with options with which they find something in a short thread.
 pub(crate) fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     vec![
         Arc::new(summarize()),
@@ -338,7 +339,7 @@ pub(crate) fn summarize() -> Summarize {
 
 // Compactions in a loop.
 
-/// Sums up in a line, by an edit where one is asked for.
+/// Summarises in a line, by an edit where one is asked for.
 pub(crate) fn sums_up_in_prose(request: &Request) -> Answer {
     let part = request.messages.iter().map(written).max().unwrap_or_default();
     let line = format!("They have written everything up to part {part}.");
@@ -352,4 +353,4 @@ pub(crate) fn sums_up_in_prose(request: &Request) -> Answer {
     Message::new(Role::Assistant, vec![call.into()]).into()
 }
 
-// Worse ways that nobody notices.
+// Failures without an error.

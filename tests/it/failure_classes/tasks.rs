@@ -1,4 +1,4 @@
-//! Old tasks taken up again, and rules that are lost.
+//! Old tasks that are resumed, and lost rules.
 
 use super::*;
 
@@ -17,13 +17,13 @@ fn the_newest_message_of_the_user_comes_last_and_behind_the_end_of_the_summary()
         let request = bench.last_asked();
         let last = request.messages.last().unwrap();
         assert_eq!(last.content[0].as_text().map(Text::as_str), Some(newest), "{name}");
-        // The summary has an end that shows.
+        // The tag of the summary is closed.
         let body = AnthropicMessages.encode(&request, &EncodeOptions::default()).body;
         let body = body.as_str();
         assert_eq!(body.matches("<conversation-summary>").count(), 1, "{name}");
         let end = body.find("</conversation-summary>").unwrap();
         assert!(body.find(newest).unwrap() > end, "{name}");
-        // What was typed earlier is there once, and in its order.
+        // Earlier typed text is there once, and in order.
         let rounds = request.messages.iter().filter(|message| message.is_typed()).map(round_of);
         let rounds: Vec<_> = rounds.collect();
         assert!(rounds.is_sorted() && rounds.last() == Some(&99), "{name}: {rounds:?}");
@@ -32,7 +32,7 @@ fn the_newest_message_of_the_user_comes_last_and_behind_the_end_of_the_summary()
     }
 }
 
-/// The round of a question; that of anything else comes behind them all.
+/// The round of a question; all other messages come after the questions.
 fn round_of(message: &Message) -> usize {
     (0..99).find(|round| typed(&question(*round), std::slice::from_ref(message))).unwrap_or(99)
 }
@@ -58,7 +58,7 @@ fn whoever_sums_up_is_told_to_tell_what_is_done_from_what_is_not() {
                 assert!(asked.contains(words), "{name} does not say {words:?}");
             }
         }
-        // The digest, which no model writes, says so itself.
+        // A digest, which no model writes, states the task itself.
         if name == "digest" {
             let summary = summaries(bench.session.messages()).pop().unwrap();
             assert!(summary.text.contains("The work they tell of is done"), "{}", summary.text);
@@ -128,7 +128,7 @@ fn a_rule_outlives_four_digests() {
     let model = Played::new(chats).summing_up(|_| fails(ModelErrorKind::Other));
     let mut bench = bench(20_000, model, |b| b);
     bench.chat(3);
-    // Behind so much text that no beginning of a message holds it.
+    // So much text comes before the rule that no beginning of a message contains it.
     bench.say(format!("{} {rule}", "Port the parser to Rust, file by file. ".repeat(12))).unwrap();
     for generation in 1..=4 {
         bench.chat(25);

@@ -12,12 +12,12 @@ use threadfold::{
     },
 };
 
-/// Reads bytes as a thread, ranges and edits of it, and, behind the first zero byte, as a stored
-/// plan and as the input of the `compact` tool; does all of it and checks what always holds.
+/// Reads bytes as a thread, its ranges and its edits, and, after the first zero byte, as a stored
+/// plan and as the input of the `compact` tool; runs all of it and checks the invariants.
 ///
 /// # Panics
 ///
-/// If any of it does not hold.
+/// If an invariant does not hold.
 pub(crate) fn check(bytes: &[u8]) {
     let (numbers, json) = match bytes.iter().position(|byte| *byte == 0) {
         Some(at) => (bytes.get(..at), bytes.get(at + 1..)),
@@ -56,7 +56,7 @@ fn check_repair(thread: &[Message]) {
     }
 }
 
-/// Carries a plan out. One that we made fits, and leaves a legal thread legal.
+/// Applies a plan. One that this crate made fits, and leaves a legal thread legal.
 fn check_plan(plan: &Plan, thread: &[Message], ours: bool) {
     let stored = serde_json::to_string(plan).expect("a plan has a stored form");
     assert_eq!(serde_json::from_str::<Plan>(&stored).ok().as_ref(), Some(plan));
@@ -98,7 +98,7 @@ impl Dice<'_> {
         *choices.get(choice).expect("there are choices")
     }
 
-    /// A thread: as it comes, or repaired.
+    /// A thread, either unchanged or repaired.
     fn thread(&mut self) -> Vec<Message> {
         let legal = self.below(4) > 0;
         let messages = (0..self.below(16)).map(|_| {

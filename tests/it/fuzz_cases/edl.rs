@@ -5,11 +5,11 @@
 use threadfold_edl::{Limits, Script, Workspace, tool::EdlTool};
 
 /// Reads bytes as a script and the files `/a`, `/b`, ... after it, each after a zero byte, runs the
-/// script and checks what holds for every run.
+/// script and checks the invariants of a run.
 ///
 /// # Panics
 ///
-/// If any of it does not hold.
+/// If an invariant does not hold.
 pub(crate) fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.split('\0');

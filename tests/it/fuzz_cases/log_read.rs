@@ -7,12 +7,12 @@ use threadfold::{
     message::Timestamp,
 };
 
-/// Reads bytes as the lines of a log, with a header put before them where they bring none, and
-/// checks what always holds of a log that can be read.
+/// Reads bytes as the lines of a log, adds a header if they have none, and checks the invariants of
+/// a readable log.
 ///
 /// # Panics
 ///
-/// If any of it does not hold.
+/// If an invariant does not hold.
 pub(crate) fn check(bytes: &[u8]) {
     let _ = EventLog::read(bytes).map(|read| check_read(bytes, read));
     let header = b"{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n";

@@ -1,5 +1,5 @@
 //! One fuzz case of prose, shared by the fuzz target, by the bounded run in the tests and by the
-//! tests that count what reading costs: a text, through everything that reads prose.
+//! tests that count reading steps: a text that goes through every reader of prose.
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
@@ -24,7 +24,7 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-/// What reads prose.
+/// A function that reads prose.
 type Reader = fn(&str);
 
 /// All of them, by name.
@@ -40,11 +40,11 @@ pub(crate) const READERS: [(&str, Reader); 7] = [
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// Reads bytes as a text and has every reader read it.
+/// Passes bytes as a text to every reader.
 ///
 /// # Panics
 ///
-/// If one of them fails, or does not keep its bounds.
+/// If a reader fails or exceeds its bounds.
 pub(crate) fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     READERS.iter().for_each(|(_, read)| read(&text));
@@ -93,7 +93,7 @@ fn digest_of_summary(text: &str) {
     }
 }
 
-/// What a digest leaves, if it is worth one.
+/// The thread after a digest, if it gets shorter.
 fn digested(mut messages: Vec<Message>) -> Option<Vec<Message>> {
     messages.extend((0..9).map(|step| Message::assistant(format!("Step {step} went well."))));
     let (snapshot, brief) = (Snapshot::new(messages), Brief::default());
@@ -127,7 +127,7 @@ fn redaction(text: &str) {
     }
 }
 
-/// Takes all digits out.
+/// Removes all digits.
 #[derive(Debug)]
 struct Digits;
 
@@ -145,7 +145,7 @@ fn extraction(text: &str) {
     assert!(matches!(turn, Poll::Ready(Ok(_))), "it waits for nothing");
 }
 
-/// A thread in which everybody says it.
+/// A thread in which every role says the text.
 fn thread(text: &str) -> Vec<Message> {
     let input = serde_json::json!({ "command": text, "path": text, "todos": [text] });
     let call = ToolUse::new("t1", "bash", input);

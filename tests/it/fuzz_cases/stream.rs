@@ -16,19 +16,19 @@ use threadfold::{
 pub(crate) const CODECS: &[&dyn WireFormat] =
     &[&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
-/// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte says, and builds
-/// an answer of its events with every codec; checks what always holds.
+/// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte gives, builds an
+/// answer from its events with every codec, and checks the invariants.
 ///
 /// # Panics
 ///
-/// If any of it does not hold.
+/// If an invariant does not hold.
 pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     let Some((size, bytes)) = bytes.split_first() else { return };
     let events = events(bytes, bytes.len().max(1));
     assert_eq!(events, self::events(bytes, usize::from(*size).max(1)), "divided otherwise");
     for codec in codecs {
         let (told, end) = build(*codec, &events);
-        // A byte that is no text becomes three.
+        // A byte that is not UTF-8 becomes three.
         assert!(told <= bytes.len() * 3, "{}: {told} of {}", codec.name(), bytes.len());
         if let Ok(turn) = end {
             let thread = vec![Message::user("hi"), turn.message];
@@ -48,7 +48,7 @@ fn events(bytes: &[u8], size: usize) -> Vec<SseEvent> {
     events
 }
 
-/// How many bytes were told, and how it ends.
+/// The number of bytes in the deltas, and the end of the answer.
 fn build(codec: &dyn WireFormat, events: &[SseEvent]) -> (usize, Result<Turn, ModelError>) {
     let mut builder = codec.turn_builder();
     let mut told = 0;

@@ -14,7 +14,7 @@ use threadfold::{
 pub(crate) const CODECS: &[&dyn WireFormat] =
     &[&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
-/// Reads bytes as a request body, a response body and, behind the first zero byte, as a stored plan
+/// Reads bytes as a request body, a response body and, after the first zero byte, as a stored plan
 /// for the thread of the request, with every codec; checks what always holds.
 ///
 /// # Panics

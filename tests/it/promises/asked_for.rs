@@ -1,4 +1,4 @@
-//! Compactions that a person asks for, and what is queued.
+//! Compactions that a user requests, and queued texts.
 
 use futures::executor::block_on;
 use threadfold::{
@@ -14,7 +14,8 @@ use crate::support::bench::{compactions, events, say};
 
 const WINDOW: u64 = 200_000;
 
-/// A session over a thread in which person and agent take turns, with messages of these tokens.
+/// A session over a thread in which person and agent alternate, with messages of these sizes in
+/// tokens.
 fn session_of(sizes: &[u64]) -> (Session, Provider) {
     let provider = Provider::new(|_, _| Message::assistant("Fine."));
     let mut log = EventLog::new("main".parse().unwrap());

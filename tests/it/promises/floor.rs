@@ -1,4 +1,4 @@
-//! Where system prompt, tools and what was typed last fit the window, a request goes out.
+//! If system prompt, tools and the newest typed text fit the window, a request is sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ fn registered() -> Vec<Arc<dyn CompactionStrategy>> {
     registry.names().map(|name| Arc::clone(registry.get(name).unwrap())).collect()
 }
 
-/// All that are registered, one that always fails, and one that proposes nonsense.
+/// All registered strategies, one that always fails, and one that proposes nonsense.
 fn every_strategy() -> Vec<Arc<dyn CompactionStrategy>> {
     let mut all = registered();
     all.push(Arc::new(AlwaysFails));
@@ -30,7 +30,8 @@ fn every_strategy() -> Vec<Arc<dyn CompactionStrategy>> {
     all
 }
 
-/// An agent that reads so often at once when it is asked to, and else says a word.
+/// An agent that makes this many calls at once if it is asked to, and otherwise answers with a
+/// word.
 fn obedient(results: usize) -> Provider {
     Provider::new(move |request, place| {
         let last = request.messages.last().unwrap();
@@ -43,7 +44,7 @@ fn obedient(results: usize) -> Provider {
     })
 }
 
-/// A session whose tool gives so much, so often at once, after so many turns.
+/// The size and number of results in one answer, and the number of turns before it.
 #[derive(Clone, Copy, Debug)]
 struct Flood {
     turns: usize,
@@ -58,7 +59,7 @@ const FLOODS: [Flood; 4] = [
     Flood { turns: 45, results: 2, tokens: 2_000 },
 ];
 
-/// What goes wrong in a session with this strategy.
+/// Returns what goes wrong in a session with this strategy.
 fn trouble(strategy: Arc<dyn CompactionStrategy>, flood: Flood) -> Vec<String> {
     let provider = obedient(flood.results);
     let mut session = provider.session(Some(WINDOW), |builder| {
@@ -246,7 +247,7 @@ fn a_strategy_that_panics_fails_and_the_session_goes_on() {
                     "{panics:?}"
                 );
             }
-            // Where nothing needs the net, the compaction fails with the words of the panic.
+            // Without the net the compaction fails with the message of the panic.
             let provider = Provider::new(|_, _| Message::assistant(lines(1_000)));
             let mut session =
                 provider.session(Some(WINDOW), |builder| builder.strategy(Arc::clone(&strategy)));

@@ -1,4 +1,4 @@
-//! What a compaction leaves in the thread: marks on reasoning, checkpoints to name ranges by.
+//! Marks that a compaction leaves: on reasoning, and checkpoints that name ranges.
 
 use std::sync::{
     Arc,
@@ -96,7 +96,7 @@ fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
     assert_eq!(provider.fault(WINDOW), None);
 }
 
-/// The request as a provider gets it that binds reasoning to everything before it.
+/// The request in the form for a provider that binds reasoning to everything before it.
 fn bound(request: &Request) -> String {
     let traits = ModelTraits { binds_reasoning: true, ..ModelTraits::default() };
     let options = EncodeOptions { traits, ..EncodeOptions::default() };
@@ -115,12 +115,12 @@ fn is_summary_of_user(message: &Message) -> bool {
     message.role == Role::User && message.is_summary()
 }
 
-/// Compacts early, so that there is something left to look at.
+/// A policy that compacts early, so that most of the window stays free.
 fn early() -> AutoPolicy {
     AutoPolicy { threshold: Threshold::Tokens(9_000), ..AutoPolicy::default() }
 }
 
-/// A session with this strategy that has just been compacted by itself, and what it had before.
+/// A session with this strategy that has just compacted automatically, and its messages before.
 fn compacted(strategy: &Arc<dyn CompactionStrategy>) -> (Vec<Message>, Vec<Message>) {
     let provider = Provider::new(|_, _| Message::assistant(lines(600)));
     let mut session = provider

@@ -1,6 +1,5 @@
-//! What a session promises to every host, without conditions: whatever the strategy, the window, the
-//! clock and the provider are. Each test goes through the public API and looks at the requests that
-//! the model received.
+//! Promises of a session to every host, without conditions on the strategy, the window, the clock
+//! and the provider. Each test uses the public API and checks the requests that the model received.
 
 mod provider;
 

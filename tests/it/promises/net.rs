@@ -1,4 +1,4 @@
-//! What is told of a compaction that the net below the strategy made.
+//! The report of a compaction that the fallback of the strategy made.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::support::{
 
 const WINDOW: u64 = 20_000;
 
-/// A session whose next prompt does not fit, because of answers that it got before.
+/// A session whose next prompt does not fit because of long answers.
 fn nearly_full(
     next: impl IntoIterator<Item = Answer>,
     build: impl FnOnce(SessionBuilder) -> SessionBuilder,
@@ -39,7 +39,7 @@ fn long_prompt() -> String {
     format!("What of this? {}", lines(13_000))
 }
 
-/// The rungs of the compaction that a turn completed.
+/// The rungs of the compaction in a turn.
 fn completed(bench: &mut Bench, text: &str) -> Vec<RungReport> {
     let told = compactions(&events(&mut bench.session, text));
     let Some(CompactionEvent::Completed { rungs, .. }) = told.last() else { panic!("{told:#?}") };
@@ -81,7 +81,7 @@ fn the_rungs_of_a_ladder_that_missed_the_window_are_named_one_by_one() {
     bench.assert_whole();
 }
 
-/// A strategy that proposes a plan for another thread, by itself or for another strategy.
+/// A strategy that proposes a plan for another thread, itself or in place of another strategy.
 #[derive(Debug)]
 struct Elsewhere(Option<Ladder>);
 

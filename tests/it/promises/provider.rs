@@ -1,4 +1,4 @@
-//! A provider that answers as a function says, counts truly, and remembers what it was asked.
+//! A provider that answers by a function, counts correctly, and records its requests.
 
 use std::{
     fmt,
@@ -21,16 +21,16 @@ use crate::support::{
     clock::Ticking,
 };
 
-/// No test asks so often. One that does goes on for ever, and gets errors from here on.
+/// No test makes so many requests. A session that loops for ever gets errors from here on.
 const MOST_REQUESTS: usize = 2_000;
 
-/// What the provider says to a request of the conversation, the n-th of them.
+/// The provider's answer to the n-th request of the conversation.
 type Answer = dyn Fn(&Request, usize) -> Message + Send + Sync;
 
-/// Why the provider refuses a request of so many tokens, if it does.
+/// The refusal of a request with this many tokens, if the provider refuses it.
 type Refusal = dyn Fn(u64) -> Option<ModelError> + Send + Sync;
 
-/// A provider. Clones share what it was asked.
+/// A provider. Clones share the recorded requests.
 #[derive(Clone)]
 pub(crate) struct Provider(Arc<Inner>);
 
@@ -54,7 +54,7 @@ impl Provider {
         Self(Arc::new(Inner { answer, refuse, counts: true, asked: Mutex::default() }))
     }
 
-    /// The provider that refuses so. The tokens are those of the request alone.
+    /// The provider with these refusals. The tokens are those of the request alone.
     pub(crate) fn refusing(
         self,
         refuse: impl Fn(u64) -> Option<ModelError> + Send + Sync + 'static,
@@ -63,7 +63,7 @@ impl Provider {
         Self(Arc::new(Inner { refuse: Box::new(refuse), ..inner }))
     }
 
-    /// The provider that says nothing of tokens.
+    /// The provider without usage in its answers.
     pub(crate) fn without_usage(self) -> Self {
         let Ok(inner) = Arc::try_unwrap(self.0) else { panic!("it is in use") };
         Self(Arc::new(Inner { counts: false, ..inner }))
@@ -101,7 +101,7 @@ impl Provider {
         self.asked().refused
     }
 
-    /// What is wrong with the requests for a window of this size, if anything is.
+    /// The first fault of the requests for a window of this size, if there is one.
     pub(crate) fn fault(&self, window: u64) -> Option<String> {
         self.requests().iter().enumerate().find_map(|(place, request)| {
             let violation = legality::violations(&request.messages).into_iter().next();
@@ -158,7 +158,7 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// A tool that gives about so many tokens.
+/// A tool whose result has about this many tokens.
 #[derive(Debug)]
 pub(crate) struct Read(pub(crate) u64);
 
@@ -177,7 +177,7 @@ impl Tool for Read {
     }
 }
 
-/// A text of about so many tokens.
+/// A text of about this many tokens.
 pub(crate) fn lines(tokens: u64) -> String {
     (0..tokens / 10).map(|line| format!("{line:06}: another line of a log\n")).collect()
 }
@@ -187,7 +187,8 @@ pub(crate) fn reading(place: usize) -> Message {
     crate::support::bench::calls(&[(&format!("call_{place}"), "read", "{}")])
 }
 
-/// The n-th answer of a provider that calls the tool so often in every turn, and then says a word.
+/// The n-th answer of a provider that calls the tool this many times in every turn, and then
+/// answers with a word.
 pub(crate) fn reading_rounds(place: usize, rounds: usize) -> Message {
     match place % (rounds + 1) {
         last if last == rounds => Message::assistant("I read it."),
@@ -195,7 +196,7 @@ pub(crate) fn reading_rounds(place: usize, rounds: usize) -> Message {
     }
 }
 
-/// Complaints about compactions that do not begin once and end once.
+/// The compactions without exactly one start and one end event.
 pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
     let told = compactions(events);
     let mut open = None;
@@ -214,7 +215,7 @@ pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<Strin
     complaints
 }
 
-/// Why the compactions began that were carried out.
+/// The reasons of the completed compactions.
 pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {
     let told = compactions(events);
     let completed = |of| {
@@ -228,7 +229,7 @@ pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<Comp
     told.iter().filter_map(reason).collect()
 }
 
-/// The lines for the person who watches.
+/// The notices for the user.
 pub(crate) fn notices(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
     let notice = |event: &Result<SessionEvent, SessionError>| match event {
         Ok(SessionEvent::Notice { text }) => Some(text.to_string()),

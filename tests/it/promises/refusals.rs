@@ -1,4 +1,4 @@
-//! Providers that refuse a request for its length, and answers that the window cuts.
+//! Providers that refuse a request for its length, and answers that the window cuts off.
 
 use std::sync::{
     Arc,
@@ -20,7 +20,7 @@ use crate::support::bench::{events, say, within};
 
 const WINDOW: u64 = 200_000;
 
-/// What Anthropic answers where prompt and reserved output do not fit together.
+/// Anthropic's error if prompt and reserved output together do not fit.
 fn with_output(input: u64, output: u64) -> Option<ModelError> {
     let body = format!(
         "{{\"type\":\"error\",\"error\":{{\"type\":\"invalid_request_error\",\"message\":\"input \
@@ -79,7 +79,7 @@ fn an_answer_that_the_window_cut_is_asked_for_again_after_a_compaction() {
 fn a_turn_whose_every_request_is_refused_once_comes_to_its_end() {
     const SMALL: u64 = 20_000;
     const ROUNDS: usize = 6;
-    // Its tokens are shorter than they are thought to be, and it does not count them.
+    // The provider has more tokens than the estimate, and does not report them.
     let counted = |size: u64| size * 5 / 2;
     let refusals = Arc::new(AtomicU64::new(0));
     let provider = Provider::new(|_, place| reading_rounds(place, ROUNDS))

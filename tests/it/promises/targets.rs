@@ -1,4 +1,4 @@
-//! To how many tokens compactions are to come.
+//! The sizes that compactions must reach.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use crate::support::{
 
 const WINDOW: u64 = 20_000;
 
-/// A strategy that fails the first time, and remembers the targets that it was given.
+/// A strategy that fails the first time, and records its targets.
 #[derive(Debug, Default)]
 struct FailsFirst(Mutex<Vec<u64>>);
 
@@ -54,7 +54,7 @@ fn after_a_success_compactions_come_to_the_whole_target_again() {
     assert!(last <= WINDOW / 2, "{targets:?}");
 }
 
-/// A strategy that remembers the targets that it was given, and does nothing.
+/// A strategy that records its targets, and does nothing.
 #[derive(Clone, Debug, Default)]
 struct Asked(Arc<Mutex<Vec<Option<u64>>>>);
 

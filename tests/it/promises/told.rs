@@ -1,4 +1,4 @@
-//! What a host is told, and when: compactions that were adopted, turns that failed or were aborted.
+//! What a host is notified of, and when: adopted compactions, failed and aborted turns.
 
 use std::{io, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! When compactions come: the soft trigger does the work, and the hard check stands by.
+//! When compactions run: normally by the soft trigger, and by the hard check only as a fallback.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::support::{bench::events, clock::Ticking};
 
 const WINDOW: u64 = 100_000;
 
-/// The part of the compactions that the soft trigger asked for, in percent, and how many there were.
+/// The percentage of compactions that the soft trigger started, and their number.
 fn soft(told: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
     let reasons = reasons(told);
     let soft = reasons.iter().filter(|reason| **reason == CompactionReason::Threshold).count();

@@ -1,4 +1,4 @@
-//! A window that nobody named: the host hears of it, and the first refusal teaches the session.
+//! An unknown window: the host is notified, and the session learns from the first refusal.
 
 use std::sync::{
     Arc,
@@ -18,7 +18,7 @@ use threadfold::{
 use super::provider::{Provider, lines, notices, reasons, untold};
 use crate::support::bench::{events, say};
 
-/// What the window of the provider holds, in truth.
+/// The true window of the provider.
 const WINDOW: u64 = 50_000;
 
 fn too_long(size: u64) -> Option<ModelError> {
@@ -75,7 +75,7 @@ fn the_model_that_answered_last_says_what_the_window_is() {
     }
     let known = |tokens| Some(ContextWindow::new(tokens));
     assert_eq!(windows, [None, known(128_000), known(128_000), known(100_000)]);
-    // A session taken up again knows it from its log, or from the thread of its agent.
+    // A resumed session knows it from its log, or from the thread of its agent.
     let fork = block_on(session.fork("other".parse().unwrap())).unwrap().build().unwrap();
     assert_eq!(fork.window(), known(100_000));
     let thread = Thread::from_iter(session.messages()[..4].iter().cloned());
@@ -104,7 +104,8 @@ fn a_host_that_named_the_window_hears_nothing_of_it() {
     assert_eq!(notices(&told), Vec::<String>::new());
 }
 
-/// A provider that refuses its first request, which fits, and from then on only what is too long.
+/// A provider that refuses its first request, although it fits, and later only requests that are
+/// too long.
 fn wrong_once() -> Provider {
     let is_wrong = AtomicBool::new(true);
     let refuse = move |size| {

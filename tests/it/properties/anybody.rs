@@ -1,4 +1,4 @@
-//! Plans as a host may write them: refused, or in order once they are settled.
+//! Arbitrary plans of hosts: they are refused, or legal once they are settled.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use threadfold::{
 
 use crate::support::{brief::brief, recorded::requests, tries::tries};
 
-/// What a splice puts in: an old message as a new one, a summary, or blocks of one that goes.
+/// The insertion of a splice: an old message again, a summary, or blocks of a removed message.
 #[derive(Clone, Debug)]
 enum Put {
     Old(Index),
@@ -43,7 +43,7 @@ fn cuts() -> impl Strategy<Value = Cuts> {
     vec((any::<Index>(), 0_usize..6, vec(put(), 0..3)), 1..4)
 }
 
-/// A plan as anybody may write one: mostly in order and in range, seldom sensible.
+/// A plan that anybody may write: mostly in order and in range, rarely sensible.
 fn anybodys_plan(thread: &[Message], cuts: &Cuts) -> Plan {
     let mut cuts: Vec<_> =
         cuts.iter().map(|(start, len, put)| (start.index(thread.len() + 1), *len, put)).collect();
@@ -68,7 +68,7 @@ fn anybodys_plan(thread: &[Message], cuts: &Cuts) -> Plan {
     Plan::from_splices(thread.len(), cuts.into_iter().map(splice).collect())
 }
 
-/// Settles a plan, and holds what must be so if that succeeds.
+/// Settles a plan, and checks the result if that succeeds.
 fn settles(thread: &[Message], plan: Plan, brief: &Brief) -> Result<bool, TestCaseError> {
     let snapshot = Snapshot::new(thread.to_vec());
     let _ = snapshot.accept(&plan, brief);

@@ -1,6 +1,7 @@
-//! What holds for every thread: properties over generated legal threads and over junk.
+//! Properties of every thread, on generated legal threads and on junk.
 //!
-//! `model.rs` is a second, slow and simple account of what a compaction does; the others ask.
+//! `model.rs` is a second, slow and simple implementation of compaction, with which the others
+//! compare.
 
 mod anybody;
 mod model;
@@ -18,7 +19,7 @@ use threadfold::{
     message::Summary,
 };
 
-/// Places in a thread that is not known yet, in pairs, with the text to put between them.
+/// Positions in a thread that is not known yet, in pairs, with the text to insert between them.
 type Picks = Vec<(Index, Index, String)>;
 
 fn picks() -> impl Strategy<Value = Picks> {
@@ -35,7 +36,7 @@ fn options() -> impl Strategy<Value = CompactOptions> {
     })
 }
 
-/// The places behind the checkpoints of a thread, in order.
+/// The positions after the checkpoints of a thread, in order.
 fn checkpoints(thread: &[Message]) -> Vec<(CheckpointId, Position)> {
     let mut found = Vec::new();
     for (message, candidate) in thread.iter().enumerate() {
@@ -48,7 +49,7 @@ fn checkpoints(thread: &[Message]) -> Vec<(CheckpointId, Position)> {
     found
 }
 
-/// Ranges between checkpoints that do not overlap; some adjoin. Each with its places.
+/// Ranges between checkpoints, each with its positions. They do not overlap; some adjoin.
 fn ranges(thread: &[Message], picks: &Picks) -> Vec<(Replacement, Range<Position>)> {
     let markers = checkpoints(thread);
     let last = markers.len() + 1;
@@ -79,8 +80,8 @@ fn replacements(thread: &[Message], picks: &Picks) -> Vec<Replacement> {
     ranges(thread, picks).into_iter().map(|(replacement, _)| replacement).collect()
 }
 
-/// Edits between any two blocks that do not overlap, with a summary of any role, or a message of
-/// the thread said again, or nothing.
+/// Edits between any two blocks that do not overlap; each inserts a summary of any role, a message
+/// of the thread, or nothing.
 fn edits(thread: &[Message], picks: &Picks) -> Vec<Edit> {
     let mut places: Vec<Position> = vec![Position::before(thread.len())];
     for (message, content) in thread.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A compaction, told slowly: every block by itself.
+//! A slow reference implementation of compaction, block by block.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(crate) fn compact(
     let loop_from = open_loop.unwrap_or(thread.len());
     let mut built: Vec<Message> = thread[..first].to_vec();
     let mut waiting = ranges.iter().peekable();
-    // The first message that another one stands in the place of, or before.
+    // The first message that is replaced, or before which one is inserted.
     let mut changed: Option<usize> = None;
     for (index, message) in thread.iter().enumerate().skip(first) {
         let mut part: Vec<ContentBlock> = Vec::new();
@@ -39,8 +39,8 @@ pub(crate) fn compact(
             let taken = waiting.peek().filter(|(range, _)| range.contains(&at));
             if let Some((_, insert)) = taken {
                 changed.get_or_insert(start);
-                // What comes goes where the range begins; what stood before it is complete. Where
-                // nothing comes, the message goes on behind the range.
+                // Messages are inserted at the start of the range, which completes the message
+                // before it. Without an insertion that message continues after the range.
                 if !insert.is_empty() {
                     close(message, &mut part, &mut built, &mut own);
                 }
@@ -51,7 +51,7 @@ pub(crate) fn compact(
             }
         }
         close(message, &mut part, &mut built, &mut own);
-        // What an answer cost counts once: on the last of its parts.
+        // The usage of a divided answer counts once, on its last part.
         own.pop();
         for part in own {
             let parts = built[part].make_mut();

@@ -1,4 +1,4 @@
-//! Plans: what stays, what goes, what is refused.
+//! Plans: what stays, what is removed, what is refused.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
@@ -47,7 +47,7 @@ proptest! {
         let removed = plan.apply(&mut after).unwrap();
         prop_assert_eq!(legality::violations(&after), []);
         accounts(&plan, &thread, &after, &removed)?;
-        // An empty range divides no message, so only those that take something are compared.
+        // An empty range divides no message, so only ranges that remove something are compared.
         if asked.iter().all(|edit| edit.range.start < edit.range.end) {
             let told = asked.into_iter().map(|edit| (edit.range, edit.insert)).collect::<Vec<_>>();
             prop_assert_eq!(after, model::compact(&thread, &told, &options));
@@ -76,7 +76,7 @@ proptest! {
 
     #[test]
     fn ranges_at_once_are_ranges_from_the_back(thread in legal_thread(0..12), picks in picks()) {
-        // What is open may differ in between, so stripping is left out.
+        // The open calls may differ in between, so nothing is stripped.
         let options = CompactOptions {
             strip_reminders: false,
             strip_thinking: false,
@@ -88,7 +88,7 @@ proptest! {
         plan.apply(&mut at_once).unwrap();
         let mut one_by_one = thread;
         for range in asked.iter().rev() {
-            // A range may take a call whose result is in another one.
+            // A range may hold a call whose result is in another range.
             let range = std::slice::from_ref(range);
             let Ok(plan) = Plan::new(&one_by_one, range, &options) else { return Ok(()) };
             plan.apply(&mut one_by_one).unwrap();
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// Does one thing to a thread; returns whether that only appended.
+/// Changes a thread in one way; returns whether the change was an append.
 fn carry_out(thread: &mut Thread, work: u8, picks: &Picks, more: Vec<Message>) -> bool {
     match work {
         0 => thread.extend(more),
@@ -215,7 +215,8 @@ fn indexed(thread: &Thread) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What is before the first splice is not touched, and every message either stays or was removed.
+/// Checks that messages before the first splice are unchanged, and that every message stays or is
+/// among the removed ones.
 fn accounts(
     plan: &Plan,
     before: &[Message],

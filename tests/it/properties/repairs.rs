@@ -1,4 +1,4 @@
-//! Legality: what repair leaves, and where a thread may be cut.
+//! Legality: the results of repairs, and the positions where a thread may be cut.
 
 use proptest::prelude::*;
 use threadfold::{
@@ -42,7 +42,7 @@ proptest! {
     fn repair_keeps_every_text_of_a_legal_thread_that_lost_messages(
         thread in legal_thread(1..10), gone in any::<prop::sample::Index>()
     ) {
-        // As an aborted turn or a lost line of a store leaves it.
+        // An aborted turn or a lost line in a store leaves such a thread.
         let mut dirty = thread.clone();
         dirty.remove(gone.index(thread.len()));
         let (repaired, _) = legality::repair(dirty.clone());

@@ -1,4 +1,4 @@
-//! Stored forms: what is written comes back.
+//! Stored forms: written values are read back unchanged.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Strategies: whatever the model does, what is accepted is legal and smaller.
+//! Strategies: with any model, accepted proposals are legal and smaller.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Answers {
 }
 
 fn answers() -> impl Strategy<Value = Answers> {
-    // A megabyte of words is asked for seldom: it says little in many words.
+    // A megabyte of text is tested rarely, because it is slow and finds little.
     let hostile = Misbehaviour::ALL.into_iter().filter(|way| *way != Misbehaviour::Inflates);
     prop_oneof![
         40 => Just(Answers::Script("They fixed the parser.")),
@@ -91,7 +91,8 @@ proptest! {
         let driven = match propose(strategy.as_ref(), &snapshot, &brief, answers) {
             Ok(driven) => driven,
             Err(failed) => {
-                // A thread may be too small or a model too bad, but no plan of ours is unfit.
+                // A thread may be too small or a model too bad, but no strategy of the crate
+                // proposes an unfit plan.
                 let unfit = matches!(
                     failed.strategy(),
                     Some(
@@ -148,7 +149,7 @@ proptest! {
     }
 }
 
-/// What a person typed in a message, if anything.
+/// The text that a person typed in a message, if there is any.
 fn typed(message: &Message) -> Option<Vec<ContentBlock>> {
     let blocks: Vec<ContentBlock> =
         message.typed_blocks().map(|block| message.content[block].clone()).collect();

@@ -18,7 +18,7 @@ use threadfold::{
 
 use super::{clock::Ticking, polls::pending_once};
 
-/// A tool that says what it was given, after having been pending so often.
+/// A tool that returns its input, after being pending this often.
 #[derive(Debug)]
 pub(crate) struct Echo {
     pub(crate) name: &'static str,
@@ -85,12 +85,12 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Message {
     Message::new(Role::Assistant, calls.iter().map(call).collect())
 }
 
-/// What comes of saying something.
+/// Sends a text and returns the reply.
 pub(crate) fn say(session: &mut Session, text: impl Into<Text>) -> Result<Reply, SessionError> {
     block_on(session.send(text).into_future())
 }
 
-/// Everything that happens until the end.
+/// Sends a text and returns all events.
 pub(crate) fn events(session: &mut Session, text: &str) -> Vec<Result<SessionEvent, SessionError>> {
     let mut stream = session.send(text);
     let mut events = Vec::new();
@@ -120,7 +120,7 @@ impl Bench {
         self.session = builder.journal(journal).build().unwrap();
     }
 
-    /// Thread, log and store tell of the same, and nothing in it is illegal.
+    /// Checks that thread, log and store agree, and that the thread is legal.
     pub(crate) fn assert_whole(&self) {
         let (log, messages) = (self.session.log(), self.session.messages());
         assert!(log.events().is_sorted_by_key(|logged| logged.at), "time goes on");
@@ -141,12 +141,12 @@ impl Bench {
     }
 }
 
-/// A session sets no limit for the answers of its agent, a strategy does.
+/// A session sets no output limit for its agent, but a strategy does.
 pub(crate) fn wants_summary(request: &Request) -> bool {
     request.max_output.is_some()
 }
 
-/// Estimates where nobody counts, so that the trigger works before the first answer too.
+/// Uses estimates without a reported count, so that the trigger also works before the first answer.
 pub(crate) fn policy() -> AutoPolicy {
     AutoPolicy { estimates_usage: true, ..AutoPolicy::default() }
 }

@@ -1,9 +1,9 @@
-//! Bodies from outside: those of the folder that `THREADFOLD_BODIES` names.
+//! Bodies from outside, in the folder that `THREADFOLD_BODIES` names.
 
 use std::{env, fs, path::PathBuf};
 
-/// The bodies of a dialect with their names, in the order of the names. None, which is said, without
-/// a folder.
+/// Returns the bodies of a dialect, sorted by name. Without a folder there are none, and a line
+/// says so.
 pub(crate) fn of(dialect: &str) -> Vec<(String, Vec<u8>)> {
     let Some(folder) = env::var_os("THREADFOLD_BODIES").map(PathBuf::from) else {
         println!("skipped: THREADFOLD_BODIES names no folder");

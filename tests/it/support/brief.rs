@@ -1,4 +1,4 @@
-//! What a strategy may be asked for.
+//! Briefs for strategies.
 
 use proptest::{option, prelude::*};
 use threadfold::{

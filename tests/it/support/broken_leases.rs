@@ -1,4 +1,4 @@
-//! A store whose leases break one law each, for the suite to catch.
+//! Stores whose leases break one law each, for the suite to catch.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use threadfold::{
     testing::conformance::Law,
 };
 
-/// A store that breaks this law, or none of those that it knows.
+/// A store that breaks this law, if it knows how.
 #[derive(Debug)]
 pub(crate) struct BrokenLeases {
     law: Law,
@@ -22,7 +22,8 @@ impl BrokenLeases {
         Self { law, inner: MemoryStore::default() }
     }
 
-    /// The lease as the inner store knows it, and back: here fences fall.
+    /// Converts a lease to that of the inner store and back. To break the law, it makes fences
+    /// fall.
     fn turned(&self, lease: Lease) -> Lease {
         let falls = self.law == Law::FencesRise;
         Lease { fence: if falls { u64::MAX - lease.fence } else { lease.fence }, ..lease }

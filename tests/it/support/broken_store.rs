@@ -18,16 +18,16 @@ use threadfold::{
     testing::conformance::Law,
 };
 
-/// A store that breaks this law, or none of those that it knows.
+/// A store that breaks this law, if it knows how.
 #[derive(Debug)]
 pub(crate) struct BrokenStore {
     law: Law,
     inner: MemoryStore,
-    /// The base that was saved last, of whatever log.
+    /// The base that was saved last, of any log.
     base: Mutex<Option<LogBase>>,
 }
 
-/// An archive that breaks this law, or none of those that it knows.
+/// An archive that breaks this law, if it knows how.
 #[derive(Debug)]
 pub(crate) struct BrokenArchive {
     law: Law,
@@ -50,7 +50,7 @@ impl BrokenArchive {
     }
 }
 
-/// The name as a store has it that takes a dot and a hyphen for one.
+/// Returns the id in a store that confuses a dot and a hyphen.
 fn folded(law: Law, thread: &ThreadId) -> ThreadId {
     let name = thread.as_str();
     let name = if law == Law::ThreadsAreApart { name.replace('.', "-") } else { name.into() };
@@ -62,7 +62,7 @@ fn numbered(from: u64, events: &[LoggedEvent]) -> Vec<LoggedEvent> {
     events.map(|(seq, event)| LoggedEvent { seq, ..event.clone() }).collect()
 }
 
-/// Lets others run once.
+/// Yields once, so that other futures run.
 async fn give_way() {
     let mut waited = false;
     poll_fn(|context| {

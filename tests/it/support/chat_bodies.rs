@@ -24,7 +24,7 @@ pub(crate) fn body() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A thread that ends in open calls is valid only at rest: without a model.
+/// A thread that ends in open calls is valid only without a model.
 fn at_rest_if_open(mut body: Value) -> Value {
     let messages = body["messages"].as_array().into_iter().flatten().rev();
     let mut answers = messages.take_while(|message| message["role"] == "assistant");
@@ -34,7 +34,7 @@ fn at_rest_if_open(mut body: Value) -> Value {
     body
 }
 
-/// Any JSON, with the words of the dialect in it more often than chance would have them.
+/// Any JSON in which the words of the dialect are frequent.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
     let words = vec![
         "role",
@@ -79,7 +79,7 @@ fn numbered(mut message: Value, exchange: usize) -> Value {
     message
 }
 
-/// What somebody says, and what it leads to.
+/// A message and its consequences.
 fn exchange() -> impl Strategy<Value = Vec<Value>> {
     prop_oneof![
         user().prop_map(|message| vec![message]),
@@ -184,7 +184,7 @@ fn function_call() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// Fields that compatible servers put beside the content.
+/// Fields that compatible servers add beside the content.
 fn beside() -> impl Strategy<Value = Value> {
     prop_oneof![
         4 => Just(json!({})),
@@ -298,7 +298,7 @@ fn params() -> impl Strategy<Value = Value> {
     select(choices)
 }
 
-/// Unknown fields, those among them that look like the codec's own marks.
+/// Unknown fields, including some that look like the codec's own marks.
 fn unknown() -> impl Strategy<Value = Value> {
     rarely(vec![
         json!({"x_new": {"z": 1.0, "a": [null]}}),

@@ -1,10 +1,10 @@
-//! A clock that goes by looks.
+//! A clock that advances with every reading.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadfold::{message::Timestamp, model::Clock};
 
-/// A clock that goes on by so many milliseconds with every look.
+/// A clock that advances by this many milliseconds with every reading.
 #[derive(Debug)]
 pub(crate) struct Ticking {
     now: AtomicU64,
@@ -16,7 +16,7 @@ impl Ticking {
         Self { now: AtomicU64::new(now), step }
     }
 
-    /// What it says next.
+    /// The next reading.
     pub(crate) fn next(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }

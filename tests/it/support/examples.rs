@@ -1,4 +1,4 @@
-//! What the examples are made of, for the tests of them.
+//! Modules of the examples, for their tests.
 
 #[path = "../../../examples/cost/mod.rs"]
 #[expect(dead_code, reason = "the example shows more than tests ask")]

@@ -1,4 +1,4 @@
-//! A folder for one test, gone when the test is done.
+//! A temporary folder for one test.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// An empty folder. It is removed when this is dropped.
+/// An empty folder, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 

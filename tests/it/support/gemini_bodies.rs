@@ -20,7 +20,7 @@ pub(crate) fn body() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any JSON, with the words of the dialect in it more often than chance would have them.
+/// Any JSON in which the words of the dialect are frequent.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
     let words = vec![
         "role",
@@ -59,7 +59,7 @@ pub(crate) fn junk() -> impl Strategy<Value = Value> {
     random_json::junk(words, 5)
 }
 
-/// An answer, and what stands behind it.
+/// An answer and its consequences.
 fn exchange() -> impl Strategy<Value = Vec<Value>> {
     prop_oneof![
         user().prop_map(|message| vec![message]),
@@ -252,7 +252,7 @@ fn params() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// Unknown fields, those among them that look like the codec's own marks.
+/// Unknown fields, including some that look like the codec's own marks.
 fn unknown() -> impl Strategy<Value = Value> {
     rarely(vec![
         json!({"x_new": {"z": 1.0, "a": [null]}}),

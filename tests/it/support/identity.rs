@@ -1,4 +1,4 @@
-//! A codec for tests: the crate's own JSON as a dialect, whole or broken in one way.
+//! A codec for tests: the crate's own JSON as a dialect, correct or broken in one way.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ pub(crate) enum Fault {
     LosesTexts,
 }
 
-/// The crate's own JSON as a dialect. A body that was read is kept whole.
+/// The crate's own JSON as a dialect. A decoded body is kept unchanged.
 #[derive(Debug)]
 pub(crate) struct Identity(pub(crate) Fault);
 

@@ -1,7 +1,7 @@
-//! Language that nobody chose: English made of classes of words, and other scripts.
+//! Arbitrary language: English made of word classes, and other scripts.
 //!
-//! The closed classes are those of grammars, whole; the open ones are made of syllables. So what is
-//! made has little to do with the words that the crate looks for.
+//! The closed classes are complete, as in a grammar; the words of the open classes are made of
+//! syllables. So the texts have little in common with the words that the crate searches for.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -54,7 +54,7 @@ fn of(class: &'static str) -> impl Strategy<Value = &'static str> {
     select(class.split(", ").collect::<Vec<_>>())
 }
 
-/// A noun, a verb or an adjective: whatever sounds like one.
+/// A noun, a verb or an adjective: any word that sounds like one.
 const WORD: &str = "([bdfgklmnprstvz]{1,2}[aeiou]{1,2}){1,3}(s|ed|ing|ly|er|ness)?";
 
 /// A path, a name, a number.

@@ -1,13 +1,13 @@
-//! Odd texts: other scripts, signs that are not seen, and texts that are there to take long.
+//! Odd texts: other scripts, invisible characters, and texts that are slow to read.
 
-/// What opens and closes, some of them never.
+/// Opening and closing marks, some of which never close.
 #[rustfmt::skip]
 pub(crate) const PAIRS: &[(&str, &str)] = &[
     ("\"", "\""), ("'", "'"), ("\u{201c}", "\u{201d}"), ("\u{2018}", "\u{2019}"),
     ("\u{ab}", "\u{bb}"), ("\u{201e}", "\u{201c}"), ("`", "`"), ("(", ")"), ("[", "]"),
     ("**", "**"), ("<b>", "</b>"), ("\"", ""), ("(", ""), ("`", ""), ("<q>", ""),
 ];
-/// Texts of other scripts, and signs that are not seen.
+/// Texts of other scripts, and invisible characters.
 #[rustfmt::skip]
 pub(crate) const SCRIPTS: &[&str] = &[
     "\u{6c38}\u{8fdc}\u{4e0d}\u{8981}\u{78b0}\u{5b83}\u{3002}",
@@ -26,7 +26,7 @@ pub(crate) const SCRIPTS: &[&str] = &[
     "\u{41d}\u{438}\u{43a}\u{43e}\u{433}\u{434}\u{430} \u{43d}\u{435} \u{442}\u{440}\u{43e}\u{433}\u{430}\u{439}.",
 ];
 
-/// Parts of texts that take long to read where something begins anew for each part.
+/// Parts of texts that are slow to read if a reader starts again at each part.
 #[rustfmt::skip]
 pub(crate) const HOSTILE: &[&str] = &[
     "word ", "should ", "You should. ", "must ", "may not ", "never ", "forget ", "a", ".", "!?",
@@ -45,12 +45,12 @@ pub(crate) const HOSTILE: &[&str] = &[
     "<output{n}></output{n}>\n", "a_{n} ", "{n} ms ", "http://a.b/{n} ", "word{n} ",
 ];
 
-/// A text of so many parts, with the number of each where it asks for one.
+/// Returns a text of this many parts, with the number of each in place of `{n}`.
 pub(crate) fn repeated(part: &str, count: usize) -> String {
     (0..count).map(|n| part.replace("{n}", &n.to_string())).collect()
 }
 
-/// A text in so many pairs.
+/// Returns a text in this many pairs.
 pub(crate) fn nested((open, close): (&str, &str), count: usize) -> String {
     format!("{}word{}", open.repeat(count), close.repeat(count))
 }

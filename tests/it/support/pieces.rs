@@ -1,4 +1,4 @@
-//! What a thread holds, piece by piece, and whether a body still holds it: by content, not by place.
+//! The content of a thread, piece by piece, and whether a body still holds it, at any position.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,18 @@ use threadfold::{
     message::{Json, MediaSource, Text, ToolInput},
 };
 
-/// What a piece is to its dialect.
+/// How a piece depends on its dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Every dialect can say it.
+    /// Every dialect can express it.
     Said,
-    /// What the model thought.
+    /// Reasoning of the model.
     Thought,
-    /// What a document is called, which a dialect may have to rewrite.
+    /// The name of a document, which a dialect may have to change.
     Name,
-    /// Only its maker can read it: a signature, an encrypted or an unknown block.
+    /// Only its author can read it: a signature, an encrypted or an unknown block.
     Sealed,
-    /// A call to the provider's own tools, or what that gave.
+    /// A call of a provider's own tool, or its result.
     Server,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn pieces(block: &ContentBlock) -> Vec<Piece> {
         }
         ContentBlock::Thinking(block) => {
             let signature = block.signature.iter().map(|signature| text(Sealed, signature));
-            // Some dialects have a thought in several parts.
+            // Some dialects divide reasoning into several parts.
             let thoughts = block.text.split("\n\n").map(|thought| text(Thought, thought));
             signature.chain(thoughts).collect()
         }
@@ -85,7 +85,7 @@ fn input(input: &ToolInput) -> Piece {
     Piece { kind: Kind::Said, content }
 }
 
-/// Everything that a body holds.
+/// All texts of a body.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     whole: HashSet<String>,
@@ -121,7 +121,7 @@ impl Held {
     pub(crate) fn has(&self, piece: &Piece) -> bool {
         match &piece.content {
             Content::Text(text) => {
-                // Gemini has another alphabet for Base64.
+                // Gemini uses another alphabet for Base64.
                 self.whole.contains(text)
                     || self.whole.contains(&text.replace('+', "-").replace('/', "_"))
                     || self.texts.iter().any(|held| held.contains(text))
@@ -135,12 +135,12 @@ impl Held {
     }
 }
 
-/// A text without the backslashes that keep tags of ours in it from being read as such.
+/// Returns a text without the backslashes that escape our tags in it.
 fn bare(text: &str) -> String {
     text.replace("<\\", "<").replace("</\\", "</")
 }
 
-/// Gives every piece of a thread a word of its own, so that none can be taken for another.
+/// Adds a unique word to every piece of a thread, so that no piece can be taken for another.
 pub(crate) fn marked(thread: Vec<Message>) -> Vec<Message> {
     let mut number = 0;
     thread
@@ -154,10 +154,10 @@ pub(crate) fn marked(thread: Vec<Message>) -> Vec<Message> {
 
 fn mark(block: &mut ContentBlock, number: &mut u32) {
     *number += 1;
-    // Eight characters, so that it is Base64 too.
+    // Eight characters, so that the word is valid Base64 too.
     let word = format!("zq{:05}z", *number);
     let text = |text: &mut Text| {
-        // What looks like a marker stays one.
+        // A text that looks like a marker stays unchanged.
         if !text.is_blank() && !text.starts_with('<') {
             *text = format!("{text} {word}").into();
         }

@@ -7,7 +7,7 @@ use std::{
 
 use futures::{Stream, task::noop_waker};
 
-/// A wait that is over when it is asked again.
+/// A future that is pending once.
 pub(crate) async fn pending_once() {
     let mut waited = false;
     futures::future::poll_fn(|context| {
@@ -20,7 +20,7 @@ pub(crate) async fn pending_once() {
     .await;
 }
 
-/// Polls a stream so often, or to its end; gives what came, and whether it ended.
+/// Polls a stream up to `times` times or to its end. Returns its items, and whether it ended.
 pub(crate) fn poll<S: Stream + Unpin>(stream: &mut S, times: usize) -> (Vec<S::Item>, bool) {
     let waker = noop_waker();
     let mut context = Context::from_waker(&waker);

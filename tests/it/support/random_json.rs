@@ -1,9 +1,9 @@
-//! What the random bodies of all dialects are made of.
+//! Parts of the random bodies of all dialects.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 
-/// Any JSON, with these words in it more often than chance would have them.
+/// Any JSON in which these words are frequent.
 pub(crate) fn junk(words: Vec<&'static str>, depth: u32) -> impl Strategy<Value = Value> {
     let words = select(words);
     let word = words.clone();
@@ -25,21 +25,21 @@ pub(crate) fn junk(words: Vec<&'static str>, depth: u32) -> impl Strategy<Value 
     })
 }
 
-/// Texts that this keeps.
+/// Texts for which `keep` returns `true`.
 pub(crate) fn text_of(keep: fn(&String) -> bool) -> impl Strategy<Value = String> {
     let known = select(vec!["hello", "Error: x", "é🦀\u{0}", "a\r\n\"b\"\\", "\u{feff}z"]);
     prop_oneof![known.prop_map(str::to_owned), ".{1,12}"].prop_filter("kept", keep)
 }
 
-/// No fields, and now and then one of these objects.
+/// Mostly no fields, sometimes one of these objects.
 pub(crate) fn rarely(fields: Vec<Value>) -> impl Strategy<Value = Value> {
     prop_oneof![6 => Just(json!({})), 1 => select(fields)]
 }
 
-/// An object with more fields behind its own.
+/// Returns an object with more fields after its own.
 pub(crate) fn with(mut value: Value, more: Value) -> Value {
     let mut fields: Map<String, Value> = more.as_object().unwrap().clone();
-    // What the dialect names goes before what nobody knows.
+    // The object's own fields win over unknown ones of the same name.
     fields.retain(|key, _| value.get(key).is_none());
     value.as_object_mut().unwrap().append(&mut fields);
     value

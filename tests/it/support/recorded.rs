@@ -1,7 +1,7 @@
 //! Real requests, for the tests that need them.
 //!
-//! They are those of the folder that `THREADFOLD_TRANSCRIPTS` names, else of a folder
-//! `shared/transcripts` beside the project; without either there are none, and a line says so.
+//! They are in the folder that `THREADFOLD_TRANSCRIPTS` names, otherwise in a folder
+//! `shared/transcripts` beside the project. Without either there are none, and a line says so.
 
 use std::{env, fs, path::PathBuf};
 
@@ -28,7 +28,7 @@ struct Record {
     request: Box<RawValue>,
 }
 
-/// Every real request of a dialect that there is a codec for, with the name of its file.
+/// Every real request of a dialect with a codec, with the name of its file.
 pub(crate) fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
     let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);

@@ -24,7 +24,7 @@ pub(crate) fn body() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Any JSON, with the words of the dialect in it more often than chance would have them.
+/// Any JSON in which the words of the dialect are frequent.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
     let words = vec![
         "role",
@@ -81,7 +81,7 @@ fn numbered(mut item: Value, exchange: usize) -> Value {
     item
 }
 
-/// What somebody says, and what it leads to.
+/// A message and its consequences.
 fn exchange() -> impl Strategy<Value = Vec<Value>> {
     prop_oneof![
         said("user").prop_map(|item| vec![item]),
@@ -106,7 +106,7 @@ fn said(role: &'static str) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Reasoning, and what it led to.
+/// Reasoning and its consequences.
 fn answer() -> impl Strategy<Value = Vec<Value>> {
     let spoken = prop_oneof![
         (content("output_text", answer_part()), unknown()).prop_map(|(content, unknown)| with(
@@ -200,7 +200,7 @@ fn call() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Calls in forms of their own, each with its answer.
+/// Calls of special kinds, each with its answer.
 fn pairs() -> impl Strategy<Value = Vec<Value>> {
     let pairs = vec![
         json!([{"type": "local_shell_call", "id": "lsh", "call_id": "c", "status": "completed", "action": {"type": "exec", "command": ["ls"], "env": {}}},
@@ -345,7 +345,7 @@ fn params() -> impl Strategy<Value = Value> {
     select(choices)
 }
 
-/// Unknown fields, those among them that look like the codec's own marks.
+/// Unknown fields, including some that look like the codec's own marks.
 fn unknown() -> impl Strategy<Value = Value> {
     rarely(vec![
         json!({"x_new": {"z": 1.0, "a": [null]}}),

@@ -1,4 +1,4 @@
-//! The cases of streamed answers, event by event. `streams.rs` tells their form.
+//! The cases of streamed answers, event by event. `streams.rs` describes their form.
 
 use threadfold::{
     testing::cases::{self, Case},

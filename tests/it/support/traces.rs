@@ -1,4 +1,4 @@
-//! A subscriber that keeps everything that a trace says, as text.
+//! A subscriber that records spans and events as text.
 
 use std::{
     fmt,
@@ -12,10 +12,10 @@ use tracing::{
     subscriber::Interest,
 };
 
-/// Does something with this subscriber on this thread.
+/// Runs `work` with this subscriber on this thread.
 ///
-/// Tests run on several threads. What a thread without a subscriber meets first would be cached as
-/// of no interest to anybody, so a global subscriber says that it has to be asked each time.
+/// Tests run on several threads. A callsite that is first reached on a thread without a subscriber
+/// would be cached as disabled, so a global subscriber makes tracing ask each time.
 pub(crate) fn with<S, T>(subscriber: S, work: impl FnOnce() -> T) -> T
 where
     S: Subscriber + Send + Sync + 'static,
@@ -25,7 +25,7 @@ where
     tracing::subscriber::with_default(subscriber, work)
 }
 
-/// Takes nothing, and has to be asked each time.
+/// Records nothing, and is asked each time.
 struct Quiet;
 
 impl Subscriber for Quiet {

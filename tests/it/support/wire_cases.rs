@@ -1,4 +1,4 @@
-//! What the tests of a codec do with bodies: cases in files, real bodies, random and spoilt ones.
+//! Checks of a codec on bodies: cases in files, real bodies, random and damaged ones.
 
 use std::{env, fs, path::PathBuf};
 
@@ -10,7 +10,7 @@ use threadfold::{
     wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits},
 };
 
-/// Every real body of a dialect, and its response, with the name of its file.
+/// Returns every real body of a dialect, and its response, with the name of its file.
 pub(crate) fn recorded(codec: &dyn WireFormat) -> Vec<(String, Value)> {
     let folder = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
@@ -27,7 +27,7 @@ pub(crate) fn recorded(codec: &dyn WireFormat) -> Vec<(String, Value)> {
     files.map(|file| read(file.unwrap().path())).collect()
 }
 
-/// Runs every real body of a dialect: each comes back as it was.
+/// Checks that every real body of a dialect comes back unchanged.
 pub(crate) fn run_recorded(codec: &dyn WireFormat) {
     for (name, record) in recorded(codec) {
         let encoded = round_trip(codec, &record["request"], &DecodeOptions::default());
@@ -100,7 +100,7 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
     }
 }
 
-/// Leaves what was written in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.
+/// Saves an encoded body in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.
 pub(crate) fn save(name: &str, encoded: &Encoded) {
     if let Some(folder) = env::var_os("THREADFOLD_WIRE_OUT") {
         let line = format!("{}\n", encoded.body);
@@ -116,7 +116,7 @@ pub(crate) fn round_trip(codec: &dyn WireFormat, body: &Value, options: &DecodeO
     codec.encode(&request, &EncodeOptions::default())
 }
 
-/// Reads a valid body and writes it: it comes back as it was, whatever is recognised in it.
+/// Checks that a valid body comes back unchanged, whatever is recognised in it.
 pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
     for recognise in [
         DecodeOptions { checkpoints: false, reminders: false, summaries: false },
@@ -130,7 +130,7 @@ pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
     save("generated", &round_trip(codec, body, &DecodeOptions::default()));
 }
 
-/// Stores the request of a body and loads it again: it is written the same.
+/// Checks that a stored and loaded request is written the same.
 pub(crate) fn survives_serde(codec: &dyn WireFormat, body: &Value) {
     let request = codec.decode(body, &DecodeOptions::default()).unwrap();
     let stored = serde_json::to_string(&request).unwrap();
@@ -139,8 +139,8 @@ pub(crate) fn survives_serde(codec: &dyn WireFormat, body: &Value) {
     assert_eq!(codec.encode(&loaded, &options), codec.encode(&request, &options));
 }
 
-/// Puts junk somewhere into a body and reads it, whole and cut off. What was made valid needs no
-/// second repair. Returns the valid request, if it was one at all.
+/// Puts junk somewhere into a body and reads it, whole and cut off. A repaired request must not
+/// need a second repair. Returns the valid request, if the body was a request.
 pub(crate) fn settles(
     codec: &dyn WireFormat,
     body: &Value,
@@ -157,8 +157,8 @@ pub(crate) fn settles(
     settles_whole(codec, &mutated)
 }
 
-/// Reads a body, if it can be read, and writes it. What was made valid needs no second repair.
-/// Returns the valid request.
+/// Reads a body, if it can be read, and writes it. A repaired request must not need a second
+/// repair. Returns the valid request.
 pub(crate) fn settles_whole(codec: &dyn WireFormat, body: &Value) -> Option<Request> {
     let options = EncodeOptions::default();
     let request = codec.decode(body, &DecodeOptions::default()).ok()?;
@@ -177,7 +177,7 @@ pub(crate) fn survive(codec: &dyn WireFormat, body: &[u8]) {
     let _ = codec.decode_response(body);
 }
 
-/// Counts the values in a tree; puts junk in the place of one of them.
+/// Counts the values in a tree, and replaces one of them with junk.
 pub(crate) fn places(value: &mut Value, mut replace: Option<usize>, junk: &Value) -> usize {
     fn walk(value: &mut Value, replace: &mut Option<usize>, junk: &Value, count: &mut usize) {
         *count += 1;

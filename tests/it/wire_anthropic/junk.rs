@@ -1,4 +1,4 @@
-//! Random trees that look more or less like bodies of the Anthropic Messages dialect.
+//! Random trees that resemble bodies of the Anthropic Messages dialect.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Random bodies of the Converse dialect: valid ones, and trees that look more or less like some.
+//! Random bodies of the Converse dialect: valid ones, and trees that resemble them.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

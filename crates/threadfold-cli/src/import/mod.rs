@@ -72,8 +72,13 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         StoredBy::Codex => codex::read(&lines, left),
         StoredBy::Pi => pi::read(&lines, left),
     };
-    if options.system.is_some() {
-        set_system(&mut imported, options)?;
+    // No log of an agent holds its system prompt whole.
+    if let Some(path) = &options.system
+        && let Some(body) = imported.body.as_object_mut()
+    {
+        let is_responses = imported.dialect == Dialect::OpenAiResponses;
+        let field = if is_responses { "instructions" } else { "system" };
+        body.insert(field.to_owned(), input::text(path)?.into());
     }
     let format = imported.dialect.format();
     let request = format
@@ -95,22 +100,6 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         eprintln!("repaired  message {}: {repair}", repair.message());
     }
     Ok(Ended::Done)
-}
-
-/// Puts a system prompt in, which no log of an agent holds whole.
-fn set_system(imported: &mut Imported, options: &ImportOptions) -> Result<(), Failure> {
-    let Some(path) = &options.system else { return Ok(()) };
-    let text = input::text(path)?;
-    let field = match imported.dialect {
-        Dialect::OpenAiResponses => "instructions",
-        Dialect::Anthropic | Dialect::BedrockConverse | Dialect::OpenAiChat | Dialect::Gemini => {
-            "system"
-        }
-    };
-    if let Some(body) = imported.body.as_object_mut() {
-        body.insert(field.to_owned(), text.into());
-    }
-    Ok(())
 }
 
 fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {

@@ -137,16 +137,11 @@ impl Work<'_> {
                 new(branch, self.store)
             }
             // The log is gone or was never stored. What is known of the thread is its view.
-            Ok(_) | Err(_) => new(self.of_view(row, now)?, self.store),
+            Ok(_) | Err(_) => {
+                let journal = new(EventLog::new(ThreadId::random()), self.store);
+                appended(journal, &row.view.messages, now)?
+            }
         })
-    }
-
-    fn of_view(&self, row: &Row, now: Timestamp) -> Result<EventLog, CompactionError> {
-        let mut log = EventLog::new(ThreadId::random());
-        for message in &row.view.messages {
-            log.append(now, Event::MessageAppended(message.clone()))?;
-        }
-        Ok(log)
     }
 }
 

@@ -18,6 +18,14 @@ pub(super) enum Endpoint {
     Other,
 }
 
+/// The ends of the paths that a proxy knows.
+const PATHS: [(&str, Endpoint); 4] = [
+    ("/messages", Endpoint::Answer(Dialect::Anthropic)),
+    ("/messages/count_tokens", Endpoint::Count),
+    ("/chat/completions", Endpoint::Answer(Dialect::OpenAiChat)),
+    ("/responses", Endpoint::Answer(Dialect::OpenAiResponses)),
+];
+
 /// What a body says beside its messages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -37,17 +45,8 @@ impl Endpoint {
             return Self::Other;
         }
         let path = path.trim_end_matches('/');
-        if path.ends_with("/messages") {
-            Self::Answer(Dialect::Anthropic)
-        } else if path.ends_with("/messages/count_tokens") {
-            Self::Count
-        } else if path.ends_with("/chat/completions") {
-            Self::Answer(Dialect::OpenAiChat)
-        } else if path.ends_with("/responses") {
-            Self::Answer(Dialect::OpenAiResponses)
-        } else {
-            Self::Other
-        }
+        let known = PATHS.into_iter().find(|(end, _)| path.ends_with(end));
+        known.map_or(Self::Other, |(_, endpoint)| endpoint)
     }
 
     pub(super) fn dialect(self) -> Option<Dialect> {

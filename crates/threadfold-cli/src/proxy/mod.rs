@@ -64,7 +64,7 @@ pub fn policy(threshold: f64) -> AutoPolicy {
     AutoPolicy {
         threshold: Threshold::Fraction(threshold),
         estimates_usage: true,
-        // A request is one of many turns, and each is told apart by its size alone.
+        // A proxy sees requests, not turns, so no time passes between two of them.
         cooldown_ms: 0,
         ..AutoPolicy::default()
     }

@@ -1,33 +1,33 @@
 //! The table of views: what is sent for which beginning of a thread.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    error::Error,
     fs::{DirBuilder, OpenOptions},
     io,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 use threadfold::message::{ThreadId, Timestamp};
 
 use crate::relay::{Chain, Link, View};
 
+/// The table. One of an earlier version is dropped: its views are made again from the logs.
 const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS views (
+    DROP TABLE IF EXISTS views;
+    CREATE TABLE views (
         link TEXT PRIMARY KEY,
-        thread TEXT NOT NULL,
         covers INTEGER NOT NULL,
         messages TEXT NOT NULL,
-        events INTEGER NOT NULL,
         at INTEGER NOT NULL,
-        dialect TEXT NOT NULL,
-        model TEXT NOT NULL,
-        before INTEGER NOT NULL,
-        after INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;";
+        about TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 1;";
 
-/// A view, and the log that it comes from.
+/// A view, under the link of the messages that it stands for.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) link: Link,
@@ -36,10 +36,10 @@ pub(super) struct Row {
 }
 
 /// What is known of a view beside its messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct About {
     pub(super) thread: ThreadId,
-    /// The events of the log after the compaction.
+    /// How many events the log of the thread had then.
     pub(super) events: u64,
     pub(super) at: Timestamp,
     pub(super) dialect: String,
@@ -67,7 +67,7 @@ impl std::fmt::Display for ViewsError {
     }
 }
 
-impl std::error::Error for ViewsError {}
+impl Error for ViewsError {}
 
 impl Views {
     /// Opens the database in this file. On Unix a new one can be read by its owner alone.
@@ -83,26 +83,27 @@ impl Views {
             connection.busy_timeout(std::time::Duration::from_secs(10))?;
             connection.pragma_update(None, "journal_mode", "wal")?;
             connection.pragma_update(None, "synchronous", "full")?;
-            connection.execute_batch(SCHEMA)?;
-            let known = links(&connection)?;
+            if connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? == 0 {
+                connection.execute_batch(SCHEMA)?;
+            }
+            let links = column(&connection, "SELECT link FROM views")?;
+            let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
             Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
         };
         let remedy = "move it away, or name another folder with --folder";
         opened().map_err(|error| ViewsError(format!("{name}: {error} ({remedy})")))
     }
 
-    /// Whether there is no view at all.
+    /// Whether there are no views.
     pub(super) fn is_empty(&self) -> bool {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        locked(&self.known).is_empty()
     }
 
     /// The view of the longest beginning of this chain. One that cannot be read is passed over.
     pub(super) fn find(&self, chain: &Chain) -> Option<Arc<Row>> {
         chain.longest_first().find_map(|(count, link)| {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let row = known.get(&link)?.clone();
-            drop(known);
-            let row = row.or_else(|| self.read(link))?;
+            let known = locked(&self.known).get(&link)?.clone();
+            let row = known.or_else(|| self.read(link))?;
             (row.view.covers == count).then_some(row)
         })
     }
@@ -111,7 +112,7 @@ impl Views {
     pub(super) fn insert(&self, row: Row, parent: Option<Link>) -> Result<(), ViewsError> {
         let row = Arc::new(row);
         let written = self.write(&row);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.known);
         // A view that is in no database is all that there is of it.
         if written.is_ok()
             && let Some(parent) = parent.and_then(|parent| known.get_mut(&parent))
@@ -122,112 +123,72 @@ impl Views {
         written.map_err(|error| ViewsError(error.to_string()))
     }
 
-    /// All views that are stored, the latest first, without their messages.
+    /// What is known of the latest views, without their messages.
     pub(super) fn list(&self) -> Result<Vec<About>, ViewsError> {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed = || -> rusqlite::Result<Vec<About>> {
-            let mut statement = connection.prepare_cached(
-                "SELECT thread, events, at, dialect, model, before, after FROM views
-                 ORDER BY at DESC LIMIT 500",
-            )?;
-            let rows = statement.query_map([], |row| about(row, 0))?;
-            rows.filter_map(Result::transpose).collect()
-        };
-        listed().map_err(|error| ViewsError(error.to_string()))
+        /// No page shows more.
+        const SHOWN: i64 = 500;
+        let views = latest(&locked(&self.connection), SHOWN);
+        views.map_err(|error| ViewsError(error.to_string()))
     }
 
-    fn write(&self, row: &Row) -> Result<(), Box<dyn std::error::Error>> {
+    fn write(&self, row: &Row) -> Result<(), Box<dyn Error>> {
         let Row { link, view, about } = row;
-        let messages = serde_json::to_string(&view.messages)?;
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut insert = connection
-            .prepare_cached("INSERT OR REPLACE INTO views VALUES (?,?,?,?,?,?,?,?,?,?)")?;
-        insert.execute(params![
-            link.to_string(),
-            about.thread.as_str(),
-            i64::try_from(view.covers)?,
-            messages,
-            i64::try_from(about.events)?,
-            i64::try_from(about.at.0)?,
-            about.dialect,
-            about.model,
-            i64::try_from(about.before)?,
-            i64::try_from(about.after)?,
-        ])?;
+        locked(&self.connection).execute(
+            "INSERT OR REPLACE INTO views VALUES (?, ?, ?, ?, ?)",
+            params![
+                link.to_string(),
+                i64::try_from(view.covers)?,
+                serde_json::to_string(&view.messages)?,
+                i64::try_from(about.at.0)?,
+                serde_json::to_string(about)?,
+            ],
+        )?;
         Ok(())
     }
 
+    /// Reads a view, and keeps it in memory.
     fn read(&self, link: Link) -> Option<Arc<Row>> {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = || -> rusqlite::Result<Option<Row>> {
-            let mut statement = connection.prepare_cached(
-                "SELECT thread, events, at, dialect, model, before, after, covers, messages
-                 FROM views WHERE link = ?",
-            )?;
-            let row = statement.query_row([link.to_string()], |row| {
-                let (covers, messages): (i64, String) = (row.get(7)?, row.get(8)?);
-                Ok((about(row, 0)?, covers, messages))
-            });
-            let Some((Some(about), covers, messages)) = row.optional()? else { return Ok(None) };
-            let messages = serde_json::from_str(&messages).ok();
-            let view = messages.and_then(|messages| {
-                Some(View { covers: usize::try_from(covers).ok()?, messages })
-            });
-            Ok(view.map(|view| Row { link, view, about }))
-        };
-        let row = Arc::new(read().ok().flatten()?);
-        drop(connection);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(link, Some(Arc::clone(&row)));
+        let select = "SELECT covers, messages, about FROM views WHERE link = ?";
+        let row = locked(&self.connection).query_row(select, [link.to_string()], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+        });
+        let (covers, messages, about) = row.optional().ok().flatten()?;
+        let messages = serde_json::from_str(&messages).ok()?;
+        let view = View { covers: usize::try_from(covers).ok()?, messages };
+        let row = Arc::new(Row { link, view, about: serde_json::from_str(&about).ok()? });
+        locked(&self.known).insert(link, Some(Arc::clone(&row)));
         Some(row)
     }
 }
 
-/// The threads that a proxy compacted, the latest first, from the database in this file. It is only
-/// read, so a proxy may be at work; none if there is no such database.
+/// The threads of the views in this file, the one with the latest view first. None if there is no such
+/// file, or none that can be read.
 pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
-    let listed = || -> rusqlite::Result<Vec<String>> {
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        let mut statement =
-            connection.prepare("SELECT thread FROM views GROUP BY thread ORDER BY max(at) DESC")?;
-        statement.query_map([], |row| row.get(0))?.collect()
-    };
-    let threads = listed().unwrap_or_default();
-    threads.iter().filter_map(|thread| thread.parse().ok()).collect()
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let views = connection.and_then(|connection| latest(&connection, -1)).unwrap_or_default();
+    let mut seen = HashSet::new();
+    let threads = views.into_iter().map(|about| about.thread);
+    threads.filter(|thread| seen.insert(thread.clone())).collect()
 }
 
-fn about(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Option<About>> {
-    let number = |at: usize| -> rusqlite::Result<u64> {
-        let number: i64 = row.get(from + at)?;
-        Ok(u64::try_from(number).unwrap_or(0))
-    };
-    let thread: String = row.get(from)?;
-    let Ok(thread) = thread.parse() else { return Ok(None) };
-    Ok(Some(About {
-        thread,
-        events: number(1)?,
-        at: Timestamp(number(2)?),
-        dialect: row.get(from + 3)?,
-        model: row.get(from + 4)?,
-        before: number(5)?,
-        after: number(6)?,
-    }))
+/// What is known of the latest views, the latest first; of all for a negative limit. A view that cannot
+/// be read is passed over.
+fn latest(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<About>> {
+    let select = format!("SELECT about FROM views ORDER BY at DESC LIMIT {limit}");
+    let views = column(connection, &select)?;
+    Ok(views.iter().filter_map(|about| serde_json::from_str(about).ok()).collect())
 }
 
-fn links(connection: &Connection) -> rusqlite::Result<HashMap<Link, Option<Arc<Row>>>> {
-    let mut statement = connection.prepare("SELECT link FROM views")?;
-    let mut rows = statement.query([])?;
-    let mut known = HashMap::new();
-    while let Some(row) = rows.next()? {
-        let link: String = row.get(0)?;
-        if let Ok(link) = link.parse() {
-            known.insert(link, None);
-        }
-    }
-    Ok(known)
+fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>> {
+    connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Creates the file and its folder for the owner alone, if they are missing.
+/// The value, even if a thread that held the lock panicked: every change of it is one step.
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the file and its folder, for their owner alone.
 fn create(path: &Path) -> io::Result<()> {
     let mut folder = DirBuilder::new();
     let mut file = OpenOptions::new();
@@ -241,4 +202,38 @@ fn create(path: &Path) -> io::Result<()> {
         folder.recursive(true).create(parent)?;
     }
     file.create(true).append(true).open(path).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_an_earlier_version_is_made_anew_and_one_of_this_version_stays() {
+        let folder = std::env::temp_dir().join(format!("threadfold-views-{}", std::process::id()));
+        let path = folder.join("views.db");
+        std::fs::create_dir_all(&folder).unwrap();
+        let earlier =
+            "CREATE TABLE views (link TEXT PRIMARY KEY, thread TEXT) STRICT, WITHOUT ROWID";
+        Connection::open(&path).unwrap().execute_batch(earlier).unwrap();
+        let row = Row {
+            link: "00".repeat(32).parse().unwrap(),
+            view: View { covers: 1, messages: Vec::new() },
+            about: About {
+                thread: ThreadId::random(),
+                events: 1,
+                at: Timestamp(7),
+                dialect: String::new(),
+                model: String::new(),
+                before: 9,
+                after: 3,
+            },
+        };
+        let thread = row.about.thread.clone();
+        Views::open(&path).unwrap().insert(row, None).unwrap();
+        let again = Views::open(&path).unwrap().list().unwrap();
+        assert_eq!(again.len(), 1);
+        assert_eq!(latest_threads(&path), [thread]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

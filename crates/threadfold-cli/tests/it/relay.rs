@@ -1,4 +1,4 @@
-//! The machine of a proxy: whatever fails, what came is sent.
+//! The state machine of a proxy: after any failure, the original request is sent.
 
 use threadfold::{
     ContextWindow, Message, Request,

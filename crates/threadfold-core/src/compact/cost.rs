@@ -118,6 +118,17 @@ impl Prices {
     }
 
     /// Returns the bill of a call with this usage, in millionths of a currency unit.
+    ///
+    /// ```
+    /// use threadfold::{Usage, compact::Prices};
+    ///
+    /// let text = r#"{"input": 2, "cached": 0.5, "cache_write": 2, "output": 8}"#;
+    /// let prices: Prices = serde_json::from_str(text)?;
+    /// let usage = Usage { cache_read: 600, ..Usage::new(1_000, 50) };
+    /// // 400 tokens at 2, 600 at 0.5 and 50 at 8.
+    /// assert_eq!(prices.bill(&usage), 1_500);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn bill(&self, usage: &Usage) -> i64 {
         let Usage { input, output, cache_read, cache_write, .. } = *usage;

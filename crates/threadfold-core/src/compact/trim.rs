@@ -15,11 +15,11 @@ use super::{
 };
 use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, boundary_before};
 
-/// Cuts long texts of tool results down to their first lines and changes nothing else. The fields say
-/// how much stays.
+/// Cuts long texts of tool results to their first lines and changes nothing else. The fields set how
+/// much stays.
 ///
-/// As a strategy it calls no model. If these options miss the target of the brief, harder ones
-/// follow; the last leave one line of at most 100 bytes of every result.
+/// As a strategy it calls no model. If these options miss the target of the brief, it tries stricter
+/// ones; the strictest leave one line of at most 100 bytes of every result.
 ///
 /// ```
 /// use threadfold::{Message, Role, strategy::*};

@@ -10,7 +10,7 @@ use crate::message::{InvalidValue, Text};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The id, which is the same wherever and whenever the same words are read.
+    /// The id. It depends only on the words, so the same words always have the same id.
     pub id: RuleId,
     /// The words as typed, on one line.
     pub text: Text,

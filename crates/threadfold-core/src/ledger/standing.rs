@@ -370,8 +370,13 @@ fn is_general(clause: &[String]) -> bool {
             let [modal, verb] = pair else { return false };
             let object = clause.get(at + 3).map(String::as_str).unwrap_or_default();
             let guesses = verb == "have" && !listed(" a an the no its at ", object);
-            (listed(" should must shall ", modal) && !listed(" pass work ", verb) && !guesses)
-                || (listed(" has have needs need ", modal) && verb == "to")
+            // `Every time I see it I have to laugh` tells of the speaker.
+            let tells = clause.get(at).is_some_and(|subject| is_narrator(subject));
+            !tells
+                && ((listed(" should must shall ", modal)
+                    && !listed(" pass work ", verb)
+                    && !guesses)
+                    || (listed(" has have needs need ", modal) && verb == "to"))
         })
 }
 

@@ -31,7 +31,7 @@ fn own_words(text: &str) -> Cow<'_, str> {
     let (mut kept_text, mut rest, mut line_end) = (String::new(), text, 0);
     while !rest.is_empty() {
         let at = text.len() - rest.len();
-        // Search for the line end once a line, because a line may hold many tags.
+        // Search for the line end once for each line, because a line may hold many tags.
         if at >= line_end {
             let next = steps::up_to(rest, rest.find('\n'));
             line_end = next.map_or(text.len(), |end| at + end + 1);
@@ -59,7 +59,7 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
         quoted = match c {
             '\u{201c}' => true,
             '\u{201d}' => false,
-            // A mark after a letter or digit closes a quotation or stands for inches.
+            // A mark after a letter or digit closes a quotation or means inches.
             '"' => !quoted && !before.is_alphanumeric(),
             _ => quoted,
         };
@@ -68,7 +68,7 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
     quoted
 }
 
-/// Returns the text from a byte offset on, which callers take from a match in this text.
+/// Returns the text from a byte offset on. Callers take the offset from a match in this text.
 fn text_from(text: &str, at: usize) -> &str {
     debug_assert!(text.is_char_boundary(at), "{at} is within a character");
     text.get(at..).unwrap_or_default()

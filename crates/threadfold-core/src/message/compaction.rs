@@ -46,7 +46,7 @@ pub enum CompactionReason {
     AgentTool,
     /// The thread continues with a model whose window is smaller.
     ModelSwitch,
-    /// Started before it is needed, while the thread goes on.
+    /// Started before it is needed, while the conversation continues.
     Background,
 }
 

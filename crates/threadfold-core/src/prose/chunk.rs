@@ -6,7 +6,7 @@ use super::{
 };
 use crate::message::steps;
 
-/// How readily a word counts as a fact, by where it stands.
+/// How readily a word counts as a fact, by its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// In tool output, which is full of lists, code and logs.

@@ -13,7 +13,7 @@ const READ_ONLY: [&str; 19] = [
 ];
 
 /// Notes the commands in a text: the lines of fenced shell blocks, and lines that begin with `$ `.
-pub(crate) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let (mut fenced, mut shell) = (false, false);
     // The delimiter of an open here-document, and whether the last line ended in a backslash.
     let (mut until, mut goes_on) = ("", false);

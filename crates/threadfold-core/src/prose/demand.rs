@@ -14,7 +14,7 @@ pub fn has_demand(text: &str) -> bool {
 }
 
 /// Notes the sentences of a text that demand something, each on one line.
-pub(crate) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut words = Words::default();
     for paragraph in paragraphs(text) {
         for sentence in sentences(&paragraph) {

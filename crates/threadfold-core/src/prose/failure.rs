@@ -2,7 +2,7 @@
 
 use super::{
     class::FactClass,
-    word_kinds::{self, CharKinds, Word, is_listed},
+    word_kinds::{CharKinds, Word, is_listed},
 };
 use crate::message::steps;
 
@@ -24,12 +24,11 @@ const OPENINGS: [&str; 11] = [
 /// Beginnings of log lines that report a failure, case-sensitive.
 const LOUD: [&str; 3] = ["ERROR ", "FAILED ", "FAIL "];
 
-/// Notes the failures in a text: lines that report one, and error codes anywhere.
+/// Notes the lines of a text that report a failure.
 pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     for (_, line) in failing_lines(text) {
         note(FactClass::Error, line);
     }
-    codes(text, note);
 }
 
 /// Returns the rest of a text from the first line that reports a failure.
@@ -50,14 +49,22 @@ fn failing_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    let mut http = false;
-    for Word { text: word, kinds } in word_kinds::words(text) {
+/// Finds the error codes among the words of a text, in order: `E0425`, `ENOENT`, `HTTP 404`.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    /// Whether the word before was `HTTP`.
+    http: bool,
+}
+
+impl Codes {
+    /// Notes the next word if it is a code.
+    pub(crate) fn read(&mut self, word: &Word<'_>, note: &mut dyn FnMut(FactClass, &str)) {
+        let Word { text: word, kinds } = *word;
         // Every code has two capitals, or one capital and digits, and so does `HTTP`.
         let may_be_code = kinds.has_any(CharKinds::INNER)
             || (kinds.has_any(CharKinds::UPPER) && kinds.has_any(CharKinds::DIGIT));
-        if !may_be_code && !http {
-            continue;
+        if !may_be_code && !self.http {
+            return;
         }
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         let word =
@@ -66,10 +73,10 @@ fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
             note(FactClass::Error, word);
         }
         let failed = matches!(word.as_bytes(), [b'4' | b'5', b'0'..=b'9', b'0'..=b'9']);
-        if failed && http {
+        if failed && self.http {
             note(FactClass::Error, &format!("HTTP {word}"));
         }
-        http = word == "HTTP" || word.starts_with("HTTP/");
+        self.http = word == "HTTP" || word.starts_with("HTTP/");
     }
 }
 

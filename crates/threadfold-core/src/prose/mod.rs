@@ -51,12 +51,14 @@ pub(crate) use self::{
     path::path_value,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
     stem::is_unspaced,
+    subject::heading,
     subject_words::{asks_in_any_language, has_wish, refers_back},
     token::canonical,
     word_facts::word_facts,
 };
 pub use self::{
-    demand::{has_demand, may_demand, paragraphs, sentences},
+    command::commands,
+    demand::{demands, has_demand, may_demand, paragraphs, sentences},
     failure::first_failure,
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},

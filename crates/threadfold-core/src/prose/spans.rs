@@ -12,7 +12,7 @@ use super::{
     passage::{Kind, Speaker},
     path, quote, section,
     task::tasks,
-    word_facts::word_facts,
+    word_facts::{word_facts, words_and_codes},
     word_kinds::one_line,
 };
 use crate::message::steps;
@@ -66,7 +66,7 @@ fn task(speaker: Speaker, text: &str, is_done: bool) -> Span<'_> {
 }
 
 fn speech(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    word_facts(text, Trust::Prose, note);
+    words_and_codes(text, Trust::Prose, note);
     number::numbers(text, note);
     command::commands(text, note);
     failure::failures(text, note);
@@ -79,7 +79,7 @@ fn speech(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 
 /// Notes the facts of tool output, without quotes, because code and data quote everything.
 fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    word_facts(text, Trust::Little, note);
+    words_and_codes(text, Trust::Little, note);
     number::numbers(text, note);
     failure::failures(text, note);
 }

@@ -13,7 +13,7 @@ use super::{
     definition::Definition,
     demand::has_demand,
     meanings::is_kind,
-    stem::{is_mark, stem},
+    stem::{is_mark, is_unspaced, stem},
     subject_words::{ANNOUNCEMENTS, Grammar, UNSPACED_MUSINGS},
     value::Form,
 };
@@ -40,7 +40,8 @@ pub struct Subject {
     pub(super) asserts: bool,
     /// Whether it announces a change.
     pub(super) changes: bool,
-    /// Whether it is a question, a supposition, hearsay or a memory, which replaces nothing.
+    /// Whether it is a question, a supposition, a report of others' words or a memory. None of
+    /// these replaces a statement.
     pub(super) muses: bool,
     /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
     pub(super) head: Option<String>,
@@ -165,7 +166,7 @@ impl Subject {
             return true;
         }
         if self.names_what_is_forbidden(old, form) {
-            // Two things that must not be told are two values of one prohibition; other
+            // Two things that must not be disclosed are two values of one prohibition; other
             // prohibitions that name different things both hold.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
@@ -342,7 +343,15 @@ impl Subject {
 
 /// Returns the label before a statement and the rest: a few words and a colon, as in `NOTE: text`.
 pub fn label(statement: &str) -> Option<(&str, &str)> {
+    const WORDS: usize = 3;
+    heading(statement).filter(|(label, _)| label.split_whitespace().count() <= WORDS)
+}
+
+/// Returns the heading before a statement and the rest: words and a colon, as in `My three wishes
+/// are: text`.
+pub(crate) fn heading(statement: &str) -> Option<(&str, &str)> {
     const LONGEST: usize = 40;
+    const WORDS: usize = 8;
     let head: usize = statement.char_indices().take(LONGEST).last().map_or(0, |(at, _)| at);
     let head = statement.get(..head)?;
     let at = head.find([':', '\u{ff1a}'])?;
@@ -351,20 +360,24 @@ pub fn label(statement: &str) -> Option<(&str, &str)> {
     let is_apart = rest.starts_with('\u{ff1a}') || body.starts_with(char::is_whitespace);
     let plain = |c: char| c.is_alphabetic() || c == ' ' || c == '-' || c == '_';
     let words = label.split_whitespace().count();
-    (is_apart && (1..=3).contains(&words) && label.chars().all(plain) && !body.trim().is_empty())
-        .then(|| (label.trim(), body.trim()))
+    (is_apart
+        && (1..=WORDS).contains(&words)
+        && label.chars().all(plain)
+        && !body.trim().is_empty())
+    .then(|| (label.trim(), body.trim()))
 }
 
-/// Returns a statement without its label, if the label only stresses a text that makes sense alone:
-/// `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
+/// Returns a statement without the label or heading before it, if that only stresses what makes sense
+/// alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
 pub fn without_emphasis(statement: &str) -> &str {
-    let Some((label, body)) = label(statement) else { return statement };
+    let Some((label, body)) = heading(statement) else { return statement };
     let words = || body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
     let says = || words().any(|word| Grammar::of(&word).is(Grammar::COPULA)) || has_demand(body);
     let is_sentence = body.starts_with(|c: char| !c.is_lowercase())
-        && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}']);
-    let stresses = if label.chars().any(char::is_lowercase) {
-        is_sentence && says()
+        && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}'])
+        && (words().count() > 3 || body.contains(is_unspaced) || says());
+    let stresses = if label.chars().any(|c| c.is_lowercase() || is_unspaced(c)) {
+        is_sentence && !has_demand(label) && !Subject::of(label).denies
     } else {
         words().count() > 3 || says()
     };

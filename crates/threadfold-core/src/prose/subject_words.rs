@@ -200,12 +200,12 @@ const EXCEPTIONS: &str = " without unless except ohne au\u{df}er sin salvo sans 
 /// Verbs and words of the past.
 const PAST: &str = " estaba estaban hab\u{ed}a hatten gestern ayer yesterday was were had used war waren hatte era eran fue \u{e9}tait \u{e9}taient ";
 
-/// Words of suppositions and hearsay.
+/// Words of suppositions and of reports of others' words.
 const MUSINGS: &str = " could would might suppose supposing assume assuming imagine perhaps maybe heard says said told thinks \
     guess idea joking wonder apparently k\u{f6}nnte k\u{f6}nnten w\u{fc}rde vielleicht angenommen falls geh\u{f6}rt sagt meint \
     podr\u{ed}a quiz\u{e1}s supongamos dice dicen o\u{ed} pourrait peut-\u{ea}tre supposons dit ";
 
-/// Parts of suppositions and hearsay in scripts without spaces.
+/// Parts of suppositions and of reports of others' words in scripts without spaces.
 pub(super) const UNSPACED_MUSINGS: [&str; 10] = [
     "\u{5982}\u{679c}",
     "\u{5047}\u{8bbe}",

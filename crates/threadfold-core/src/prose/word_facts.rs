@@ -3,15 +3,33 @@
 use super::{
     chunk::{Chunk, Trust, chunks},
     class::FactClass,
+    failure::Codes,
     link, number, path, symbol,
     word_kinds::{self, CharKinds, Word},
 };
 
 /// Notes the facts among the words of a text.
 pub(crate) fn word_facts(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
+    each_word(text, trust, note, |_, _| ());
+}
+
+/// Notes the facts among the words of a text, and the error codes.
+pub(crate) fn words_and_codes(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
+    let mut codes = Codes::default();
+    each_word(text, trust, note, |word, note| codes.read(word, note));
+}
+
+fn each_word(
+    text: &str,
+    trust: Trust,
+    note: &mut dyn FnMut(FactClass, &str),
+    mut visit: impl FnMut(&Word<'_>, &mut dyn FnMut(FactClass, &str)),
+) {
     // The previous word, or its last piece: `Python` before `3.12`.
     let mut before = "";
-    for Word { text: word, kinds } in word_kinds::words(text) {
+    for whole in word_kinds::words(text) {
+        visit(&whole, note);
+        let Word { text: word, kinds } = whole;
         if !may_be_fact(kinds) {
             before = if kinds.has_any(CharKinds::BODY) { word } else { before };
             continue;

@@ -19,7 +19,6 @@ pub(super) struct Automaton {
     nodes: Vec<Node>,
     /// The number of tokens of each phrase.
     lengths: Vec<usize>,
-    buffer: String,
 }
 
 /// A word, and whether it is glued to the previous one.
@@ -46,15 +45,15 @@ impl Automaton {
             first: Vec::new(),
             nodes: vec![Node::default()],
             lengths: Vec::new(),
-            buffer: String::new(),
         }
     }
 
     /// Adds a phrase and returns its number. A phrase without tokens is never found.
     pub(super) fn add(&mut self, phrase: &str) -> usize {
         let (number, mut node, mut count) = (self.lengths.len(), ROOT, 0);
+        let mut buffer = String::new();
         for token in tokens(phrase) {
-            let text = canonical(token.text, self.folds_case, &mut self.buffer);
+            let text = canonical(token.text, self.folds_case, &mut buffer);
             let word = match self.words.get(text) {
                 Some(word) => *word,
                 None => {
@@ -102,9 +101,9 @@ impl Automaton {
         }
     }
 
-    /// Returns the node after a token.
-    pub(super) fn step(&mut self, node: u32, token: &Token<'_>) -> u32 {
-        let word = canonical(token.text, self.folds_case, &mut self.buffer);
+    /// Returns the node after a token. The buffer is room for its form in lower case.
+    pub(super) fn step(&self, node: u32, token: &Token<'_>, buffer: &mut String) -> u32 {
+        let word = canonical(token.text, self.folds_case, buffer);
         let word = self.words.get(word);
         word.map_or(ROOT, |word| self.follow(node, (*word, token.glued)))
     }
@@ -154,7 +153,7 @@ mod tests {
         automaton.link();
         let (mut found, mut node) = (Vec::new(), ROOT);
         for token in tokens("A b C d x.y x. y") {
-            node = automaton.step(node, &token);
+            node = automaton.step(node, &token, &mut String::new());
             automaton.ending(node, |phrase, length| found.push((phrase, length, token.start)));
         }
         assert_eq!(found, [(1, 1, 2), (0, 3, 4), (2, 3, 6), (3, 3, 10)]);

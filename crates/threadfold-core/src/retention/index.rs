@@ -1,12 +1,12 @@
 //! Matches facts against the texts of a thread after a compaction.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::automaton::{Automaton, ROOT};
 use crate::prose::{FactClass, Kind, Trust, is_whole, key, path_value, tokens, word_facts};
 
 /// The keys of the paths and URLs in a thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Spelled {
     pub(super) paths: HashSet<String>,
     pub(super) urls: HashSet<String>,
@@ -34,15 +34,14 @@ impl Spelled {
     }
 }
 
-/// Searches for phrases, each under the rules of its class.
-#[derive(Debug)]
+/// Searches for phrases, each under the rules of its class. A clone shares the phrases.
+#[derive(Clone, Debug)]
 pub(super) struct Phrases {
-    exact: Half,
-    folded: Half,
+    /// The phrases whose case counts, and those whose case does not.
+    halves: Arc<[Half; 2]>,
     read: HashSet<usize>,
 }
 
-/// The phrases whose case counts, or those whose case does not.
 #[derive(Debug)]
 struct Half {
     automaton: Automaton,
@@ -54,27 +53,25 @@ impl Phrases {
     /// Prepares a search for these phrases, given as class and text.
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
         let half = |folds| Half { automaton: Automaton::new(folds), owners: Vec::new() };
-        let mut both = Self { exact: half(false), folded: half(true), read: HashSet::new() };
+        let (mut exact, mut folded) = (half(false), half(true));
         for (number, (class, text)) in phrases.into_iter().enumerate() {
-            let half = if class.folds_case() { &mut both.folded } else { &mut both.exact };
+            let half = if class.folds_case() { &mut folded } else { &mut exact };
             half.automaton.add(phrase(class, text));
             half.owners.push((class, number));
         }
-        both.exact.automaton.link();
-        both.folded.automaton.link();
-        both
+        exact.automaton.link();
+        folded.automaton.link();
+        Self { halves: Arc::new([exact, folded]), read: HashSet::new() }
     }
 
     pub(super) fn read(&mut self, text: &str) {
-        let Self { exact, folded, read } = self;
-        let (mut starts, mut nodes) = (Vec::new(), (ROOT, ROOT));
+        let Self { halves, read } = self;
+        let (mut starts, mut nodes, mut buffer) = (Vec::new(), [ROOT; 2], String::new());
         for token in tokens(text) {
             starts.push(token.start);
             let end = token.start + token.text.len();
-            for (Half { automaton, owners }, node) in
-                [(&mut *exact, &mut nodes.0), (&mut *folded, &mut nodes.1)]
-            {
-                *node = automaton.step(*node, &token);
+            for (Half { automaton, owners }, node) in halves.iter().zip(&mut nodes) {
+                *node = automaton.step(*node, &token, &mut buffer);
                 automaton.ending(*node, |phrase, length| {
                     let Some((class, number)) = owners.get(phrase) else { return };
                     let start = starts.iter().rev().nth(length.saturating_sub(1));

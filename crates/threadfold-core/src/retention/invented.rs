@@ -3,13 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::{
-    fact::Fact, facts::Facts, gather::Gathered, options::AuditOptions, positions::Positions,
+    fact::Fact,
+    facts::Facts,
+    gather::Gathered,
+    options::AuditOptions,
+    positions::Positions,
     search::Search,
+    sieve::{Pairs, Sieve},
 };
 use crate::{
     ledger,
     message::Message,
-    prose::{FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_typed},
+    prose::{
+        FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_emphasis,
+        without_typed,
+    },
 };
 
 /// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes,
@@ -38,20 +46,49 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
     let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
-    let mut missing = Vec::new();
-    // Most summaries state only known facts, and reading a whole thread takes long.
-    if stated.relevant(&options).any(|(class, key, _)| is_unknown(class, key)) {
-        let mut search = Search::new(&stated, 1, &options);
-        thread.iter().for_each(|message| search.read(message));
-        missing = search.retention().missing;
-        missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
+    let mut sieve = Sieve::default();
+    let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
+    let unknown: Vec<Pairs> = unknown
+        .map(|(class, key, mention)| sieve.add(common_part(class, key, &mention.text)))
+        .collect();
+    let mut names = named(&own);
+    let mut name_pairs: Vec<Pairs> = names.keys().map(|name| sieve.add(name)).collect();
+    let mut search = Search::new(&stated, 1, &options);
+    for message in thread {
+        if unknown.is_empty() && names.is_empty() {
+            break;
+        }
+        passages(message, &mut |_, kind, text| {
+            // Most texts state none of these, and reading them takes long.
+            let pairs = sieve.pairs(text);
+            if unknown.iter().any(|fact| pairs.contains(*fact)) {
+                search.read_text(kind, text);
+            }
+            if name_pairs.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text)
+            {
+                name_pairs = names.keys().map(|name| sieve.add(name)).collect();
+            }
+        });
     }
-    for fact in unread(named(&own), thread).into_values() {
+    let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
+    missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
+    for fact in names.into_values() {
         if !missing.iter().any(|other| states(&other.text, &fact)) {
             missing.push(fact);
         }
     }
     missing
+}
+
+/// The part of a fact that all of its spellings have: of a path, the name of the file.
+fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
+    if class == FactClass::Path {
+        key.rsplit('/').next().unwrap_or(key)
+    } else if class == FactClass::Constraint {
+        without_emphasis(text)
+    } else {
+        key
+    }
 }
 
 /// Returns a summary without the sentences that state one of these facts, and without the lines that
@@ -183,20 +220,17 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Returns those of the words that no message of a thread contains.
-fn unread(mut wanted: BTreeMap<String, Fact>, thread: &[Message]) -> BTreeMap<String, Fact> {
-    for message in thread {
-        passages(message, &mut |_, _, text| {
-            for word in words(text) {
-                // Few words of a thread have the length of a wanted word, so most are skipped.
-                let is_long = |other: &String| other.len() == word.len() || !word.is_ascii();
-                if wanted.keys().any(is_long) {
-                    wanted.remove(&word.to_lowercase());
-                }
-            }
-        });
+/// Removes the words that a text has, and returns whether it has any.
+fn remove_read(wanted: &mut BTreeMap<String, Fact>, text: &str) -> bool {
+    let before = wanted.len();
+    for word in words(text) {
+        // Few words of a thread are so long as one of these.
+        let is_long = |other: &String| other.len() == word.len() || !word.is_ascii();
+        if wanted.keys().any(is_long) {
+            wanted.remove(&word.to_lowercase());
+        }
     }
-    wanted
+    wanted.len() < before
 }
 
 fn is_checked(class: FactClass) -> bool {

@@ -38,6 +38,7 @@ mod policy;
 mod positions;
 mod report;
 mod search;
+mod sieve;
 mod statement_list;
 mod statements;
 mod without;
@@ -49,7 +50,7 @@ pub use facts::Facts;
 pub use invented::{invented, without_invented};
 pub use options::AuditOptions;
 #[doc(hidden)]
-pub use policy::enrich_with;
+pub use policy::Beside;
 pub use policy::{Enriched, RetentionPolicy, Shortfall, enrich};
 pub use report::{KeptShare, Retention};
 #[doc(hidden)]

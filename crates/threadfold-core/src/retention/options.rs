@@ -12,7 +12,7 @@ pub struct AuditOptions {
     /// counted.
     pub max_facts: usize,
     /// The minimum number of messages in which a name, number or quote must occur if only tools
-    /// state it. Files and logs are full of facts that do not matter. 1 includes all.
+    /// state it, because files and logs contain many facts that do not matter. 1 includes all.
     pub tool_mentions: usize,
 }
 

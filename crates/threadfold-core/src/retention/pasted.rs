@@ -10,6 +10,11 @@ pub(super) fn without(text: &str) -> Cow<'_, str> {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
     let runs = |at: usize| {
+        let next = |at: usize| lines.get(at + 1).filter(|(_, is)| *is).map(|(line, _)| *line);
+        let heads = |(line, _): &(&str, bool)| next(at).is_some_and(|next| heads_table(line, next));
+        if lines.get(at).is_some_and(heads) {
+            return true;
+        }
         let is_full = |(line, _): &&(&str, bool)| !line.trim().is_empty();
         let before = lines.get(..at).and_then(|lines| lines.iter().rev().find(is_full));
         let after = lines.get(at + 1..).and_then(|lines| lines.iter().find(is_full));
@@ -23,6 +28,13 @@ pub(super) fn without(text: &str) -> Cow<'_, str> {
         if runs(at) { "\n".to_owned() } else { (*line).to_owned() }
     };
     lines.iter().enumerate().map(kept).collect::<String>().into()
+}
+
+/// Whether a line has as many columns as the row below it.
+fn heads_table(line: &str, row: &str) -> bool {
+    let columns = |text: &str, mark: char| text.matches(mark).count();
+    let alike = |mark: char| columns(line, mark) > 1 && columns(line, mark) == columns(row, mark);
+    [';', '|', '\t'].into_iter().any(alike)
 }
 
 fn is_machine(line: &str) -> bool {

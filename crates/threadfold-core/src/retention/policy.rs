@@ -8,6 +8,7 @@ use super::{
     facts::Facts,
     options::AuditOptions,
     report::Retention,
+    search::Search,
 };
 use crate::{
     message::{Message, Text},
@@ -164,41 +165,57 @@ pub fn enrich(
     policy: &RetentionPolicy,
     counter: &dyn TokenCounter,
 ) -> Enriched {
-    enrich_with(summary, facts, after, policy, counter, |_| true)
+    facts.beside(after).enrich(summary, policy, counter, |_| true)
 }
 
-/// Returns what [`enrich`] returns, with an addendum that lists only facts for which `lists` is
-/// `true`.
+/// What the messages that stay state, to be completed by one summary or another: the messages are read
+/// once.
 #[doc(hidden)]
-pub fn enrich_with(
-    summary: &str,
-    facts: &Facts,
-    after: &[Message],
-    policy: &RetentionPolicy,
-    counter: &dyn TokenCounter,
-    lists: impl Fn(&Fact) -> bool,
-) -> Enriched {
-    let mut search = facts.search();
-    after.iter().for_each(|message| search.read(message));
-    search.read_summary(summary);
-    let without = search.retention();
-    let budget = policy.addendum_tokens;
-    let mut listed = without.clone();
-    listed.missing.retain(lists);
-    let Some(addendum) = addendum_up_to(policy.wanted, &listed, budget, counter) else {
-        return match policy.shortfall(&without) {
-            None => Enriched::Enough { retention: without },
-            Some(reason) => {
-                Enriched::TooLittle { text: summary.into(), reason, retention: without }
-            }
+#[derive(Debug)]
+pub struct Beside<'f>(Search<'f>);
+
+impl Facts {
+    /// Returns what these messages state of the facts.
+    #[doc(hidden)]
+    pub fn beside<'m>(&self, stay: impl IntoIterator<Item = &'m Message>) -> Beside<'_> {
+        let mut search = self.search();
+        stay.into_iter().for_each(|message| search.read(message));
+        Beside(search)
+    }
+}
+
+impl Beside<'_> {
+    /// Returns what [`enrich`] returns, with an addendum that lists only facts for which `lists` is
+    /// `true`.
+    #[doc(hidden)]
+    pub fn enrich(
+        &self,
+        summary: &str,
+        policy: &RetentionPolicy,
+        counter: &dyn TokenCounter,
+        lists: impl Fn(&Fact) -> bool,
+    ) -> Enriched {
+        let mut search = self.0.clone();
+        search.read_summary(summary);
+        let without = search.retention();
+        let budget = policy.addendum_tokens;
+        let mut listed = without.clone();
+        listed.missing.retain(lists);
+        let Some(addendum) = addendum_up_to(policy.wanted, &listed, budget, counter) else {
+            return match policy.shortfall(&without) {
+                None => Enriched::Enough { retention: without },
+                Some(reason) => {
+                    Enriched::TooLittle { text: summary.into(), reason, retention: without }
+                }
+            };
         };
-    };
-    let text = Text::from(format!("{}\n\n{}", summary.trim_end(), addendum.text));
-    search.read_summary(&addendum.text);
-    let retention = search.retention();
-    match policy.shortfall(&retention) {
-        None => Enriched::WithAddendum { text, addendum, without, retention },
-        Some(reason) => Enriched::TooLittle { text, reason, retention },
+        let text = Text::from(format!("{}\n\n{}", summary.trim_end(), addendum.text));
+        search.read_summary(&addendum.text);
+        let retention = search.retention();
+        match policy.shortfall(&retention) {
+            None => Enriched::WithAddendum { text, addendum, without, retention },
+            Some(reason) => Enriched::TooLittle { text, reason, retention },
+        }
     }
 }
 

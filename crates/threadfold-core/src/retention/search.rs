@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Reads each text of a thread once, and reports which facts it has read so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Search<'a> {
     /// All facts except paths, the heaviest first, at most `max_facts`.
     singles: Vec<Found<'a>>,
@@ -54,7 +54,7 @@ struct Found<'a> {
 }
 
 /// A spelling of a path. Which spellings are one file also depends on the paths that are read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Spelling<'a> {
     key: &'a str,
     mention: &'a Mention,
@@ -103,15 +103,17 @@ impl<'a> Search<'a> {
 
     /// Reads a message of the thread.
     pub(super) fn read(&mut self, message: &Message) {
-        let Self { spelled, phrases, .. } = self;
-        passages(message, &mut |_, kind, text| {
-            spelled.read(kind, text);
-            phrases.read(text);
-            if kind == Kind::Summary {
-                // In the list of the user's words, a label stands above its statements.
-                typed_items(text).iter().for_each(|item| phrases.read(&item.text));
-            }
-        });
+        passages(message, &mut |_, kind, text| self.read_text(kind, text));
+    }
+
+    /// Reads a text of a message.
+    pub(super) fn read_text(&mut self, kind: Kind, text: &str) {
+        self.spelled.read(kind, text);
+        self.phrases.read(text);
+        if kind == Kind::Summary {
+            // In the list of the user's words, a label is above its statements.
+            typed_items(text).iter().for_each(|item| self.phrases.read(&item.text));
+        }
     }
 
     /// Reads a summary or an addendum.

@@ -7,7 +7,7 @@ use std::{
 
 use super::statements::{Statement, Statements, key_of as key};
 use crate::{
-    prose::{BULLET, CHANGED, TYPED, UNLABELLED, has_demand, label, sentences, without_emphasis},
+    prose::{BULLET, CHANGED, TYPED, UNLABELLED, has_demand, heading, sentences, without_emphasis},
     tokens::TokenCounter,
 };
 
@@ -153,7 +153,7 @@ fn lines<'a>(
         let all = sentences(&statement.text);
         let kept: Vec<&str> = all.filter(|sentence| !elsewhere.contains(&key(sentence))).collect();
         let text = kept.join(" ");
-        let label = label(&statement.text).map(|(label, _)| label);
+        let label = heading(&statement.text).map(|(label, _)| label);
         // Only a label with one space after its colon is restored word for word.
         let label = label.filter(|label| {
             text.strip_prefix(label).is_some_and(|rest| {

@@ -79,6 +79,11 @@ pub(super) struct StoredStatement {
 }
 
 impl Statement {
+    /// How much it is worth to keep a token of it: nothing for a question or a routine request.
+    pub fn worth(&self) -> u64 {
+        self.rank.saturating_sub(2)
+    }
+
     /// Whether it has a mark of importance: it demands something, has a label or gives a value.
     pub fn is_emphasised(&self) -> bool {
         self.rank >= EMPHASISED
@@ -303,23 +308,23 @@ fn headed(text: &str) -> Vec<String> {
     let whole = paragraphs.filter(|text| lists.is_empty() || !is_heading(text));
     whole
         .map(|text| match lists.get(&text) {
-            Some(heading) => format!("{heading} {text}"),
+            Some(heading) => format!("{}: {text}", heading.trim_end_matches([':', '\u{ff1a}'])),
             None => text,
         })
         .collect()
 }
 
-/// Returns the statements of a paragraph. A short paragraph with a label is one statement, because
-/// the label belongs to all of it.
+/// Returns the statements of a paragraph. A short one with a label is one statement up to its first
+/// question or talk, because the label is said of all of it.
 fn units(paragraph: &str) -> Vec<String> {
-    if paragraph.len() <= SHORT && label(paragraph).is_some() {
-        return vec![paragraph.to_owned()];
-    }
+    let mut is_labelled = paragraph.len() <= SHORT && label(paragraph).is_some();
     let mut units: Vec<String> = Vec::new();
     let mut binds_next = false;
     for sentence in sentences(paragraph) {
+        is_labelled = is_labelled && (units.is_empty() || !is_aside(sentence));
         let joined = units.last_mut().filter(|unit| {
-            (binds_next || needs_sentence_before(sentence)) && unit.len() + sentence.len() < SHORT
+            let binds = is_labelled || binds_next || needs_sentence_before(sentence);
+            binds && unit.len() + sentence.len() < SHORT
         });
         match joined {
             Some(unit) => {
@@ -333,6 +338,12 @@ fn units(paragraph: &str) -> Vec<String> {
     units
 }
 
+/// Whether a sentence asks, or is talk of the speaker, so that a label before it is not said of it.
+fn is_aside(sentence: &str) -> bool {
+    let is_question = sentence.ends_with(['?', '\u{ff1f}']);
+    is_question || (!has_demand(sentence) && Subject::of(sentence).is_talk())
+}
+
 /// Whether a sentence is about something that the previous one names: `It closes at ten.`
 fn needs_sentence_before(sentence: &str) -> bool {
     !sentence.ends_with(['?', '\u{ff1f}'])
@@ -344,7 +355,7 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     let is_rule = sentences(text).any(ledger::is_rule);
     let is_labelled = lost_label || label(text).is_some();
     let words = text.split_whitespace().count();
-    let asks = text.ends_with(['?', '\u{ff1f}']);
+    let asks = sentences(text).all(|sentence| sentence.ends_with(['?', '\u{ff1f}']));
     let demands = has_demand(text) || asks_in_any_language(text);
     let wishes = !asks && has_wish(text);
     let forbids = subject.denies() && !asks && !subject.is_talk();
@@ -353,7 +364,8 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
         (is_rule, 6),
         (!is_rule && !asks && !is_routine && demands, 3),
         (is_labelled, 4),
-        (gives_value || ((wishes || forbids) && !is_rule && !demands), 2),
+        (gives_value, 3),
+        (!gives_value && (wishes || forbids) && !is_rule && !demands, 2),
         (subject.is_change() && (gives_value || demands || wishes), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
@@ -431,7 +443,7 @@ mod tests {
         let texts = typed.iter().map(String::as_str).chain(rules).chain(["Never move box 4."]);
         let messages: Vec<Message> = texts.map(Message::user).collect();
         let ranks: Vec<u64> = Statements::of(&messages).holding().map(|one| one.rank).collect();
-        assert_eq!(ranks[..5], [5, 5, 5, 1, 1]);
+        assert_eq!(ranks[..5], [6, 6, 6, 1, 1]);
         assert!(ranks[5..].iter().all(|rank| *rank >= EMPHASISED), "{ranks:?}");
     }
 

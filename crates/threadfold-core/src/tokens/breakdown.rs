@@ -56,7 +56,7 @@ pub enum PartKind {
     Tool,
     /// What the user typed.
     Typed,
-    /// User messages that nobody typed, reminders and context updates.
+    /// User messages that were not typed, reminders and context updates.
     Host,
     /// The texts of answers.
     Answer,

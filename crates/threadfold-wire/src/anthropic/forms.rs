@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | `~content: ""` | message, system prompt, tool result | the content was one string |
 //! | `~content: null` | result of a server tool | there was no content |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~type` | call of a server tool | the wire's name of the block |
 //! | `~role: "system"` | message of the system role | it stood within the thread |
 //! | `~answer` | message from a response | the fields of the response that a request has not |

@@ -41,11 +41,6 @@ fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
     }
 }
 
-/// Whether a key is that of a typed parameter.
-pub(super) fn is_typed(key: &str) -> bool {
-    [MAX_OUTPUT.key(), TEMPERATURE.key(), TOOL_CHOICE.key()].contains(&key)
-}
-
 /// The type of thinking that the request asks for, if it asks for one.
 pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
@@ -54,10 +49,9 @@ pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
 pub(super) const MAX_OUTPUT: Param<u64> =
     Param { kept_as: "~max_tokens", read: whole_number, write: |tokens| Some(Tree::from(*tokens)) };
 
-const TEMPERATURE: Param<f64> =
-    Param { kept_as: "~temperature", read: number, write: write_to_one };
+const TEMPERATURE: Param<f64> = temperature(write_to_one);
 
-const TOOL_CHOICE: Param<ToolChoice> = Param {
+pub(super) const TOOL_CHOICE: Param<ToolChoice> = Param {
     kept_as: "tool_choice",
     read: choice,
     write: |choice| {
@@ -73,8 +67,8 @@ const TOOL_CHOICE: Param<ToolChoice> = Param {
 fn whole_number(raw: Raw<'_>) -> Option<u64> {
     // Up to this number floats represent every whole number exactly.
     const MAX: f64 = 9_007_199_254_740_992.0;
-    number(raw).or_else(|| {
-        let float: f64 = number(raw)?;
+    raw.whole_number().or_else(|| {
+        let float = raw.number()?;
         let whole = (0.0..MAX).contains(&float) && float.fract() == 0.0;
         whole.then(|| format!("{float:.0}").parse().ok()).flatten()
     })

@@ -17,7 +17,7 @@ const READER: Reader = Reader {
     is_made_here: |_, block| block.is_reasoning(),
 };
 
-/// Reads a request body, or one that has nothing but messages.
+/// Reads a request body, or one that holds only messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;

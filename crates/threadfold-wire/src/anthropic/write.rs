@@ -82,8 +82,9 @@ fn assemble(
     let names_model = model.is_some();
     body.set_some("model", model);
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
-    let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
-    if names_model && body.get("max_tokens").is_none_or(is_null) {
+    // One that does not read as a number is the host's own affair.
+    let came = request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
+    if names_model && !came && body.get("max_tokens").is_none() {
         body.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
@@ -100,7 +101,8 @@ fn assemble(
     }
     let messages = thread.iter().map(|(_, it)| message(it));
     body.set("messages", Tree::Array(messages.collect()));
-    let is_written = |key: &str| params::is_typed(key) || (drops_thinking && key == "thinking");
+    let is_written =
+        |key: &str| key == params::TOOL_CHOICE.key() || (drops_thinking && key == "thinking");
     let rest = notes.own_fields(&request.extra);
     add_rest(&mut body, rest.filter(|(key, _)| !is_written(key)));
     body.into()
@@ -215,8 +217,8 @@ pub(super) fn message(message: &Message) -> Tree {
 
 /// Returns the system prompt, if there is one.
 pub(super) fn system(system: &[Message]) -> Option<Tree> {
-    let bodies: Vec<Tree> =
-        system.iter().flat_map(|message| blocks(Role::System, &message.content)).collect();
+    let mut bodies = Vec::new();
+    system.iter().for_each(|message| bodies.extend(blocks(Role::System, &message.content)));
     let as_string = system.iter().all(|message| forms::came_as_string(&message.extra));
     (!bodies.is_empty()).then(|| content(bodies, as_string))
 }

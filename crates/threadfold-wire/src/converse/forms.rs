@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `~beside` | any block or tool but text | the fields beside the one key |
 //! | `~name` | document | its name, which the documented rule refuses |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~json: ""` | text of a result | it came as JSON, not as text |
 //! | `~content: []` | result | it came empty |
 //! | `~status` | result | `success`, or another word, was spelled out |
@@ -19,7 +19,9 @@
 //! | `~role: "system"` | message of the system role | it stood within the thread |
 //! | `~answer` | message from a response | the fields of the response that a request has not |
 //! | `~temperature`, `~toolChoice` | request | the text, where ours would differ |
-//! | `~system`, `~toolConfig`, `~inferenceConfig` | request | `null` or empty was spelled out |
+//! | `~maxTokens` | request | the text, where ours would differ |
+//! | `~system` | request | `null` or empty was spelled out |
+//! | `~toolConfig`, `~inferenceConfig` | request | it came empty |
 //!
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.

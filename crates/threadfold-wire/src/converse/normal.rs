@@ -255,11 +255,12 @@ pub(super) const DOCUMENTS: NameRules = NameRules {
 /// Finds a new name for every document whose name the provider refuses. The same name gets the same
 /// new one everywhere, and no new one is another's.
 pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
-    let titles = thread.iter().flat_map(|(at, message)| {
-        message.content.iter().flat_map(titles).map(move |title| (Some(*at), title))
-    });
+    let mut found: Vec<names::Found<'_>> = Vec::new();
+    for (at, message) in thread.iter() {
+        found.extend(message.content.iter().flat_map(titles).map(|title| (Some(*at), title)));
+    }
     let name_note = |from, to| Change::NameRewritten { from, to };
-    let renamed = Renamed::new(titles, &DOCUMENTS, notes, name_note);
+    let renamed = Renamed::new(&found, &DOCUMENTS, notes, name_note);
     if renamed.is_empty() {
         return;
     }

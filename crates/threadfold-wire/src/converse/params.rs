@@ -1,37 +1,62 @@
 //! Request parameters that have a type of their own, both ways, and what they decide.
 
-use super::forms::NAME;
+use super::forms::{NAME, within};
 use crate::kit::*;
 
 const MAX_OUTPUT: Param<u64> = Param {
     kept_as: "~maxTokens",
-    read: number,
+    read: |raw| raw.whole_number(),
     write: |limit| Some(Tree::from(*limit)).filter(|_| *limit > 0),
 };
 
-const TEMPERATURE: Param<f64> =
-    Param { kept_as: "~temperature", read: number, write: write_to_one };
+const TEMPERATURE: Param<f64> = temperature(write_to_one);
 
 const TOOL_CHOICE: Param<ToolChoice> =
     Param { kept_as: "~toolChoice", read: choice, write: choice_form };
 
+const INFERENCE: Section = Section { kept_as: "~inferenceConfig" };
+const TOOLS: Section = Section { kept_as: "~toolConfig" };
+
 /// Takes the parameters of inference out of a body.
-pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) -> Result<(), WireError> {
-    let Some(raw) = fields.take("inferenceConfig") else { return Ok(()) };
-    if matches!(raw.get(), "null" | "{}") {
-        fields.note("~inferenceConfig", raw.json());
-        return Ok(());
-    }
-    let mut config = Fields::read(raw, Path::Field(&Path::Body, "inferenceConfig"))?;
-    request.max_output = MAX_OUTPUT.take_from(&mut config, fields);
-    request.temperature = TEMPERATURE.take_from(&mut config, fields);
-    fields.note_inner("inferenceConfig", &config);
+pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
+    INFERENCE.take(fields, |config| {
+        request.max_output = MAX_OUTPUT.take(config);
+        request.temperature = TEMPERATURE.take(config);
+    });
+}
+
+/// Takes the tools and the choice among them out of a body.
+pub(super) fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<(), WireError> {
+    let path = Path::Field(&Path::Body, "toolConfig");
+    let mut tools = Ok(Vec::new());
+    TOOLS.take(fields, |config| {
+        request.tool_choice = TOOL_CHOICE.take(config);
+        tools = config.take_items("tools", path, "an array of tools").and_then(|items| {
+            // A cache point among the tools is read as a tool of the provider's own too.
+            messages::tools(NAME, (items, Path::Field(&path, "tools")), read_tool, |fields| {
+                let (key, raw) = fields.rest().next()?;
+                let name = Fields::of(raw).and_then(|inner| inner.text("name"));
+                Some(name.unwrap_or_else(|| key.into()))
+            })
+        });
+    });
+    request.tools = tools?.into();
     Ok(())
 }
 
-/// Takes the choice of tools out. One that does not read as a choice stays.
-pub(super) fn read_choice(config: &mut Fields<'_>, body: &mut Fields<'_>, request: &mut Request) {
-    request.tool_choice = TOOL_CHOICE.take_from(config, body);
+/// Reads a tool of the host; `None` if it is not one.
+fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
+    let mut inner = within(fields.take("toolSpec")?, &fields)?;
+    let name = inner.take_text("name")?;
+    let mut wrapped = Fields::of(inner.take("inputSchema")?)?;
+    let schema = wrapped.take("json").filter(|_| wrapped.left() == 0)?;
+    let input_schema = Some(schema.json()).filter(Json::is_object)?;
+    if !is_typed(schema) {
+        inner.note("~schema", input_schema.clone());
+    }
+    let description = inner.take_text("description").unwrap_or_default();
+    let tool = ToolSpec::new(name, description, input_schema);
+    Some(ToolSpec { extra: inner.keep(NAME), ..tool })
 }
 
 /// Sets the parameters of inference of a body.
@@ -40,12 +65,8 @@ pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     let mut config = Object::default();
     MAX_OUTPUT.set(&mut config, extra, request.max_output.as_ref(), notes);
     TEMPERATURE.set(&mut config, extra, request.temperature.as_ref(), notes);
-    config.extend_unset(reopen(extra.get(NAME, "inferenceConfig")));
-    if config.len() > 0 {
-        body.set("inferenceConfig", config);
-    } else {
-        body.set_some("inferenceConfig", extra.get(NAME, "~inferenceConfig").cloned());
-    }
+    config.extend_unset(INFERENCE.rest(NAME, extra));
+    INFERENCE.set(body, config, NAME, extra);
 }
 
 /// Sets the tools of a body and the choice among them, which may force a call or not.
@@ -63,17 +84,17 @@ pub(super) fn write_tools(
     if choice.is_some() && met.is_none() {
         notes.drop_parameter(TOOL_CHOICE.key());
     }
+    let rest = TOOLS.rest(NAME, extra);
     if tools.is_empty() {
-        if extra.get(NAME, "toolConfig").is_some() {
+        if rest.len() > 0 {
             notes.drop_parameter("toolConfig");
         }
-        body.set_some("toolConfig", extra.get(NAME, "~toolConfig").cloned());
         return;
     }
     let mut config = Object::of("tools", tools);
     TOOL_CHOICE.set(&mut config, extra, met, notes);
-    config.extend_unset(reopen(extra.get(NAME, "toolConfig")));
-    body.set("toolConfig", config);
+    config.extend_unset(rest);
+    TOOLS.set(body, config, NAME, extra);
 }
 
 /// The key of the fields that the provider passes on to the model.
@@ -117,11 +138,12 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
 mod tests {
     use super::*;
     use crate::notes;
+    use crate::{BedrockConverse, WireFormat};
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
         let mut request = Request::default();
-        read(&mut fields, &mut request).unwrap();
+        read(&mut fields, &mut request);
         request.extra = fields.keep(NAME);
         change(&mut request);
         let (_, mut notes) = notes::prepare(&[], NAME);
@@ -138,7 +160,6 @@ mod tests {
             r#"{"inferenceConfig":{"maxTokens":1e3,"temperature":null}}"#,
             r#"{"inferenceConfig":{"temperature":1.5}}"#,
             r#"{"inferenceConfig":{}}"#,
-            r#"{"inferenceConfig":null}"#,
             r#"{}"#,
         ] {
             assert_eq!(reread(body, |_| {}), body);
@@ -152,5 +173,18 @@ mod tests {
             (request.max_output, request.temperature) = (Some(5), Some(0.5));
         });
         assert_eq!(changed, r#"{"inferenceConfig":{"maxTokens":5,"temperature":0.5,"topP":0.5}}"#);
+    }
+
+    #[test]
+    fn a_section_that_is_no_object_goes_back_as_it_came() {
+        for section in ["5", "null", "[]"] {
+            let messages = r#""messages":[{"role":"user","content":[{"text":"hi"}]}]"#;
+            let text =
+                format!(r#"{{{messages},"inferenceConfig":{section},"toolConfig":{section}}}"#);
+            let request = BedrockConverse.decode_slice(text.as_bytes(), &DecodeOptions::default());
+            let encoded = BedrockConverse.encode(&request.unwrap(), &EncodeOptions::default());
+            let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((encoded.body.to_value().unwrap(), encoded.adjustments), (expected, vec![]));
+        }
     }
 }

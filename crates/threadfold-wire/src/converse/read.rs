@@ -21,53 +21,17 @@ const READER: Reader = Reader {
     },
 };
 
-/// Reads a request body, or one that has nothing but messages.
+/// Reads a request body, or one that holds only messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut request = Request::default();
-    params::read(&mut fields, &mut request)?;
+    params::read(&mut fields, &mut request);
     request.system = Vec::from_iter(READER.system(&mut fields)?).into();
-    request.tools = read_tools(&mut fields, &mut request)?.into();
+    params::read_tools(&mut fields, &mut request)?;
     request.messages = READER.messages(&mut fields, *options)?.into();
     request.extra = fields.keep(NAME);
     Ok(request)
-}
-
-/// Reads the tools, and the choice among them.
-fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<Vec<ToolSpec>, WireError> {
-    let config_path = Path::Field(&Path::Body, "toolConfig");
-    let path = Path::Field(&config_path, "tools");
-    let Some(raw) = fields.take("toolConfig") else { return Ok(Vec::new()) };
-    if raw.get() == "null" {
-        fields.note("~toolConfig", Json::default());
-        return Ok(Vec::new());
-    }
-    let mut config = Fields::read(raw, config_path)?;
-    params::read_choice(&mut config, fields, request);
-    let items = config.take_items("tools", config_path, "an array of tools")?;
-    fields.note_inner("toolConfig", &config);
-    // A cache point among the tools is read as a tool of the provider's own too.
-    messages::tools(NAME, (items, path), read_tool, |fields| {
-        let (key, raw) = fields.rest().next()?;
-        let name = Fields::of(raw).and_then(|inner| inner.text("name"));
-        Some(name.unwrap_or_else(|| key.into()))
-    })
-}
-
-/// Reads a tool of the host; `None` if it is not one.
-fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
-    let mut inner = within(fields.take("toolSpec")?, &fields)?;
-    let name = inner.take_text("name")?;
-    let mut wrapped = Fields::of(inner.take("inputSchema")?)?;
-    let schema = wrapped.take("json").filter(|_| wrapped.left() == 0)?;
-    let input_schema = Some(schema.json()).filter(Json::is_object)?;
-    if !is_typed(schema) {
-        inner.note("~schema", input_schema.clone());
-    }
-    let description = inner.take_text("description").unwrap_or_default();
-    let tool = ToolSpec::new(name, description, input_schema);
-    Some(ToolSpec { extra: inner.keep(NAME), ..tool })
 }
 
 /// Reads the blocks of a message; `None` if it is no array.

@@ -139,15 +139,11 @@ fn no_object() -> ModelError {
 #[derive(Debug, Default)]
 struct Part {
     kind: Kind,
-    /// What came at its beginning. Texts and reasoning have no such event.
-    start: Object,
     /// The text, the input of a call, or data in Base64, as far as it came.
-    text: Option<String>,
-    signature: Option<String>,
-    /// The citations of a text, or the content of a result.
-    items: Vec<Tree>,
-    /// What else came of a picture.
-    rest: Object,
+    text: String,
+    /// The other fields: those of its beginning, which texts and reasoning have not, and those of its
+    /// pieces.
+    fields: Merged,
     /// The id of a call that the host answers.
     call: Option<Text>,
 }
@@ -171,17 +167,23 @@ impl Part {
         let fields = Fields::of(start);
         let first = fields.as_ref().and_then(|fields| fields.rest().next());
         let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
-        let inner = Fields::of(raw);
-        let (kind, inner) = match (key, inner) {
-            ("toolUse", Some(inner)) => (Kind::ToolUse, inner),
-            ("toolResult", Some(inner)) => (Kind::ToolResult, inner),
-            ("image", Some(inner)) => (Kind::Image, inner),
-            _ => {
-                let start = Object::of(key.to_owned(), raw.json());
-                return Ok(Self { kind: Kind::Other, start, ..Self::default() });
-            }
+        let mut part = Self::default();
+        let kind = match key {
+            "toolUse" => Kind::ToolUse,
+            "toolResult" => Kind::ToolResult,
+            "image" => Kind::Image,
+            _ => Kind::Other,
         };
-        let mut part = Self { kind, start: inner.tree(), ..Self::default() };
+        let Some(inner) = Fields::of(raw).filter(|_| kind != Kind::Other) else {
+            part.kind = Kind::Other;
+            part.fields.set(key, raw.json());
+            return Ok(part);
+        };
+        part.kind = kind;
+        part.fields.merge(&inner);
+        if kind == Kind::ToolResult {
+            part.fields.extend("content", Vec::new());
+        }
         if kind != Kind::ToolUse {
             return Ok(part);
         }
@@ -212,7 +214,7 @@ impl Part {
         let other = || holds("a piece of another kind than its block");
         match (self.kind, key) {
             (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
-            (Kind::Text, "citation") => self.items.push(raw.json().into()),
+            (Kind::Text, "citation") => self.fields.extend("citations", vec![raw]),
             (Kind::ToolUse, "toolUse") => {
                 let inner = Fields::of(raw).ok_or_else(no_object)?;
                 let piece = inner.get("input").map(text_of).transpose()?.unwrap_or_default();
@@ -220,8 +222,7 @@ impl Part {
                 self.call.iter().for_each(|id| out.input(id, piece.clone()));
             }
             (Kind::ToolResult, "toolResult") => {
-                let pieces = raw.items().ok_or_else(other)?;
-                self.items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
+                self.fields.extend("content", raw.items().ok_or_else(other)?);
             }
             (Kind::Image, "image") => {
                 return self.add_picture(Fields::of(raw).ok_or_else(no_object)?);
@@ -237,7 +238,7 @@ impl Part {
 
     /// Adds a piece of a text, and returns it.
     fn grow(&mut self, piece: Text) -> Text {
-        self.text.get_or_insert_default().push_str(&piece);
+        self.text.push_str(&piece);
         piece
     }
 
@@ -246,17 +247,12 @@ impl Part {
         let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
         match (self.kind, hidden) {
             (Kind::Reasoning, None) => {
-                if let Some(signed) = signed {
-                    self.signature.get_or_insert_default().push_str(&signed);
-                }
+                signed.iter().for_each(|signed| self.fields.grow("signature", signed));
                 out.thinking(self.grow(more.unwrap_or_default()));
                 Ok(())
             }
-            (Kind::Redacted, hidden) => {
-                let data = self.text.get_or_insert_default();
-                let added = append(data, &hidden.unwrap_or_default());
-                added.ok_or_else(|| holds("reasoning that is not Base64"))
-            }
+            (Kind::Redacted, hidden) => append(&mut self.text, &hidden.unwrap_or_default())
+                .ok_or_else(|| holds("reasoning that is not Base64")),
             (_, _) => Err(holds("a piece of reasoning in a block that is none")),
         }
     }
@@ -265,49 +261,49 @@ impl Part {
     fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<(), ModelError> {
         if let Some(more) = piece.object("source").and_then(|source| source.text("bytes")) {
             piece.take("source");
-            let added = append(self.text.get_or_insert_default(), &more);
+            let added = append(&mut self.text, &more);
             added.ok_or_else(|| holds("a picture that is not Base64"))?;
+            self.fields.set("source", Object::of("bytes", "").into_json());
         }
-        self.rest.extend_unset(piece.tree());
+        self.fields.merge(&piece);
         Ok(())
     }
 
     /// Returns the block as it stands in a whole answer.
     fn into_tree(self) -> Tree {
-        let Self { kind, mut start, text, signature, items, rest, .. } = self;
-        let of = |key: &'static str, inner: Object| Object::of(key, inner).into();
-        let field =
-            |key: &'static str, text: Option<String>| Object::of(key, text.unwrap_or_default());
-        match kind {
-            Kind::Text if items.is_empty() => field("text", text).into(),
+        let Self { kind, text, fields, .. } = self;
+        let fields = fields.object();
+        let (key, inner) = match kind {
+            Kind::Text if fields.len() == 0 => return Object::of("text", text).into(),
             Kind::Text => {
-                let content = Tree::from_iter([field("text", text)]);
-                let cited = Object::of("content", content).with("citations", items);
-                of("citationsContent", cited)
+                let content = Tree::from_iter([Object::of("text", text)]);
+                ("citationsContent", with_rest(Object::of("content", content), fields))
             }
             Kind::Reasoning => {
-                let mut parts = field("text", text);
-                parts.set_some("signature", signature);
-                of("reasoningContent", Object::of("reasoningText", parts))
+                let parts = with_rest(Object::of("text", text), fields);
+                ("reasoningContent", Object::of("reasoningText", parts))
             }
-            Kind::Redacted => of("reasoningContent", field("redactedContent", text)),
-            Kind::ToolUse => of("toolUse", start.with("input", read_input(text))),
-            Kind::ToolResult => of("toolResult", start.with("content", items)),
-            Kind::Image => {
-                start.set_some("source", text.map(|bytes| field("bytes", Some(bytes))));
-                start.extend_unset(rest);
-                of("image", start)
-            }
-            Kind::Other => start.into(),
-        }
+            Kind::Redacted => ("reasoningContent", Object::of("redactedContent", text)),
+            Kind::ToolUse => ("toolUse", fields.with("input", read_input(text))),
+            Kind::ToolResult => ("toolResult", fields),
+            Kind::Image if text.is_empty() => ("image", fields),
+            Kind::Image => ("image", fields.with("source", Object::of("bytes", text))),
+            Kind::Other => return fields.into(),
+        };
+        Object::of(key, inner).into()
     }
 }
 
+fn with_rest(mut object: Object, rest: Object) -> Object {
+    object.extend_unset(rest);
+    object
+}
+
 /// The input of a call. One that was cut off is kept as its text.
-fn read_input(input: Option<String>) -> Tree {
-    match input.filter(|input| !input.trim().is_empty()) {
-        None => Object::default().into(),
-        Some(input) => Json::parse(&input).map_or_else(|_| input.into(), Tree::Raw),
+fn read_input(input: String) -> Tree {
+    match input.trim() {
+        "" => Object::default().into(),
+        text => Json::parse(text).map_or_else(|_| input.into(), Tree::Raw),
     }
 }
 

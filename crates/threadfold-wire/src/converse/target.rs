@@ -88,7 +88,7 @@ impl Family {
 
 /// The model that the body of the request named.
 pub(super) fn own_model(request: &Request) -> Option<Text> {
-    serde_json::from_str(request.extra.get(NAME, MODEL)?.as_str()).ok()
+    extras::marked(NAME, &request.extra, MODEL)
 }
 
 /// Under which key bodies name their model, if they do.

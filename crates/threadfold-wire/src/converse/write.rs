@@ -95,11 +95,11 @@ fn assemble(
     params::write(&mut body, request, notes);
     let tools = tools.iter().flat_map(tool).collect();
     params::write_tools(&mut body, request, tools, may_force, notes);
-    let is_written = |key: &str| {
-        matches!(key, "inferenceConfig" | "toolConfig")
-            || (key == MODEL_FIELDS && model_fields.is_some())
+    let is_written = |(key, json): &(&str, &Json)| {
+        (["inferenceConfig", "toolConfig"].contains(key) && json.is_object())
+            || (*key == MODEL_FIELDS && model_fields.is_some())
     };
-    let rest = notes.own_fields(&request.extra).filter(|(key, _)| !is_written(key));
+    let rest = notes.own_fields(&request.extra).filter(|field| !is_written(field));
     add_rest(&mut body, rest);
     body.set_some(MODEL_FIELDS, model_fields.filter(|fields| fields.len() > 0));
     body.into()

@@ -7,57 +7,53 @@ impl Part<'_> {
     /// Reads a picture or a document; `None` for sound, films and what is no medium.
     pub(super) fn medium(mut self) -> Option<ContentBlock> {
         let mut inner = self.inner()?;
-        let media_type = MIME_TYPE.get(&inner)?.text()?;
+        let media_type = inner.text("mimeType")?;
         let is_image = is_image(&media_type)?;
-        let source = if self.data == INLINE_DATA {
-            self.spelling.take(&mut inner, MIME_TYPE);
+        let source = if self.data == "inlineData" {
+            inner.take("mimeType");
             let (data, alphabet) = standard(inner.take_text("data")?);
             alphabet.into_iter().for_each(|alphabet| self.rest.mark("~base64", alphabet));
             MediaSource::Base64 { media_type, data }
-        } else if self.data == FILE_DATA {
-            file(self.spelling.take_text(&mut inner, FILE_URI)?)
+        } else if self.data == "fileData" {
+            file(inner.take_text("fileUri")?)
         } else {
             return None;
         };
         if is_image {
-            return Some(Image { source, extra: self.keep(&inner) }.into());
+            return Some(Image { source, extra: self.keep(inner) }.into());
         }
-        let title = self.spelling.take_text(&mut inner, DISPLAY_NAME);
+        let title = inner.take_text("displayName");
         if title.is_some() {
-            flag(&mut self.rest, "~title");
+            self.rest.flag("~title");
         }
-        let extra = self.keep(&inner);
+        let extra = self.keep(inner);
         Some(Document { source, title, context: None, extra }.into())
     }
 }
 
-/// Returns the data of a part of these fields, which are completed, and the name of its field. An
-/// address without a media type gets the one that its ending stands for, or `unless_known`.
+/// Returns the name of a part's data field, and the data. An address without a media type gets the
+/// one that its ending stands for, or `unless_known`.
 pub(super) fn write(
-    part: &mut Object,
     source: &MediaSource,
     extra: &Extra,
     unless_known: &'static str,
-) -> (Spelled, Object) {
-    let spelling = Spelling::of(extra);
+) -> (&'static str, Object) {
     match source {
         MediaSource::Base64 { media_type, data } => {
-            let mut object = take_inner(part, INLINE_DATA);
-            object.set(spelling.key(MIME_TYPE), media_type.clone());
-            object.set("data", as_it_came(data, extra));
-            (INLINE_DATA, object)
+            let object =
+                reopen(extra.get(CODEC, "inlineData")).with("mimeType", media_type.clone());
+            ("inlineData", object.with("data", as_it_came(data, extra)))
         }
         MediaSource::Url { url: text }
         | MediaSource::File { id: text }
         | MediaSource::Text { text, .. } => {
-            let mut object = take_inner(part, FILE_DATA);
-            if MIME_TYPE.in_object(&object).is_none() {
-                object.set(MIME_TYPE.camel, guess(text).unwrap_or(unless_known));
+            let mut object = reopen(extra.get(CODEC, "fileData"));
+            if object.get("mimeType").is_none() {
+                object.set("mimeType", guess(text).unwrap_or(unless_known));
             }
-            object.set(spelling.key(FILE_URI), text.clone());
-            (FILE_DATA, object)
+            ("fileData", object.with("fileUri", text.clone()))
         }
-        MediaSource::Opaque { value, .. } => (FILE_DATA, reopen(Some(value))),
+        MediaSource::Opaque { value, .. } => ("fileData", reopen(Some(value))),
     }
 }
 

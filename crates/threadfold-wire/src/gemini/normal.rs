@@ -68,6 +68,8 @@ fn is_foreign(message: &Message, extra: &Extra) -> bool {
     !is_own(extra) && !is_made_by(message, CODEC)
 }
 
+const NOT_EVERY_MODEL: &str = "not every model takes it in a result";
+
 /// Moves pictures and documents after the results that hold them, but those that came within.
 pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     let mut names: HashMap<Text, Text> = HashMap::new();
@@ -76,15 +78,15 @@ pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
         names.extend(message.tool_uses().map(|call| (call.id.clone(), call.name.clone())));
         let mut content = Vec::with_capacity(message.content.len());
         for block in &message.content {
-            let result =
-                if let ContentBlock::ToolResult(result) = block { Some(result) } else { None };
-            let result = result.filter(|result| !has_mark(&result.extra, "~parts"));
-            let name =
-                result.map(|result| names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id));
-            let reason = "not every model takes it in a result";
-            match result.zip(name).and_then(|(it, name)| take_media(it, name, reason, notes)) {
-                Some((result, media)) => content.extend([result.into()].into_iter().chain(media)),
-                None => content.push(block.clone()),
+            content.push(block.clone());
+            if let ContentBlock::ToolResult(result) = block
+                && !has_mark(&result.extra, "~parts")
+                && let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id)
+                && let Some((result, media)) = take_media(result, name, NOT_EVERY_MODEL, notes)
+            {
+                content.pop();
+                content.push(result.into());
+                content.extend(media);
             }
         }
         if content.len() > message.content.len() {
@@ -106,7 +108,8 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
         } else {
             let mut made = Turn::default();
             turn.iter().for_each(|(at, message)| made.add(*at, message, notes));
-            let mut contents = made.merged(notes);
+            let groups = made.results.iter().chain(&made.others);
+            let mut contents = groups.filter_map(|group| merge(group, notes)).collect();
             calls.sort_results(&mut contents, notes);
             arranged.extend(contents);
         }
@@ -132,12 +135,10 @@ impl Turn {
             let groups = if is_first { &mut self.results } else { &mut self.others };
             return groups.push(vec![(at, message.clone())]);
         }
-        let mut follows_others = !self.others.is_empty();
-        for block in &message.content {
-            follows_others |= !is_result(block);
-            if follows_others && is_result(block) {
-                notes.moved(block.kind(), "results come first in the turn that answers");
-            }
+        let follows = !self.others.is_empty();
+        let late = message.content.iter().skip_while(|block| !follows && is_result(block));
+        for block in late.filter(|block| is_result(block)) {
+            notes.moved(block.kind(), "results come first in the turn that answers");
         }
         let (results, rest): (Vec<_>, Vec<_>) =
             message.content.iter().cloned().partition(is_result);
@@ -148,11 +149,6 @@ impl Turn {
         if !rest.is_empty() {
             join(&mut self.others, (at, Message::new(Role::User, rest)));
         }
-    }
-
-    fn merged(self, notes: &mut Notes) -> Thread {
-        let groups = self.results.into_iter().chain(self.others);
-        groups.filter_map(|group| merge(&group, notes)).collect()
     }
 }
 
@@ -165,10 +161,6 @@ fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
         Some(group) => group.push(content),
         None => groups.push(vec![content]),
     }
-}
-
-fn is_result(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::ToolResult(_))
 }
 
 /// The calls so far by their ids: the name of each, its number, and whether it goes without an id.
@@ -206,15 +198,13 @@ impl Calls {
         if by_name.is_sorted() {
             return;
         }
+        const IN_ORDER: &str = "results without ids stand in the order of their calls";
         let mut results: Vec<(usize, ContentBlock)> = Vec::new();
         for (at, message) in turn.iter() {
-            notes.turn_to(*at);
             for block in &message.content {
-                if let Some((_, number)) = self.by_order(block) {
-                    let reason = "results without ids stand in the order of their calls";
-                    notes.moved(block.kind(), reason);
-                    results.push((number, block.clone()));
-                }
+                let Some((_, number)) = self.by_order(block) else { continue };
+                notes.turn_to(*at).moved(block.kind(), IN_ORDER);
+                results.push((number, block.clone()));
             }
         }
         results.sort_by_key(|(number, _)| *number);
@@ -263,20 +253,15 @@ pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
         let Some((at, message)) = calling else { continue };
         let Some(call) = message.tool_uses().next() else { continue };
         let is_due = is_foreign(message, &call.extra) || (demanded && is_current);
-        if !is_due || is_signed(call) {
+        if !is_due || has_mark(&call.extra, "thoughtSignature") {
             continue;
         }
         notes.turn_to(*at).note(Change::CallSigned { id: call.id.clone() });
-        let mut calls = message.make_mut().content.iter_mut();
-        let first = calls.find(|block| matches!(block, ContentBlock::ToolUse(_)));
-        if let Some(ContentBlock::ToolUse(call)) = first {
-            call.extra = call.extra.with(CODEC, SIGNATURE.camel, Json::text(STAND_IN));
+        let mut calls = message.make_mut().content.iter_mut().filter(|block| is_call(block));
+        if let Some(extra) = calls.next().and_then(extra_mut) {
+            *extra = extra.with(CODEC, "thoughtSignature", Json::text(STAND_IN));
         }
     }
-}
-
-fn is_signed(call: &ToolUse) -> bool {
-    [SIGNATURE.camel, SIGNATURE.snake].iter().any(|key| call.extra.get(CODEC, key).is_some())
 }
 
 #[cfg(test)]

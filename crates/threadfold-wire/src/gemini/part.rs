@@ -7,58 +7,55 @@ use super::marks::*;
 use crate::kit::*;
 
 /// A part whose data field is known. Anything else is opaque.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Part<'a> {
     /// The name of the data field.
-    pub(super) data: Spelled,
+    pub(super) data: &'static str,
     /// Its value.
     pub(super) value: Raw<'a>,
     /// Everything beside it.
     pub(super) rest: Fields<'a>,
-    pub(super) spelling: Spelling,
 }
 
-const DATA: [Spelled; 9] = [
-    TEXT,
-    FUNCTION_CALL,
-    FUNCTION_RESPONSE,
-    INLINE_DATA,
-    FILE_DATA,
-    EXECUTABLE_CODE,
-    CODE_RESULT,
-    TOOL_CALL,
-    TOOL_RESPONSE,
+const DATA: [&str; 9] = [
+    "text",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
 ];
 
 impl<'a> Part<'a> {
     /// Reads a part that has exactly one data field, and one that is known.
     pub(super) fn read(raw: Raw<'a>) -> Option<Self> {
-        let mut rest = Fields::of(raw)?;
-        let known = |key: &str| DATA.into_iter().find(|name| name.is(key));
-        let mut found = rest.rest().filter_map(|(key, _)| known(key));
+        let mut rest = fields(raw)?;
+        let mut found = DATA.into_iter().filter(|key| rest.get(key).is_some());
         let data = found.next().filter(|_| found.next().is_none())?;
-        drop(found);
-        let mut spelling = Spelling::default();
-        let value = spelling.take(&mut rest, data)?;
-        Some(Self { data, value, rest, spelling })
+        let value = rest.take(data)?;
+        Some(Self { data, value, rest })
     }
 
     /// The fields of the data.
     pub(super) fn inner(&self) -> Option<Fields<'a>> {
-        Fields::of(self.value)
+        fields(self.value)
     }
 
     /// What becomes of all that was not taken, with what is left of the data.
-    pub(super) fn keep(mut self, left: &Fields<'_>) -> Extra {
-        self.rest.note_inner(self.data.camel, left);
-        self.spelling.keep(self.rest)
+    pub(super) fn keep(mut self, mut left: Fields<'_>) -> Extra {
+        self.rest.note_inner(self.data, &left);
+        self.rest.move_marks(&mut left);
+        self.rest.keep(CODEC)
     }
 }
 
 impl Part<'_> {
     /// Reads a text, a thought, a picture or a document.
     pub(super) fn block(mut self) -> Option<ContentBlock> {
-        if self.data != TEXT {
+        if self.data != "text" {
             return self.medium();
         }
         let said = self.value.text()?;
@@ -67,19 +64,18 @@ impl Part<'_> {
             self.rest.take("thought");
             return Some(self.thinking(said));
         }
-        let signed = SIGNATURE.get(&self.rest);
-        if said.is_empty() && signed.is_some_and(Raw::is_text) {
+        if said.is_empty() && self.rest.get("thoughtSignature").is_some_and(Raw::is_text) {
             self.rest.mark("~as", "text");
             return Some(self.thinking(said));
         }
         // White space is valid in this dialect only, so it is kept opaque.
         let white = !said.is_empty() && said.is_blank();
-        (!white).then(|| TextBlock { text: said, extra: self.spelling.keep(self.rest) }.into())
+        (!white).then(|| TextBlock { text: said, extra: self.rest.keep(CODEC) }.into())
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {
-        let signature = self.spelling.take_text(&mut self.rest, SIGNATURE);
-        let extra = self.spelling.keep(self.rest);
+        let signature = self.rest.take_text("thoughtSignature");
+        let extra = self.rest.keep(CODEC);
         Thinking { extra, ..Thinking::new(text, signature) }.into()
     }
 
@@ -87,23 +83,19 @@ impl Part<'_> {
     pub(super) fn call(mut self, made_up: impl FnOnce() -> Text) -> Option<ToolUse> {
         let mut inner = self.inner()?;
         let name = inner.take_text("name")?;
-        let id = match inner.take_text("id") {
-            Some(id) if !id.is_empty() => id,
-            Some(empty) => {
-                self.rest.mark("~id", &empty);
-                made_up()
-            }
-            None => {
-                flag(&mut self.rest, "~no_id");
-                made_up()
-            }
-        };
+        let came = inner.take_text("id");
+        match &came {
+            Some(id) if !id.is_empty() => {}
+            Some(empty) => self.rest.mark("~id", empty),
+            None => self.rest.flag("~no_id"),
+        }
+        let id = came.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
         let args = inner.take_object("args").map(Raw::json);
         if args.is_none() {
             self.rest.mark("~args", "absent");
         }
         let input = ToolInput::Json(args.unwrap_or_else(no_args));
-        Some(ToolUse { id, name, input, extra: self.keep(&inner) })
+        Some(ToolUse { id, name, input, extra: self.keep(inner) })
     }
 }
 
@@ -123,27 +115,26 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
     let came = inner.take_word("id");
     let name = inner.word("name").unwrap_or_default();
     let wanted = came.as_deref().filter(|id| !id.is_empty());
-    let answered = calls.answer(wanted, &name);
-    // Repairs remove a result without a call later; until then it keeps its content.
-    let (id, of_call) = answered.map_or_else(
-        || (came.as_deref().unwrap_or_default().into(), None),
-        |(id, of_call)| (id, Some(of_call)),
-    );
-    if of_call.is_some_and(|of_call| of_call == *name) {
-        inner.take("name");
-    }
+    let id = match calls.answer(wanted, &name) {
+        Some((id, of_call)) => {
+            inner.take_as("name", |_| (of_call == *name).then_some(()));
+            id
+        }
+        // Repairs remove a result without a call later; until then it keeps its content.
+        None => came.as_deref().unwrap_or_default().into(),
+    };
     match &came {
         Some(came) if id == **came => {}
         Some(came) => part.rest.mark("~id", came),
-        None => flag(&mut part.rest, "~no_id"),
+        None => part.rest.flag("~no_id"),
     }
     let said = inner.take_as("response", |raw| response(raw, &mut part.rest));
     let (mut content, is_error) = said.unwrap_or_default();
     if let Some(media) = inner.take_as("parts", parts) {
-        flag(&mut part.rest, "~parts");
+        part.rest.flag("~parts");
         content.extend(media);
     }
-    let extra = part.keep(&inner);
+    let extra = part.keep(inner);
     Some(ToolResult { is_error, extra, ..ToolResult::new(id, content) })
 }
 
@@ -165,12 +156,12 @@ fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>,
 
 /// Whether a response says that the function failed.
 pub(super) fn says_error(fields: &Fields<'_>) -> bool {
-    fields.get("error").is_some_and(|raw| raw.get() != "null")
+    fields.value("error").is_some()
 }
 
 fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     raw.all(|raw| {
-        let part = Part::read(raw).filter(|part| part.data != TEXT);
+        let part = Part::read(raw).filter(|part| part.data != "text");
         Some(part.and_then(Part::block).unwrap_or_else(|| opaque(raw)))
     })
 }

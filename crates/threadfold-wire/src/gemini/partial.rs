@@ -10,12 +10,8 @@
 //! {"functionCall": {}}
 //! ```
 
-use super::{marks::*, part::Part};
+use super::{marks::fields, part::Part};
 use crate::kit::*;
-
-const ARGS: &str = "args";
-const PARTIAL: [&str; 2] = ["partialArgs", "partial_args"];
-const CONTINUES: [&str; 2] = ["willContinue", "will_continue"];
 
 /// A call in the making.
 #[derive(Debug)]
@@ -41,15 +37,15 @@ impl Partial {
     /// Takes a piece, and returns whether more will come.
     pub(super) fn add(&mut self, part: &Part<'_>) -> Result<bool, &'static str> {
         let mut inner = part.inner().ok_or("a call is no object")?;
-        let continues = take(&mut inner, CONTINUES).is_some_and(|raw| raw.get() == "true");
-        let pieces = take(&mut inner, PARTIAL).and_then(Raw::items).unwrap_or_default();
-        if let Some(args) = inner.take(ARGS).and_then(Fields::of) {
+        let continues = inner.take("willContinue").is_some_and(|raw| raw.get() == "true");
+        let pieces = inner.take("partialArgs").and_then(Raw::items).unwrap_or_default();
+        if let Some(args) = inner.take("args").and_then(Fields::of) {
             for (key, raw) in args.rest() {
                 self.args.field(key)?.set(raw.json())?;
             }
         }
         for raw in pieces {
-            self.piece(&Fields::of(raw).ok_or("a piece of an argument is no object")?)?;
+            self.piece(&fields(raw).ok_or("a piece of an argument is no object")?)?;
         }
         self.call.merge(&inner);
         self.beside.merge(&part.rest);
@@ -57,14 +53,13 @@ impl Partial {
     }
 
     fn piece(&mut self, piece: &Fields<'_>) -> Result<(), &'static str> {
-        let get = |names: [&str; 2]| names.into_iter().find_map(|name| piece.get(name));
-        let path = get(["jsonPath", "json_path"]).and_then(Raw::text);
-        let path = Step::path(&path.ok_or("a piece of an argument has no path")?)?;
-        if let Some(said) = get(["stringValue", "string_value"]).and_then(Raw::text) {
+        let path = piece.text("jsonPath").ok_or("a piece of an argument has no path")?;
+        let path = Step::path(&path)?;
+        if let Some(said) = piece.text("stringValue") {
             return at(&mut self.args, &path)?.add_text(&said);
         }
-        let plain = get(["numberValue", "number_value"]).or(get(["boolValue", "bool_value"]));
-        let null = get(["nullValue", "null_value"]).map(|_| Json::default());
+        let plain = piece.get("numberValue").or_else(|| piece.get("boolValue"));
+        let null = piece.get("nullValue").map(|_| Json::default());
         match plain.map(Raw::json).or(null) {
             Some(value) => at(&mut self.args, &path)?.set(value),
             None => Ok(()),
@@ -78,8 +73,8 @@ impl Partial {
 
     /// The part that the whole call would have been.
     pub(super) fn into_tree(self) -> Tree {
-        let call = self.call.object().with(ARGS, self.args.tree());
-        let mut part = Object::of(FUNCTION_CALL.camel, call);
+        let call = self.call.object().with("args", self.args.tree());
+        let mut part = Object::of("functionCall", call);
         part.extend_unset(self.beside.object());
         part.into()
     }
@@ -87,18 +82,13 @@ impl Partial {
 
 /// Whether a part is a call that comes in pieces, or the rest of one.
 pub(super) fn is_partial(inner: &Fields<'_>) -> bool {
-    let has = |names: [&str; 2]| names.into_iter().find_map(|name| inner.get(name));
-    has(PARTIAL).is_some() || has(CONTINUES).is_some_and(|raw| raw.get() == "true")
+    inner.get("partialArgs").is_some()
+        || inner.get("willContinue").is_some_and(|raw| raw.get() == "true")
 }
 
 /// Whether a part says whose call it is.
 pub(super) fn is_named(inner: &Fields<'_>) -> bool {
     inner.text("name").is_some_and(|name| !name.is_empty())
-}
-
-fn take<'a>(fields: &mut Fields<'a>, names: [&str; 2]) -> Option<Raw<'a>> {
-    let [camel, snake] = names;
-    fields.take(camel).or_else(|| fields.take(snake))
 }
 
 /// The value at a path, which is made where it is missing.
@@ -144,47 +134,35 @@ impl Step {
             return (!name.is_empty()).then(|| (Self::Key(name.to_owned()), after));
         }
         let inner = path.strip_prefix('[')?;
-        if let Some(quote) = inner.chars().next().filter(|first| "'\"".contains(*first)) {
-            let quoted = inner.get(1..)?;
-            let end = closing(quoted, quote)?;
-            let name = unquoted(quoted.get(..end)?, quote)?;
-            return Some((Self::Key(name), quoted.get(end + 1..)?.strip_prefix(']')?));
+        if let Some((name, after)) = quoted(inner) {
+            return Some((Self::Key(name), after.strip_prefix(']')?));
         }
         let (index, after) = inner.split_once(']')?;
         Some((Self::Index(index.parse().ok()?), after))
     }
 }
 
-/// Where the quoted name ends.
-fn closing(text: &str, quote: char) -> Option<usize> {
-    let mut escaped = false;
-    let closes = |(_, char): &(usize, char)| {
-        let closes = *char == quote && !escaped;
-        escaped = *char == '\\' && !escaped;
-        closes
-    };
-    text.char_indices().find(closes).map(|(at, _)| at)
-}
-
-/// The name between the quotes. Its escapes are those of JSON, and that of the single quote.
-fn unquoted(text: &str, quote: char) -> Option<String> {
-    if quote == '"' {
-        return serde_json::from_str(&format!("\"{text}\"")).ok();
-    }
+/// Reads the name in quotes that a text begins with, and returns it with what stands after it. Its
+/// escapes are those of JSON, and that of the single quote.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut chars = text.char_indices();
+    let (_, quote) = chars.next().filter(|(_, first)| "'\"".contains(*first))?;
     let mut json = String::from('"');
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
+    while let Some((at, char)) = chars.next() {
         match char {
+            _ if char == quote => {
+                json.push('"');
+                return serde_json::from_str(&json).ok().zip(text.get(at + 1..));
+            }
             '"' => json.push_str("\\\""),
-            '\\' => match chars.next()? {
+            '\\' => match chars.next()?.1 {
                 '\'' => json.push('\''),
                 other => json.extend(['\\', other]),
             },
             other => json.push(other),
         }
     }
-    json.push('"');
-    serde_json::from_str(&json).ok()
+    None
 }
 
 #[cfg(test)]

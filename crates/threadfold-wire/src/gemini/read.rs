@@ -14,10 +14,11 @@ use crate::kit::*;
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
+    camel_case(&mut fields);
     let contents = fields.take_items("contents", Path::Body, "an array of contents")?;
     let path = Path::Field(&Path::Body, "contents");
     let (before, calls) = (Vec::with_capacity(contents.len()), Calls::default());
-    let mut reader = Reader { options, origin: Origin::new(CODEC, None), before, calls };
+    let mut reader = Reader { options, before, calls };
     for (index, raw) in contents.into_iter().enumerate() {
         reader.content(raw, index, Path::Item(&path, index))?;
     }
@@ -33,17 +34,18 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 
 /// Reads the system prompt, if it is a content that says something.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
-    let mut content = Fields::of(INSTRUCTION.get(fields)?)?;
+    let mut content = fields.object("systemInstruction")?;
     let read = |raw: Raw<'_>| {
-        let block = Part::read(raw).filter(|part| part.data == TEXT).and_then(Part::block);
+        let block = Part::read(raw).filter(|part| part.data == "text").and_then(Part::block);
         let block = block.filter(|block| !block.is_reasoning());
         Some(block.unwrap_or_else(|| part::opaque(raw)))
     };
     let blocks = content.take_as("parts", |raw| raw.all(read))?;
-    let mut spelling = Spelling::default();
-    spelling.take(fields, INSTRUCTION);
-    let extra = spelling.keep(content);
-    Some(MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into())
+    fields.take("systemInstruction");
+    Some(
+        MessageParts { extra: content.keep(CODEC), ..MessageParts::new(Role::System, blocks) }
+            .into(),
+    )
 }
 
 /// Reads the parts of one content of the model. The calls are added to those that wait.
@@ -56,7 +58,7 @@ pub(super) fn answer(
     let mut number = 0;
     let mut read = |raw: Raw<'_>| {
         let part = Part::read(raw)?;
-        if part.data == FUNCTION_CALL {
+        if part.data == "functionCall" {
             let call = part.call(|| made_up(number))?;
             number += 1;
             let came = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
@@ -74,7 +76,6 @@ pub(super) fn answer(
 /// What was read so far.
 struct Reader<'o> {
     options: &'o DecodeOptions,
-    origin: Origin,
     before: Vec<Message>,
     calls: Calls,
 }
@@ -90,7 +91,7 @@ impl Reader<'_> {
         };
         let beside = self.before.last().is_some_and(|last| last.role == role);
         if beside {
-            flag(&mut fields, "~beside");
+            fields.flag("~beside");
         }
         let blocks = if role == Role::Assistant {
             if !beside {
@@ -100,13 +101,13 @@ impl Reader<'_> {
         } else {
             let blocks = self.user(parts);
             if self.placed(&blocks) {
-                flag(&mut fields, "~placed");
+                fields.flag("~placed");
             }
             blocks
         };
         let extra = fields.keep(CODEC);
         let mut message = MessageParts { extra, ..MessageParts::new(role, blocks) };
-        message.origin = is_made_here(&message).then(|| self.origin.clone());
+        message.origin = is_made_here(&message).then(|| Origin::new(CODEC, None));
         self.before.push(message.into());
         Ok(())
     }
@@ -114,7 +115,7 @@ impl Reader<'_> {
     fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
         let mut read = |raw: Raw<'_>| {
             let part = Part::read(raw)?;
-            if part.data == FUNCTION_RESPONSE {
+            if part.data == "functionResponse" {
                 return Some(part::result(part, &mut self.calls)?.into());
             }
             // A user message holds no reasoning.
@@ -129,7 +130,6 @@ impl Reader<'_> {
 
     /// Whether results stand after or beside other parts of the user's turn.
     fn placed(&self, blocks: &[ContentBlock]) -> bool {
-        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
         let mut turn = self.before.iter().rev().take_while(|message| message.role == Role::User);
         blocks.iter().any(is_result)
             && (!blocks.iter().all(is_result)
@@ -141,33 +141,29 @@ impl Reader<'_> {
 
 /// Whether the message holds calls or reasoning, which only models of this provider may get back.
 fn is_made_here(message: &MessageParts) -> bool {
-    let made =
-        |block: &ContentBlock| block.is_reasoning() || matches!(block, ContentBlock::ToolUse(_));
-    message.role == Role::Assistant && message.content.iter().any(made)
+    let is_made = |block: &ContentBlock| block.is_reasoning() || is_call(block);
+    message.role == Role::Assistant && message.content.iter().any(is_made)
 }
 
 const ROLES: &str = "user or model";
+/// An empty text as JSON.
+const EMPTY: &str = "\"\"";
 
 fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
     let path = Path::Field(&path, "role");
-    let Some(raw) = fields.take("role") else {
-        fields.mark("~role", "absent");
-        return Ok(Role::User);
-    };
-    if raw.get() == "null" {
-        fields.mark("~role", "null");
-        return Ok(Role::User);
-    }
-    match raw.word().as_deref() {
-        Some("user") => Ok(Role::User),
-        Some("model") => Ok(Role::Assistant),
+    let raw = fields.take("role");
+    let form = match raw.map(Raw::get) {
+        Some(r#""model""#) => return Ok(Role::Assistant),
+        Some(r#""user""#) => return Ok(Role::User),
+        None => "absent",
+        Some("null") => "null",
+        Some(r#""function""#) => "function",
         // In this dialect an empty text means that none is set.
-        Some(old @ ("function" | "")) => {
-            fields.mark("~role", old);
-            Ok(Role::User)
-        }
-        Some(_) | None => Err(path.mismatch(ROLES, raw)),
-    }
+        Some(EMPTY) => "",
+        Some(_) => return raw.map_or(Ok(Role::User), |raw| Err(path.mismatch(ROLES, raw))),
+    };
+    fields.mark("~role", form);
+    Ok(Role::User)
 }
 
 /// The provider's own calls of one content that wait for their results.
@@ -185,21 +181,20 @@ impl Servers {
         let field = |key: &str| inner.text(key);
         let came = field("id").filter(|id| !id.is_empty());
         let value = Raw::json(part.value);
-        part.rest.mark("~as", part.data.camel);
-        let extra = part.spelling.keep(part.rest);
-        let is_code = [EXECUTABLE_CODE, CODE_RESULT].contains(&part.data);
+        part.rest.mark("~as", part.data);
+        let extra = part.rest.keep(CODEC);
+        let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
         let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
-        if [EXECUTABLE_CODE, TOOL_CALL].contains(&part.data) {
+        if ["executableCode", "toolCall"].contains(&part.data) {
             self.count += 1;
             let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
             self.waiting.entry(tool).or_default().push_back(id.clone());
             let name = if is_code { Some("code_execution".into()) } else { None };
-            let name = name.or_else(|| field("toolType").or_else(|| field("tool_type")));
-            let name = name.unwrap_or_else(|| "tool".into());
+            let name = name.or_else(|| field("toolType")).unwrap_or_else(|| "tool".into());
             return Some(ServerToolUse { extra, ..ServerToolUse::new(id, name, value) }.into());
         }
         let id = self.waiting.get_mut(&tool)?.pop_front()?;
-        Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data.camel, value) }.into())
+        Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data, value) }.into())
     }
 }
 
@@ -209,10 +204,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let mut fields = Fields::answer(&scanned)?;
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
-    let candidates = match fields.take("candidates") {
-        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of candidates", raw))?,
-        None => Vec::new(),
-    };
+    let candidates = fields.take_any_items("candidates", Path::Body, "an array of candidates")?;
     let path = Path::Item(&path, 0);
     let first = candidates.iter().find(|raw| is_first(**raw)).or_else(|| candidates.first());
     let mut candidate = match first {
@@ -221,19 +213,16 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
         None => return Err(path.missing("a candidate")),
     };
     let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
-    let model = fields.text("modelVersion");
-    let reason = candidate.text("finishReason");
     let id = fields.text("responseId").unwrap_or_default();
     let (content, mut rest) = content(&mut candidate, &id, path)?;
     rest.take("role");
-    let stop_reason = stop_reason(reason, refused, &content);
+    let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);
     // What the body says beside the answer is kept with the message and never sent back.
     let beside = fields.tree().with("candidate", candidate.tree());
     rest.note("~response", beside.into_json());
-    let extra = rest.keep(CODEC);
-    let origin = Some(Origin::new(CODEC, model));
+    let origin = Some(Origin::new(CODEC, fields.text("modelVersion")));
     let parts = MessageParts::new(Role::Assistant, content);
-    let message = MessageParts { origin, extra, ..parts }.into();
+    let message = MessageParts { origin, extra: rest.keep(CODEC), ..parts }.into();
     Ok(Turn::new(message, stop_reason, usage))
 }
 
@@ -275,15 +264,12 @@ fn content<'a>(
     path: Path<'_>,
 ) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
     let path = Path::Field(&path, "content");
-    let Some(raw) = candidate.take("content").filter(|raw| raw.get() != "null") else {
+    let Some(raw) = candidate.take_value("content") else {
         return Ok((Vec::new(), Fields::default()));
     };
     let mut content = Fields::read(raw, path)?;
-    let path = Path::Field(&path, "parts");
-    let parts = match content.take("parts").filter(|raw| raw.get() != "null") {
-        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
-        None => Vec::new(),
-    };
+    let parts = content.take_any_items("parts", path, "an array of parts")?;
+    content.take("parts");
     let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
     blocks.retain(says_something);
     Ok((blocks, content))
@@ -299,11 +285,9 @@ fn says_something(block: &ContentBlock) -> bool {
 
 /// Why the model stopped. It says `STOP` where it calls, too.
 fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
-    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
     match finish.as_deref() {
         None if refused => StopReason::Refusal,
-        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None if calls => StopReason::ToolUse,
-        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => StopReason::EndTurn,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => messages::ended(content, |_| false),
         Some("MAX_TOKENS") => StopReason::MaxTokens,
         Some(
             "SAFETY"

@@ -5,7 +5,6 @@
 //! too; see `partial`.
 
 use super::{
-    marks::*,
     part::Part,
     partial::{Partial, is_named, is_partial},
     read,
@@ -76,13 +75,13 @@ impl Response {
         data: &str,
         out: &mut Deltas,
     ) -> Result<(), ModelError> {
-        if fields.get("error").is_some_and(|error| error.get() != "null") {
+        if fields.value("error").is_some() {
             return Err(provider_error(data));
         }
         if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
             return Ok(());
         }
-        let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
+        let candidates = fields.take_value("candidates");
         let usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
         self.usage = usage.unwrap_or(self.usage);
         self.is_complete |= read::is_blocked(&fields);
@@ -120,15 +119,17 @@ impl Response {
     }
 
     fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
-        let part = Part::read(raw).filter(|part| [TEXT, FUNCTION_CALL].contains(&part.data));
-        let Some(part) = part else {
-            self.parts.push(Piece::Whole(raw.json()));
-            return Ok(());
+        let part = match Part::read(raw) {
+            Some(part) if part.data == "functionCall" => part,
+            Some(part) if part.data == "text" => {
+                self.text(raw, &part, out);
+                return Ok(());
+            }
+            Some(_) | None => {
+                self.parts.push(Piece::Whole(raw.json()));
+                return Ok(());
+            }
         };
-        if part.data == TEXT {
-            self.text(raw, &part, out);
-            return Ok(());
-        }
         let inner = part.inner().unwrap_or_default();
         if !is_named(&inner) && self.open.is_some() {
             return self.more(&part, out);
@@ -145,22 +146,22 @@ impl Response {
         is_partial: bool,
         out: &mut Deltas,
     ) -> Result<(), ModelError> {
-        let id = self.id.clone().unwrap_or_default();
-        let made_up = || read::made_up_id(&id, self.calls);
-        let whole = Piece::Whole(raw.json());
-        let Some(call) = Part::read(raw).and_then(|part| part.call(made_up)) else {
-            self.parts.push(whole);
-            return Ok(());
-        };
-        self.calls += 1;
-        out.call(&call.id, call.name);
-        if is_partial {
-            self.open = Some(self.parts.len());
-            self.parts.push(Piece::Call(Box::new(Partial::new(call.id))));
-            return self.more(&part, out);
+        let made_up = || read::made_up_id(self.id.as_deref().unwrap_or_default(), self.calls);
+        let call = part.clone().call(made_up);
+        if let Some(call) = &call {
+            self.calls += 1;
+            out.call(&call.id, call.name.clone());
         }
-        self.parts.push(whole);
-        out.input(&call.id, call.input.as_str().into());
+        match call {
+            Some(call) if is_partial => {
+                self.open = Some(self.parts.len());
+                self.parts.push(Piece::Call(Box::new(Partial::new(call.id))));
+                return self.more(&part, out);
+            }
+            Some(call) => out.input(&call.id, call.input.as_str().into()),
+            None => {}
+        }
+        self.parts.push(Piece::Whole(raw.json()));
         Ok(())
     }
 

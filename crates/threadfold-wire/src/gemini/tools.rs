@@ -14,17 +14,13 @@ use serde_json::Value;
 pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let mut tools = Vec::new();
     for (number, raw) in raw.items()?.into_iter().enumerate() {
-        let mut fields = Fields::of(raw)?;
-        let mut spelling = Spelling::default();
-        let declared = DECLARATIONS.get(&fields);
-        let declared = declared.and_then(|raw| declarations(raw, number));
+        let mut fields = fields(raw)?;
+        let declared = fields
+            .take_as("functionDeclarations", |raw| raw.all(|raw| read_declaration(raw, number)));
         let any = declared.is_some();
-        if any {
-            spelling.take(&mut fields, DECLARATIONS);
-        }
         tools.extend(declared.into_iter().flatten());
-        if !any || !spelling.is_usual() || fields.left() > 0 {
-            tools.push(native(fields, &spelling, number));
+        if !any || fields.is_marked() || fields.left() > 0 {
+            tools.push(native(fields, number));
         }
     }
     Some(tools).filter(|tools| !tools.is_empty())
@@ -32,84 +28,63 @@ pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
 
 /// Whether a tool is a function of the host.
 pub(super) fn is_function(tool: &ToolSpec) -> bool {
-    tool.input_schema.is_object() || (is_own(&tool.extra) && schema_key(tool).is_some())
+    tool.input_schema.is_object() || has_mark(&tool.extra, "~schema")
 }
 
 /// Returns the list of tools. What only another provider has is noted as left out.
 pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
-    let mut groups = Groups::default();
+    let mut groups: Vec<Group> = Vec::new();
+    // The position of the object of each number. Functions that came in no object share one.
+    let mut places: HashMap<Option<Text>, usize> = HashMap::new();
     for tool in tools {
-        if is_function(tool) {
-            let written = declaration(tool, notes);
-            if let Some(group) = groups.of(group(tool)) {
-                group.declared.push(written.into());
-            }
-        } else if is_own(&tool.extra) {
-            let rest = wire_fields(&tool.extra, notes);
-            if let Some(group) = groups.of(group(tool)) {
-                (group.key, group.rest) = (Spelling::of(&tool.extra).key(DECLARATIONS), rest);
-            }
-        } else {
+        if !is_function(tool) && !is_own(&tool.extra) {
             let codec = tool.extra.codec().unwrap_or("another provider");
             notes.drop_block("tool", &format!("{} is a tool of {codec} only", tool.name));
+            continue;
+        }
+        let place = *places.entry(marked(&tool.extra, "~group")).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group::default());
+        }
+        let Some(group) = groups.get_mut(place) else { continue };
+        if is_function(tool) {
+            group.declared.push(declaration(tool, notes).into());
+        } else {
+            group.rest = wire_fields(&tool.extra, notes);
+            group.extra = tool.extra.clone();
         }
     }
-    groups.all.into_iter().map(Group::into_tree).collect()
+    groups.into_iter().map(Group::into_tree).collect()
 }
 
-/// The objects of the list in the making.
+/// An object of the list in the making.
 #[derive(Default)]
-struct Groups {
-    all: Vec<Group>,
-    /// Where the object of a number stands. Functions that came in no object share one.
-    places: HashMap<Option<Text>, usize>,
-}
-
 struct Group {
-    key: &'static str,
     declared: Vec<Tree>,
+    /// What the object holds beside functions, and the marks on it.
     rest: Object,
-}
-
-impl Groups {
-    /// Returns the object of a number; it is put in if it is new.
-    fn of(&mut self, number: Option<Text>) -> Option<&mut Group> {
-        let end = self.all.len();
-        let place = *self.places.entry(number).or_insert(end);
-        if place == end {
-            let (declared, rest) = (Vec::new(), Object::default());
-            self.all.push(Group { key: DECLARATIONS.camel, declared, rest });
-        }
-        self.all.get_mut(place)
-    }
+    extra: Extra,
 }
 
 impl Group {
     fn into_tree(self) -> Tree {
         let mut object = self.rest;
         if !self.declared.is_empty() {
-            object.set(self.key, self.declared);
+            object.set("functionDeclarations", self.declared);
         }
+        respell(&mut object, &self.extra);
         object.into()
     }
 }
 
-fn declarations(raw: Raw<'_>, group: usize) -> Option<Vec<ToolSpec>> {
-    raw.all(|raw| read_declaration(raw, group))
-}
-
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
-    let mut fields = Fields::of(raw)?;
+    let mut fields = fields(raw)?;
     let name = fields.take_text("name")?;
-    let mut spelling = Spelling::default();
-    mark_group(&mut fields, group);
-    let is_schema = |key: &&str| fields.get(key).is_some_and(|raw| raw.get().starts_with('{'));
-    let key = [JSON_SCHEMA, PARAMETERS].into_iter().find_map(|name| {
-        let key = name.in_fields(&fields).filter(is_schema)?;
-        Some((name, key))
-    });
-    let schema = key.and_then(|(name, _)| spelling.take(&mut fields, name)).map(Raw::json);
-    fields.mark("~schema", key.map_or("absent", |(name, _)| name.camel));
+    fields.mark("~group", &group.to_string());
+    let is_schema = |key: &&str| fields.get(key).is_some_and(Raw::is_object);
+    let key = ["parametersJsonSchema", "parameters"].into_iter().find(is_schema);
+    let schema = key.and_then(|key| fields.take_json(key));
+    fields.mark("~schema", key.unwrap_or("absent"));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(came)) = (&ours, &schema) {
         fields.note("~came", came.clone());
@@ -120,19 +95,18 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
         name,
         description: description.unwrap_or_default(),
         input_schema: ours.or(schema).unwrap_or_else(no_parameters),
-        extra: spelling.keep(fields),
+        extra: fields.keep(CODEC),
     })
 }
 
-/// Returns what an object of the list holds beside functions, as a tool of the provider.
-fn native(mut fields: Fields<'_>, spelling: &Spelling, group: usize) -> ToolSpec {
+/// Returns the fields of an object of the list that are no functions, as a tool of the provider.
+fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
     let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
-    mark_group(&mut fields, group);
-    ToolSpec { extra: spelling.keep(fields), ..ToolSpec::new(name, "", Json::default()) }
+    fields.mark("~group", &group.to_string());
+    ToolSpec { extra: fields.keep(CODEC), ..ToolSpec::new(name, "", Json::default()) }
 }
 
 fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
-    let spelling = Spelling::of(&tool.extra);
     let mut object = wire_fields(&tool.extra, notes);
     object.set("name", tool.name.clone());
     if !tool.description.is_empty() {
@@ -141,27 +115,16 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     let came = tool.extra.get(CODEC, "~came");
     let untouched = came.filter(|came| json_schema(came).as_ref() == Some(&tool.input_schema));
     let schema = untouched.unwrap_or(&tool.input_schema);
-    match schema_key(tool).as_deref() {
-        // Without a field for it, it stays so until somebody gives the tool a schema.
+    match marked(&tool.extra, "~schema").as_deref() {
+        // A tool that came without a schema gets one only if the host sets it.
         Some("absent") if *schema == no_parameters() => {}
         Some("parameters") if came.is_none() || untouched.is_some() => {
-            object.set(PARAMETERS.camel, schema.clone());
+            object.set("parameters", schema.clone());
         }
-        Some(_) | None => object.set(spelling.key(JSON_SCHEMA), schema.clone()),
+        Some(_) | None => object.set("parametersJsonSchema", schema.clone()),
     }
+    respell(&mut object, &tool.extra);
     object
-}
-
-fn schema_key(tool: &ToolSpec) -> Option<Text> {
-    marked(&tool.extra, "~schema")
-}
-
-fn group(tool: &ToolSpec) -> Option<Text> {
-    marked(&tool.extra, "~group")
-}
-
-fn mark_group(fields: &mut Fields<'_>, group: usize) {
-    fields.mark("~group", &group.to_string());
 }
 
 /// Returns a schema of this dialect, whose types are in capitals, as others read it; `None` if it

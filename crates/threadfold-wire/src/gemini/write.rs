@@ -40,19 +40,17 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !tools.is_empty() {
         body.set("tools", tools);
     }
+    respell(&mut body, &request.extra);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// Writes the system messages as one prompt, with the fields of the first.
 fn write_system(system: &[Message], body: &mut Object) {
     let Some(first) = system.first() else { return };
-    for key in [INSTRUCTION.camel, INSTRUCTION.snake] {
-        body.remove(key);
-    }
     let blocks = system.iter().flat_map(|message| &message.content);
     let parts: Vec<Tree> = blocks.filter_map(|block| self::part(Role::System, block)).collect();
     let prompt = own_object(CODEC, &first.extra).with("parts", parts);
-    body.set(Spelling::of(&first.extra).key(INSTRUCTION), prompt);
+    body.set("systemInstruction", prompt);
 }
 
 /// The latest call of each id so far.
@@ -90,14 +88,15 @@ fn role(message: &Message) -> Option<Tree> {
     if message.role == Role::Assistant {
         return Some(Tree::Word("model"));
     }
-    let is_result =
-        |it: &ContentBlock| matches!(it, ContentBlock::ToolResult(_) | ContentBlock::Opaque(_));
+    let is_of_function = |it: &ContentBlock| is_result(it) || matches!(it, ContentBlock::Opaque(_));
     match marked(&message.extra, "~role").as_deref() {
         Some("absent") => None,
         Some("null") => Some(Tree::Null),
         Some("") => Some(Tree::Word("")),
         // The old role `function` is only for results.
-        Some("function") if message.content.iter().all(is_result) => Some(Tree::Word("function")),
+        Some("function") if message.content.iter().all(is_of_function) => {
+            Some(Tree::Word("function"))
+        }
         Some(_) | None => Some(Tree::Word("user")),
     }
 }
@@ -109,8 +108,15 @@ pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
             let (text, extra) = wire_text(role, block)?;
             (Object::of("text", text), extra)
         }
-        ContentBlock::Image(image) => return Some(picture(image)),
-        ContentBlock::Document(document) => return Some(self::document(document)),
+        ContentBlock::Image(Image { source, extra }) => {
+            let (key, data) = media::write(source, extra, "image/jpeg");
+            return Some(finish(key, data, extra));
+        }
+        ContentBlock::Document(Document { source, title, extra, .. }) => {
+            let (key, mut data) = media::write(source, extra, "application/pdf");
+            data.set_some("displayName", title.clone());
+            return Some(finish(key, data, extra));
+        }
         ContentBlock::Thinking(thinking) => (thought(thinking), &thinking.extra),
         ContentBlock::ToolUse(call) => return Some(self::call(call)),
         ContentBlock::ServerToolUse(call) => (server(&call.extra, &call.input)?, &call.extra),
@@ -120,29 +126,7 @@ pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
         ContentBlock::Opaque(opaque) => return Some(opaque.value.clone().into()),
         ContentBlock::RedactedThinking(_) | ContentBlock::ToolResult(_) => return None,
     };
-    Some(with_rest(data, own_object(CODEC, extra)))
-}
-
-/// Returns a part of this data, with what stands beside it after it.
-fn with_rest(mut data: Object, rest: Object) -> Tree {
-    data.extend_unset(rest);
-    data.into()
-}
-
-fn picture(image: &Image) -> Tree {
-    let mut rest = own_object(CODEC, &image.extra);
-    let (name, data) = media::write(&mut rest, &image.source, &image.extra, "image/jpeg");
-    let key = Spelling::of(&image.extra).key(name);
-    with_rest(Object::of(key, data), rest)
-}
-
-fn document(document: &Document) -> Tree {
-    let mut rest = own_object(CODEC, &document.extra);
-    let spelling = Spelling::of(&document.extra);
-    let (name, mut data) =
-        media::write(&mut rest, &document.source, &document.extra, "application/pdf");
-    data.set_some(spelling.key(DISPLAY_NAME), document.title.clone());
-    with_rest(Object::of(spelling.key(name), data), rest)
+    Some(beside(data, extra))
 }
 
 fn thought(thinking: &Thinking) -> Object {
@@ -150,18 +134,16 @@ fn thought(thinking: &Thinking) -> Object {
     if marked(&thinking.extra, "~as").is_none_or(|form| form != "text") {
         object.set("thought", true);
     }
-    object.set_some(Spelling::of(&thinking.extra).key(SIGNATURE), thinking.signature.clone());
+    object.set_some("thoughtSignature", thinking.signature.clone());
     object
 }
 
 fn server(extra: &Extra, value: &Json) -> Option<Object> {
-    let key = Spelling::of(extra).key(server_data(extra)?);
-    Some(Object::of(key, value.clone()))
+    Some(Object::of(server_data(extra)?, value.clone()))
 }
 
 fn call(call: &ToolUse) -> Tree {
-    let mut rest = own_object(CODEC, &call.extra);
-    let mut data = take_inner(&mut rest, FUNCTION_CALL);
+    let mut data = reopen(call.extra.get(CODEC, "functionCall"));
     if let Some(came) = call.extra.get(CODEC, "~id") {
         data.set("id", came.clone());
     } else if !normal::is_unnamed(&call.id, &call.extra) {
@@ -173,14 +155,12 @@ fn call(call: &ToolUse) -> Tree {
     if !(has_mark(&call.extra, "~args") && input == part::no_args()) {
         data.set("args", input);
     }
-    let key = Spelling::of(&call.extra).key(FUNCTION_CALL);
-    with_rest(Object::of(key, data), rest)
+    finish("functionCall", data, &call.extra)
 }
 
 /// Returns a result of this call. It gets an id where the call has one.
 fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
-    let mut rest = own_object(CODEC, &result.extra);
-    let mut data = take_inner(&mut rest, FUNCTION_RESPONSE);
+    let mut data = reopen(result.extra.get(CODEC, "functionResponse"));
     let unnamed = call.is_some_and(|call| normal::is_unnamed(&call.id, &call.extra));
     if let Some(came) = result.extra.get(CODEC, "~id") {
         data.set("id", came.clone());
@@ -200,8 +180,7 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     let others = result.content.iter().filter(|it| wire_text(Role::User, it).is_none());
     let parts: Vec<Tree> = others.filter_map(|block| part(Role::User, block)).collect();
     data.set_some("parts", (!parts.is_empty()).then_some(parts));
-    let key = Spelling::of(&result.extra).key(FUNCTION_RESPONSE);
-    with_rest(Object::of(key, data), rest)
+    finish("functionResponse", data, &result.extra)
 }
 
 /// The response of a result: the object that its text is, or its text under the key that says how

@@ -14,7 +14,7 @@ use super::{
 use crate::contract::WireError;
 use threadfold_core::message::{Extra, Json, Name, Text};
 
-/// Where in a body something stands. Written out only when an error needs it.
+/// The path of a value in a body. It is written out only for an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'p> {
     /// The whole body.
@@ -81,18 +81,13 @@ impl<'a> Fields<'a> {
 
     /// Reads a whole body.
     pub(crate) fn body(body: &'a Scanned<'_>) -> Result<Self, WireError> {
-        if let Some(whole) = body.whole() {
-            return Self::read(whole, Path::Body);
-        }
-        let raw: Raw<'_> = serde_json::from_slice(body.body)
-            .map_err(|error| WireError::NotJson { reason: error.to_string() })?;
-        Self::read(raw, Path::Body)
+        Self::read(body.whole()?, Path::Body)
     }
 
-    /// Reads a whole response body, which says no error.
+    /// Reads a whole response body. One that holds an error is refused.
     pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self, WireError> {
         let fields = Self::body(body)?;
-        match fields.get("error").filter(|error| error.get() != "null") {
+        match fields.value("error") {
             Some(error) => {
                 let path = Path::Field(&Path::Body, "error");
                 Err(path.mismatch("an answer without an error", error))
@@ -104,6 +99,11 @@ impl<'a> Fields<'a> {
     /// The raw value of a field.
     pub(crate) fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
+    }
+
+    /// The raw value of a field; `None` if it is `null`.
+    pub(crate) fn value(&self, key: &str) -> Option<Raw<'a>> {
+        self.get(key).filter(|raw| raw.get() != "null")
     }
 
     /// The text of a field; `None` if it is something else.
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
 
     /// The number in a field; `None` if it is something else, or too large.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
-        serde_json::from_str(self.get(key)?.get()).ok()
+        self.get(key)?.whole_number()
     }
 
     /// The items of an array in a field; `None` if it is something else.
@@ -137,7 +137,12 @@ impl<'a> Fields<'a> {
         Some(self.fields.remove(index).1)
     }
 
-    /// Takes what this function reads of a field out. What it cannot read stays.
+    /// Takes the raw value of a field out; `None` if it is `null`.
+    pub(crate) fn take_value(&mut self, key: &str) -> Option<Raw<'a>> {
+        self.take(key).filter(|raw| raw.get() != "null")
+    }
+
+    /// Takes a field out, as this function reads it. A field that it cannot read stays.
     pub(crate) fn take_as<T>(
         &mut self,
         key: &str,
@@ -170,6 +175,19 @@ impl<'a> Fields<'a> {
         raw.items().ok_or_else(|| path.mismatch(expected, raw))
     }
 
+    /// Takes the items of an array out; none where it is absent or `null`.
+    pub(crate) fn take_any_items(
+        &mut self,
+        key: &str,
+        path: Path<'_>,
+        expected: &'static str,
+    ) -> Result<Vec<Raw<'a>>, WireError> {
+        match self.get(key).map(Raw::get) {
+            None | Some("null") => Ok(Vec::new()),
+            Some(_) => self.take_items(key, path, expected),
+        }
+    }
+
     /// Takes an object out. Of another shape it stays.
     pub(crate) fn take_object(&mut self, key: &str) -> Option<Raw<'a>> {
         self.take_as(key, |raw| raw.is_object().then_some(raw))
@@ -197,6 +215,11 @@ impl Fields<'_> {
         self.note(key, Json::text(word));
     }
 
+    /// Marks the value that the fields become, without a word.
+    pub(crate) fn flag(&mut self, key: &'static str) {
+        self.note(key, Json::from_compact("true"));
+    }
+
     /// Marks the value that the fields become with JSON, or keeps that under a name of the wire.
     pub(crate) fn note(&mut self, key: &'static str, json: impl Into<Json>) {
         self.marks.push((key, json.into()));
@@ -207,6 +230,28 @@ impl Fields<'_> {
         if inner.left() > 0 {
             self.note(key, inner.json());
         }
+    }
+
+    /// Gives fields that came under their second name the first one, and marks that. A pair holds the
+    /// first name and the mark, which is the second name after a `~`.
+    pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)]) {
+        if !self.fields.iter().any(|(key, _)| key.contains('_')) {
+            return;
+        }
+        for (name, mark) in names {
+            if self.get(name).is_none()
+                && let Some((key, _)) =
+                    self.fields.iter_mut().find(|(key, _)| key == wire_name(mark))
+            {
+                *key = Cow::Borrowed(name);
+                self.marks.push((mark, Json::default()));
+            }
+        }
+    }
+
+    /// Whether the value that the fields become has any mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        !self.marks.is_empty()
     }
 
     /// Takes the marks of an inner object over.
@@ -257,12 +302,12 @@ fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: R
 }
 
 impl Path<'_> {
-    /// Says that something else was expected here.
+    /// Returns the error that another kind of value was expected here.
     pub(crate) fn mismatch(self, expected: &'static str, found: Raw<'_>) -> WireError {
         WireError::Shape { path: self.to_string(), expected, found: abridged(found.get()) }
     }
 
-    /// Says that something is missing here.
+    /// Returns the error that a value is missing here.
     pub(crate) fn missing(self, expected: &'static str) -> WireError {
         WireError::Shape { path: self.to_string(), expected, found: "nothing".to_owned() }
     }

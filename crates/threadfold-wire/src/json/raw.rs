@@ -1,40 +1,49 @@
 //! JSON that was not yet looked into.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display, str::Utf8Error};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::scan::{Node, scan, scan_outer};
+use crate::contract::WireError;
 use threadfold_core::message::{Json, Text, unescaped};
 
 /// A body, and where everything in it stands.
 #[derive(Debug)]
 pub(crate) struct Scanned<'a> {
-    pub(crate) body: &'a [u8],
-    text: &'a str,
+    text: Result<&'a str, Utf8Error>,
     nodes: Vec<Node>,
 }
 
 impl<'a> Scanned<'a> {
-    /// Scans a body, whatever it is.
+    /// Scans a body. One that is no JSON, or too large for a scan, gets no nodes.
     pub(crate) fn new(body: &'a [u8]) -> Self {
-        let text = str::from_utf8(body).unwrap_or_default();
-        Self { body, text, nodes: scan(text).unwrap_or_default() }
+        let text = str::from_utf8(body);
+        // Without nodes the body is read by `serde_json`, which says what is wrong with it.
+        let nodes = text.ok().and_then(scan).unwrap_or_default();
+        Self { text, nodes }
     }
 
-    /// The whole body; `None` where the scan gave up. That does not say that it is no JSON.
-    pub(crate) fn whole(&self) -> Option<Raw<'_>> {
+    /// The whole body.
+    pub(crate) fn whole(&self) -> Result<Raw<'_>, WireError> {
+        let text = self.text.map_err(not_json)?;
         let nodes = self.nodes.as_slice();
-        let whole = nodes.first()?;
-        Some(Raw { text: slice(self.text, whole, 0)?, nodes })
+        match nodes.first().and_then(|whole| slice(text, whole, 0)) {
+            Some(text) => Ok(Raw { text, nodes }),
+            None => serde_json::from_str(text).map_err(not_json),
+        }
     }
+}
+
+fn not_json(error: impl Display) -> WireError {
+    WireError::NotJson { reason: error.to_string() }
 }
 
 /// A JSON value as text.
 ///
-/// One of a scanned body knows where everything in it stands. Any other one is read when it is
-/// asked: its parts are texts alone again.
+/// A value of a scanned body knows the position of every value in it. Any other value is scanned one
+/// level deep when its parts are asked for.
 ///
 /// The small methods are inlined: dialects call them for each value, and decoding is slower by a
 /// twentieth where they are not.
@@ -46,7 +55,7 @@ pub(crate) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// Returns JSON that was kept as what it was.
+    /// Returns stored JSON as a raw value.
     pub(crate) fn of(json: &'a Json) -> Self {
         Self { text: json.as_str(), nodes: &[] }
     }
@@ -60,15 +69,6 @@ impl<'a> Raw<'a> {
     /// The value as it is kept.
     pub(crate) fn json(self) -> Json {
         if self.is_compact() { Json::from_compact(self.text) } else { Json::from_valid(self.text) }
-    }
-
-    /// Adds the value to a text, as it is kept.
-    pub(crate) fn add_to(self, json: &mut String) {
-        if self.is_compact() {
-            json.push_str(self.text);
-        } else {
-            json.push_str(self.json().as_str());
-        }
     }
 
     /// Whether it is known to have no white space between its tokens. Strings have none that could go.
@@ -92,22 +92,27 @@ impl<'a> Raw<'a> {
     /// Reads a string that is looked at and not kept; `None` if it is something else.
     #[inline]
     pub(crate) fn word(self) -> Option<Cow<'a, str>> {
-        match self.plain_text() {
-            Some(word) => Some(Cow::Borrowed(word)),
-            None => serde_json::from_str(self.text).ok().map(Cow::Owned),
+        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
+        let scanned = self.nodes.first().map(|node| node.is_plain);
+        if scanned.unwrap_or_else(|| !inner.contains('\\')) {
+            return Some(Cow::Borrowed(inner));
         }
+        unescaped(inner).map(Cow::Owned)
     }
 
     /// Reads a string; `None` if it is something else.
     pub(crate) fn text(self) -> Option<Text> {
-        match self.plain_text() {
-            Some(text) => Some(text.into()),
-            None if self.nodes.is_empty() => serde_json::from_str(self.text).ok(),
-            None => {
-                let text = self.text.strip_prefix('"')?.strip_suffix('"')?;
-                Some(unescaped(text)?.into())
-            }
-        }
+        self.word().map(Text::from)
+    }
+
+    /// Reads a whole number of at least zero; `None` if it is something else, or too large.
+    pub(crate) fn whole_number(self) -> Option<u64> {
+        self.text.parse().ok()
+    }
+
+    /// Reads a number; `None` if it is something else, or too large.
+    pub(crate) fn number(self) -> Option<f64> {
+        self.text.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     /// Reads an array, one level deep; `None` if it is something else.
@@ -123,14 +128,6 @@ impl<'a> Raw<'a> {
     pub(crate) fn all<T>(self, read: impl FnMut(Raw<'a>) -> Option<T>) -> Option<Vec<T>> {
         let items = self.items().filter(|items| !items.is_empty())?;
         items.into_iter().map(read).collect()
-    }
-
-    /// What a string without escapes says.
-    #[inline]
-    fn plain_text(self) -> Option<&'a str> {
-        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
-        let scanned = self.nodes.first().map(|node| node.is_plain);
-        scanned.unwrap_or_else(|| !inner.contains('\\')).then_some(inner)
     }
 
     /// The items of an array, or the keys and values of an object in turns; `None` where it was not

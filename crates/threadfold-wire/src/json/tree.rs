@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use threadfold_core::message::{Json, Text, push_string};
+use super::{fields::wire_name, raw::Raw};
+use threadfold_core::message::{Extra, Json, Text, push_string};
 
 /// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,11 @@ impl Object {
 
     /// Sets a field, in its place if it is there, else at the end.
     pub(crate) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
-        let (key, value) = (key.into(), value.into());
+        self.put(key.into(), value.into());
+    }
+
+    /// As [`set`](Self::set): compiled once, not for each type of a value.
+    fn put(&mut self, key: Cow<'static, str>, value: Tree) {
         match self.get_mut(&key) {
             Some(place) => *place = value,
             None => self.0.push((key, value)),
@@ -111,6 +116,17 @@ impl Object {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    /// Gives fields the second of their two names where the value was marked with it when it was read;
+    /// see [`Fields::respell`](super::Fields::respell).
+    pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
+        let is_marked = |mark: &str| extra.fields().any(|(key, _)| key == mark);
+        for (name, mark) in names.iter().filter(|(_, mark)| is_marked(mark)) {
+            if let Some((key, _)) = self.0.iter_mut().find(|(key, _)| key == name) {
+                *key = Cow::Borrowed(wire_name(mark));
+            }
+        }
+    }
+
     /// Takes one field out.
     pub(crate) fn remove(&mut self, key: &str) -> Option<Tree> {
         let index = self.0.iter().position(|(name, _)| name == key)?;
@@ -124,7 +140,7 @@ impl Tree {
         match self {
             Self::Text(text) => Some(text.clone()),
             Self::Word(word) => Some((*word).into()),
-            Self::Raw(json) => serde_json::from_str(json.as_str()).ok(),
+            Self::Raw(json) => Raw::of(json).text(),
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::Array(_) | Self::Object(_) => None,
         }
     }

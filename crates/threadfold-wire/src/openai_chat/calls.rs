@@ -22,7 +22,7 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
 pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
     let Some(fields) = Fields::of(raw) else { return false };
     let says = |key: &str| {
-        let value = fields.get(key).filter(|raw| raw.get() != "null");
+        let value = fields.value(key);
         value.is_some_and(|raw| raw.text().is_none_or(|text| !text.is_blank()))
     };
     !says("name") && !says("arguments")
@@ -33,7 +33,7 @@ pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
 }
 
-/// A call of an unknown form as it was read, if nothing but its id was changed: then it is written
+/// A call of an unknown form as it was read, if only its id was changed: then it is written
 /// whole.
 pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
     let came = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;

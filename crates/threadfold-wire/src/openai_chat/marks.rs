@@ -10,7 +10,7 @@
 //! | `~content` | message, result | the form of the content where it is not the usual one: `array`, `empty_array`, `empty`, `null`, `absent` |
 //! | `~as` | text | `refusal` for the field of the message, `refusal_part` for the part |
 //! | `~blank` | text of a result | it came blank |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~as` | thinking | the field of the message that it goes back to |
 //! | `~as` | call | `custom`, or `function_call` for the deprecated field |
 //! | `~as` | result | `function` for the deprecated role |

@@ -324,17 +324,11 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
 
 /// Why the model stopped. Some servers say `stop` although the model calls, or declined.
 fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
-    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
-    let refused = content
-        .iter()
-        .any(|block| matches!(block, ContentBlock::Text(text) if refusal_form(text).is_some()));
     match finish.as_deref() {
         Some("length") => StopReason::MaxTokens,
         Some("content_filter") => StopReason::Refusal,
         Some("tool_calls" | "function_call") => StopReason::ToolUse,
-        Some("stop") | None if calls => StopReason::ToolUse,
-        Some("stop") | None if refused => StopReason::Refusal,
-        Some("stop") | None => StopReason::EndTurn,
+        Some("stop") | None => messages::ended(content, |text| refusal_form(text).is_some()),
         Some(other) => StopReason::Other(other.into()),
     }
 }

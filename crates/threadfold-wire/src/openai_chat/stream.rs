@@ -28,7 +28,6 @@ use super::{
     stream_call::{Call, Calls},
 };
 use crate::kit::*;
-use serde_json::Value;
 
 /// A response in the making.
 #[derive(Debug, Default)]
@@ -36,7 +35,7 @@ pub(super) struct Response {
     head: Merged,
     usage: Merged,
     choice: Merged,
-    logprobs: Vec<(String, Vec<Json>)>,
+    logprobs: Merged,
     message: Option<Message>,
     done: bool,
 }
@@ -55,9 +54,7 @@ impl Assembly for Response {
         let finished = self.choice.get("finish_reason").is_some_and(|why| why.as_str() != "null");
         let message = self.message.as_ref().filter(|_| self.done || finished)?;
         let mut choice = self.choice.object();
-        if !self.logprobs.is_empty() {
-            choice.set("logprobs", self.logprobs());
-        }
+        choice.set_some("logprobs", self.logprobs.begun());
         choice.set("message", message.tree());
         let mut body = self.head.object();
         if body.get("object").is_some() {
@@ -110,9 +107,16 @@ impl Response {
     fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
         self.usage.count(choice.take("usage"));
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
-            self.add_logprobs(&logprobs);
+            for (key, raw) in logprobs.rest() {
+                match raw.items().filter(|items| !items.is_empty()) {
+                    Some(items) => self.logprobs.extend(key, items),
+                    // A list without items is `null` in a whole answer.
+                    None if !self.logprobs.has(key) => self.logprobs.set(key, Json::default()),
+                    None => {}
+                }
+            }
         }
-        let delta = choice.take("delta").filter(|raw| raw.get() != "null");
+        let delta = choice.take_value("delta");
         self.choice.merge(&choice);
         let Some(delta) = delta else { return Ok(()) };
         let delta = Fields::of(delta);
@@ -120,31 +124,6 @@ impl Response {
         let id = self.head.get("id").and_then(|id| Raw::of(id).text()).unwrap_or_default();
         self.message.get_or_insert_default().add(delta, &id, out);
         Ok(())
-    }
-
-    fn add_logprobs(&mut self, logprobs: &Fields<'_>) {
-        // Known forms have two lists. The limit keeps a hostile stream from adding many.
-        for (key, raw) in logprobs.rest().take(8) {
-            let more = raw.items().into_iter().flatten().map(Raw::json);
-            let full = self.logprobs.len() >= 8;
-            match self.logprobs.iter_mut().find(|(name, _)| name == key) {
-                Some((_, list)) => list.extend(more),
-                None if full => {}
-                None => self.logprobs.push((key.to_owned(), more.collect())),
-            }
-        }
-    }
-
-    fn logprobs(&self) -> Object {
-        let list = |list: &[Json]| match list {
-            [] => Tree::Null,
-            list => Tree::Array(list.iter().cloned().map(Tree::from).collect()),
-        };
-        let mut object = Object::default();
-        for (key, items) in &self.logprobs {
-            object.push(key.clone(), list(items));
-        }
-        object
     }
 }
 
@@ -157,8 +136,8 @@ fn is_error(fields: &Fields<'_>) -> bool {
 
 /// Whether it is the first choice, the only one that is read.
 fn is_first(choice: &Fields<'_>) -> bool {
-    let index = choice.get("index").map(|raw| serde_json::from_str::<Value>(raw.get()));
-    !matches!(index, Some(Ok(Value::Number(number))) if number.as_u64() != Some(0))
+    let index = choice.get("index");
+    !index.is_some_and(|raw| raw.number().is_some() && raw.whole_number() != Some(0))
 }
 
 /// A message in the making.
@@ -169,7 +148,8 @@ pub(super) struct Message {
     empty: bool,
     refusal: Option<Said>,
     details: Option<Details>,
-    audio: Option<Audio>,
+    /// The fields of the sound, and those of its texts.
+    audio: Option<(Merged, Merged)>,
     function_call: Option<Call>,
     calls: Calls,
     /// The other fields, the reasoning among them.
@@ -191,12 +171,6 @@ struct Said {
     reported: bool,
 }
 
-#[derive(Debug, Default)]
-struct Audio {
-    fields: Merged,
-    texts: Merged,
-}
-
 impl Message {
     /// Takes a delta of the response of this id, which adds to the answer.
     fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Deltas) {
@@ -207,9 +181,9 @@ impl Message {
         }
         self.lists(&mut fields);
         if let Some(mut piece) = fields.take_as("audio", Fields::of) {
-            let Audio { fields, texts } = self.audio.get_or_insert_default();
+            let (fields, texts) = self.audio.get_or_insert_default();
             for key in ["data", "transcript"] {
-                take_piece(&mut piece, key).into_iter().for_each(|text| texts.grow(key, &text));
+                take_piece(&mut piece, key).iter().for_each(|text| texts.grow(key, text));
             }
             fields.merge(&piece);
         }
@@ -232,7 +206,7 @@ impl Message {
         let known = [
             ("reasoning_details", self.details.as_ref().map(Details::tree)),
             ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
-            ("audio", self.audio.as_ref().map(Audio::tree)),
+            ("audio", self.audio.as_ref().map(audio)),
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
         ];
@@ -266,7 +240,7 @@ impl Message {
     }
 
     fn content(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
-        let Some(raw) = fields.take("content").filter(|raw| raw.get() != "null") else { return };
+        let Some(raw) = fields.take_value("content") else { return };
         self.empty = true;
         if let Some(piece) = raw.text() {
             self.say(&piece, out);
@@ -322,12 +296,10 @@ impl Piece {
     }
 }
 
-impl Audio {
-    fn tree(&self) -> Tree {
-        let mut object = self.fields.object();
-        object.set_all(self.texts.object());
-        object.into()
-    }
+fn audio((fields, texts): &(Merged, Merged)) -> Tree {
+    let mut object = fields.object();
+    object.set_all(texts.object());
+    object.into()
 }
 
 /// Takes a text out; `None` if it is empty, or none.
@@ -405,7 +377,7 @@ fn growing(piece: Fields<'_>) -> Option<(Fields<'_>, &'static str)> {
 /// Whether a piece goes on with an entry.
 fn fits(begun: &Merged, piece: &Fields<'_>) -> bool {
     let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
-    let other = |key| piece.get(key).map(Raw::get).filter(|text| *text != "null");
+    let other = |key| piece.value(key).map(Raw::get);
     let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");
     id && one("index") == other("index")
 }

@@ -32,7 +32,7 @@ pub(super) struct Call {
 impl Calls {
     /// Takes an item of `tool_calls`, which adds to the answer.
     pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
-        let index = item.take_as("index", |raw| serde_json::from_str(raw.get()).ok());
+        let index = item.take_as("index", Raw::whole_number);
         let place = self.place(index, &item);
         if let Some(call) = self.calls.get_mut(place) {
             call.add(item, out);
@@ -86,7 +86,7 @@ impl Call {
             self.name = name;
         }
         // An input that came as JSON instead of text is kept as its text.
-        let input = fields.take(self.input_key()).filter(|raw| raw.get() != "null");
+        let input = fields.take_value(self.input_key());
         let piece = input.map(|raw| raw.text().unwrap_or_else(|| raw.get().into()));
         let piece = piece.unwrap_or_default();
         self.input.push_str(&piece);

@@ -33,10 +33,6 @@ impl CallKind {
         let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
         output.map_or(Self::Function, Self::Client)
     }
-
-    fn is_client(self) -> bool {
-        matches!(self, Self::Client(_))
-    }
 }
 
 /// The calls of a thread. Several messages may use one id, so a call is identified by its message
@@ -48,8 +44,8 @@ pub(super) struct Calls {
     /// The calls that are written with another id, because theirs is empty, too long, or used by an
     /// earlier call.
     names: HashMap<(usize, Text), Text>,
-    /// How many messages of the thread were written.
-    place: usize,
+    /// The position of the message at work in the thread.
+    pub(super) place: usize,
 }
 
 impl Calls {
@@ -68,16 +64,6 @@ impl Calls {
             }
         }
         Self { names, ..Self::default() }
-    }
-
-    /// Begins the thread, after the system messages, which make no calls.
-    pub(super) fn begin(&mut self) {
-        self.place = 0;
-    }
-
-    /// Notes that a message was written.
-    pub(super) fn next_message(&mut self) {
-        self.place += 1;
     }
 
     /// Records that a call is written now, and returns its form.
@@ -102,8 +88,7 @@ impl Calls {
 
 /// Leaves out the calls whose results cannot be written, with these results.
 fn drop_lost(thread: &mut Thread, notes: &mut Notes) {
-    let calls = |it: &(usize, Message)| it.1.tool_uses().any(|call| CallKind::of(call).is_client());
-    let lost = if thread.iter().any(calls) { lost(thread) } else { HashSet::new() };
+    let lost = lost(thread);
     if lost.is_empty() {
         return;
     }
@@ -147,7 +132,7 @@ fn lost(messages: &[(usize, Message)]) -> HashSet<(usize, Text)> {
     lost
 }
 
-/// Finds names for the calls whose id is empty, too long, or that of a call before: answers may stand
+/// Finds names for the calls whose id is empty, too long, or used by an earlier call. Results may come
 /// anywhere after their calls, so ids must differ in the whole input.
 fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
     let calls = || {
@@ -161,18 +146,17 @@ fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
     }
     let ids = Renamed::long_ids(messages, MAX_ID);
     let mut taken: HashSet<Text> = calls().map(|(_, call)| ids.written(&call.id)).collect();
-    let mut numbers: HashMap<Text, usize> = HashMap::new();
+    let mut numbers: HashMap<&Text, usize> = HashMap::new();
     let mut names = HashMap::new();
     for (place, call) in calls() {
-        let number = numbers.entry(call.id.clone()).or_insert(0);
+        let number = numbers.entry(&call.id).or_insert(0);
         *number += 1;
         let mut name = ids.written(&call.id);
         if *number > 1 || name.is_empty() {
+            let mut numbers = *number..;
+            let free = numbers.find(|number| taken.insert(numbered(&call.id, *number)));
+            *number = free.unwrap_or(*number);
             name = numbered(&call.id, *number);
-            while !taken.insert(name.clone()) {
-                *number += 1;
-                name = numbered(&call.id, *number);
-            }
         }
         if name != call.id {
             names.insert((place, call.id.clone()), name);

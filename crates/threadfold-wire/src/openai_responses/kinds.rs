@@ -1,7 +1,5 @@
 //! The types of items, and which of them belong together.
 
-use std::borrow::Cow;
-
 use crate::kit::*;
 
 /// Calls that the host answers in a special form, and the type of that form.
@@ -62,13 +60,13 @@ fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
 
-/// The identifying fields of an item. Words are borrowed, because every item is examined.
+/// The identifying fields of an item.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Label<'a> {
+pub(super) struct Label {
     /// Its type; `item_reference` where it has an id alone, nothing for a message without a type.
-    pub(super) kind: Cow<'a, str>,
-    pub(super) role: Option<Cow<'a, str>>,
-    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) kind: Text,
+    pub(super) role: Option<Text>,
+    pub(super) id: Option<Text>,
     pub(super) call_id: Option<Text>,
     /// The request that an approval answers. A call that was approved names it too.
     pub(super) request_id: Option<Text>,
@@ -76,46 +74,24 @@ pub(super) struct Label<'a> {
     pub(super) is_of_provider: bool,
 }
 
-impl<'a> Label<'a> {
+impl Label {
     /// Reads the label of an item.
-    pub(super) fn read(raw: Raw<'a>) -> Self {
+    pub(super) fn read(raw: Raw<'_>) -> Self {
         Fields::of(raw).as_ref().map(Self::of).unwrap_or_default()
     }
 
     /// Reads the label of an item of these fields.
-    pub(super) fn of(fields: &Fields<'a>) -> Self {
-        let field = |key: &str| fields.get(key).filter(|raw| raw.is_text() && raw.get() != "\"\"");
-        let role = field("role").and_then(Raw::word);
-        let reference = role.is_none() && fields.get("id").is_some();
-        let kind = field("type")
-            .and_then(Raw::word)
-            .or_else(|| reference.then(|| "item_reference".into()));
+    pub(super) fn of(fields: &Fields<'_>) -> Self {
+        let field = |key: &str| fields.text(key).filter(|text| !text.is_empty());
+        let role = field("role");
+        let is_reference = role.is_none() && fields.get("id").is_some();
+        let kind = field("type").or_else(|| is_reference.then(|| "item_reference".into()));
         let kind = kind.unwrap_or_default();
-        let by_server =
-            || field("execution").and_then(Raw::word).is_some_and(|word| word == "server");
-        let is_of_provider = PROGRAMS.contains(&kind.as_ref())
-            || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_ref()) && by_server());
-        Self {
-            kind,
-            role,
-            id: field("id").and_then(Raw::word),
-            call_id: field("call_id").and_then(Raw::text),
-            request_id: field("approval_request_id").and_then(Raw::text),
-            is_of_provider,
-        }
-    }
-
-    /// Returns the label with words of its own.
-    pub(super) fn into_owned(self) -> Label<'static> {
-        let owned = |word: Cow<'a, str>| Cow::Owned(word.into_owned());
-        Label {
-            kind: owned(self.kind),
-            role: self.role.map(owned),
-            id: self.id.map(owned),
-            call_id: self.call_id,
-            request_id: self.request_id,
-            is_of_provider: self.is_of_provider,
-        }
+        let is_by_server = || field("execution").is_some_and(|word| word == "server");
+        let is_of_provider = PROGRAMS.contains(&kind.as_str())
+            || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_str()) && is_by_server());
+        let (id, call_id) = (field("id"), field("call_id"));
+        Self { kind, role, id, call_id, request_id: field("approval_request_id"), is_of_provider }
     }
 
     /// Whether it is a message.
@@ -148,18 +124,18 @@ impl<'a> Label<'a> {
 
     /// The id of a call that the provider answers itself.
     pub(super) fn provider_id(&self) -> Option<Text> {
-        self.call_id.clone().or_else(|| self.id.as_deref().map(Text::from))
+        self.call_id.clone().or_else(|| self.id.clone())
     }
 
-    /// What identifies the item among others: its id, else its call, else its type.
+    /// The identity of the item: its id, else the id of its call, else its type.
     pub(super) fn identity(&self) -> Text {
-        let id = self.id.as_deref().or(self.call_id.as_deref()).unwrap_or(&self.kind);
-        if id.is_empty() { "message".into() } else { id.into() }
+        let id = self.id.as_ref().or(self.call_id.as_ref()).unwrap_or(&self.kind);
+        if id.is_empty() { "message".into() } else { id.clone() }
     }
 
     /// The id of the reasoning that it names instead of holding it.
-    pub(super) fn referred_reasoning(&self) -> Option<&str> {
-        let id = self.id.as_deref().filter(|_| self.kind == "item_reference");
-        id.filter(|id| id.starts_with("rs_"))
+    pub(super) fn referred_reasoning(&self) -> Option<Text> {
+        let id = self.id.as_ref().filter(|_| self.kind == "item_reference");
+        id.filter(|id| id.starts_with("rs_")).cloned()
     }
 }

@@ -13,7 +13,7 @@
 //! | `~role` | system message | `developer`: the word it came with |
 //! | `~as` | system message | `instructions` for the parameter, `item` for an item before the thread |
 //! | `~as` | text | `refusal`, `input_text`: the type of an answer's part where it is not the usual one |
-//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
 //! | `~as` | call, result | the type of the item where it is not a function's |
 //! | `~as` | summary | `text`: it came as one, no compaction put it here |
 //! | `~named` | result | `id`: the field that names the call |
@@ -40,25 +40,16 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
-/// The usual size of the identifying fields, in bytes.
-const USUAL_IDENTITY: usize = 96;
-
 /// Takes out the fields that identify an item for the provider, and notes them: they mean nothing
 /// to other codecs. Returns whether there were any.
 pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
-    let mut json = String::new();
+    let mut identity = Object::default();
     for key in ["type", "id", "status"] {
-        let Some(raw) = fields.take(key) else { continue };
-        json.reserve(if json.is_empty() { USUAL_IDENTITY } else { 0 });
-        json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
-        json.push_str(key);
-        json.push_str("\":");
-        raw.add_to(&mut json);
+        identity.set_some(key, fields.take_json(key));
     }
-    let any = !json.is_empty();
+    let any = identity.len() > 0;
     if any {
-        json.push('}');
-        fields.note("~item", Json::from_compact(json));
+        fields.note("~item", identity.into_json());
     }
     any
 }
@@ -109,7 +100,7 @@ pub(super) fn kept(value: &Json) -> Kept {
     }
 }
 
-/// The extra of a block that holds a whole item of this type, and of what led to it.
+/// The extra of a block that holds a whole item: its type, and the reasoning that led to it.
 pub(super) fn whole_item(kind: &str, led: Option<&Text>) -> Extra {
     let mut marks = Fields::default();
     marks.mark("~as", kind);

@@ -93,5 +93,5 @@ fn is_item(block: &ContentBlock) -> bool {
     if let ContentBlock::Opaque(opaque) = block {
         return matches!(kept(&opaque.value), Kept::Item(..));
     }
-    matches!(block, ContentBlock::ToolResult(_))
+    is_result(block)
 }

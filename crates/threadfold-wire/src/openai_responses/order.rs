@@ -37,7 +37,7 @@ pub(super) enum Kind {
     /// Reasoning, and what identifies the item that it led to.
     Reasoning(Option<Text>),
     /// An item that is kept whole: it is written unchanged or left out.
-    Whole(Label<'static>),
+    Whole(Label),
 }
 
 impl Item {
@@ -49,8 +49,8 @@ impl Item {
 
     /// Returns an item that is kept whole.
     pub(super) fn whole(at: usize, json: Json, led: Option<Text>) -> Self {
-        let label = Label::read(Raw::of(&json)).into_owned();
-        let id = label.id.as_deref().map(Text::from);
+        let label = Label::read(Raw::of(&json));
+        let id = label.id.clone();
         Self { at, kind: Kind::Whole(label), body: json.into(), id, led }
     }
 
@@ -98,14 +98,13 @@ pub(super) fn arrange(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) 
 fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
     let mut seen: HashSet<Text> = HashSet::new();
     let mut called: HashSet<Text> = HashSet::new();
-    let whole = has_whole(items);
     items.retain_mut(|item| {
         let call_id = match &item.kind {
             Kind::Call(id) => Some(id),
             Kind::Whole(label) => label.call_id.as_ref().filter(|_| label.is_call()),
             Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => None,
         };
-        let is_new = !whole || call_id.is_none_or(|id| called.insert(id.clone()));
+        let is_new = call_id.is_none_or(|id| called.insert(id.clone()));
         if !is_new && matches!(item.kind, Kind::Whole(_)) {
             notes.turn_to(item.at).drop_block("opaque", "a call of its id stands before it");
             return false;
@@ -116,11 +115,6 @@ fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
         }
         seen.insert(id) || without_id(item, "an item of its id stands before it", notes)
     });
-}
-
-/// Whether any item is kept whole. Only such items can conflict with others.
-fn has_whole(items: &[Item]) -> bool {
-    items.iter().any(|item| matches!(item.kind, Kind::Whole(_)))
 }
 
 /// Removes the id of an item; `false` if the item is invalid without it.
@@ -141,7 +135,7 @@ fn without_id(item: &mut Item, reason: &str, notes: &mut Notes) -> bool {
 
 /// Drops calls that are kept whole, and whose answer does not come.
 fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
-    if ending.at_rest || !has_whole(items) {
+    if ending.at_rest {
         return;
     }
     let mut answers: HashSet<Text> = HashSet::new();
@@ -176,9 +170,6 @@ fn retain_from_the_end(
 
 /// Drops answers that are kept whole, and whose call is not there.
 fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
-    if !has_whole(items) {
-        return;
-    }
     let mut called: HashSet<Text> = HashSet::new();
     let mut of_provider = ProviderCalls::default();
     let mut is_chained = ending.is_chained;
@@ -193,7 +184,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
         };
         is_chained |= label.kind == "item_reference";
         let stays = is_chained
-            || match label.kind.as_ref() {
+            || match label.kind.as_str() {
                 _ if label.is_of_providers_answer() => !of_provider.lacks(label),
                 _ if label.is_output() => label.call_id.as_ref().is_none_or(|id| called.remove(id)),
                 // The call that was approved names the request too, and answers nothing.
@@ -207,7 +198,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
         } else if label.is_call() {
             called.extend(label.call_id.clone());
         } else if label.kind == "mcp_approval_request" {
-            called.extend(label.id.as_deref().map(Text::from));
+            called.extend(label.id.clone());
         }
         if !stays {
             notes.turn_to(item.at).drop_block("opaque", "its call is not there");
@@ -245,11 +236,7 @@ fn forget_ids_without_reasoning(items: &mut Vec<Item>, notes: &mut Notes) {
         match &item.kind {
             Kind::Said => latest = None,
             Kind::Reasoning(_) => latest = Some(item.id.clone().unwrap_or_default()),
-            Kind::Whole(label) => {
-                if let Some(id) = label.referred_reasoning() {
-                    latest = Some(id.into());
-                }
-            }
+            Kind::Whole(label) => latest = label.referred_reasoning().or(latest.take()),
             Kind::Answer | Kind::Call(_) | Kind::Output => {}
         }
         let misses = item.id.is_some() && item.led.is_some() && item.led != latest;

@@ -24,12 +24,7 @@ const TOOLS: Tools = Tools {
 };
 
 /// The parameters that have the model go on from what the provider stored.
-const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
-
-/// Whether one of the parameters has the model go on from what the provider stored.
-pub(super) fn is_chained<'a>(param: impl Fn(&str) -> Option<&'a str>) -> bool {
-    CHAINS.into_iter().any(|key| param(key).is_some_and(|raw| raw != "null"))
-}
+pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
 
 /// Returns the request of these messages with the parameters of the body.
 pub(super) fn read(
@@ -44,16 +39,12 @@ pub(super) fn read(
 /// Returns the body but for its instructions and its input.
 pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
     let mut body = TOOLS.write_request(request, options, Some(LIMIT), notes);
-    let is_custom = |name: &str| {
-        let is_custom =
-            |tool: &ToolSpec| marked(&tool.extra, "type").is_some_and(|it| it == "custom");
-        request.tools.iter().any(|tool| tool.name == name && is_custom(tool))
-    };
     if let Some(ToolChoice::Tool(name)) = &request.tool_choice
-        && let Some(Tree::Object(object)) = body.get_mut("tool_choice")
-        && is_custom(name)
+        && let Some(Tree::Object(choice)) = body.get_mut("tool_choice")
+        && let Some(tool) = request.tools.iter().find(|tool| tool.name == *name)
+        && marked(&tool.extra, "type").is_some_and(|kind| kind == "custom")
     {
-        object.set("type", "custom");
+        choice.set("type", "custom");
     }
     body
 }
@@ -62,9 +53,11 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
 ///
 /// The provider puts what it stored before the input. That is right while the thread holds only what
 /// came later. It is wrong when the thread holds the answer that the parameter names, and when a part
-/// of the thread was compacted, because the provider still has that part in full.
-pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes) {
+/// of the thread was compacted, because the provider still has that part in full. Returns whether the
+/// model goes on from what was stored all the same.
+pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes) -> bool {
     notes.turn_to(None);
+    let mut is_chained = false;
     for name in CHAINS {
         let Some(json) = request.extra.get(CODEC, name).filter(|json| **json != Json::default())
         else {
@@ -72,32 +65,30 @@ pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes)
         };
         if is_compacted(request) || holds_answer(request, name, json) {
             body.remove(name);
-            notes.note(Change::ParameterDropped { name: name.into() });
+            notes.drop_parameter(name);
+        } else {
+            is_chained = true;
         }
     }
+    is_chained
 }
 
 /// Whether a part of the thread was rewritten since it was read.
 fn is_compacted(request: &Request) -> bool {
-    request.messages.iter().any(|message| {
-        let mut blocks = message.content.iter();
-        let summed = |block: &ContentBlock| {
-            matches!(block, ContentBlock::Summary(summary)
-                if marked(&summary.extra, "~as").is_none())
-        };
-        message.prefix_rewritten || blocks.any(summed)
-    })
+    let is_compaction = |block: &ContentBlock| matches!(block, ContentBlock::Summary(summary) if marked(&summary.extra, "~as").is_none());
+    let is_rewritten = |it: &Message| it.prefix_rewritten || it.content.iter().any(is_compaction);
+    request.messages.iter().any(is_rewritten)
 }
 
 /// Whether the thread holds an answer of the stored response or conversation.
 fn holds_answer(request: &Request, name: &str, json: &Json) -> bool {
     let Some(wanted) = id_of(json) else { return false };
     let key = if name == "conversation" { name } else { "id" };
-    let answers = request.messages.iter().filter_map(|message| {
-        let said = message.extra.get(CODEC, "~response")?;
-        id_of(&Fields::parse(said.as_str())?.take_json(key)?)
-    });
-    answers.into_iter().any(|id| id == wanted)
+    request.messages.iter().any(|message| {
+        let response = message.extra.get(CODEC, "~response").map(Json::as_str);
+        let id = response.and_then(Fields::parse).and_then(|mut response| response.take_json(key));
+        id.is_some_and(|id| id_of(&id).as_ref() == Some(&wanted))
+    })
 }
 
 /// Reads an id that stands alone or in an object.
@@ -111,7 +102,7 @@ fn is_own(tool: &ToolSpec) -> bool {
 
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
-    // There is always a mark, so that a function of this provider is known from one of others.
+    // The mark is always set: it tells functions that came in this dialect from others.
     fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
     if fields.get("parameters").is_none() {
         fields.mark("~parameters", "absent");

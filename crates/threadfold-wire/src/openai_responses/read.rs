@@ -4,7 +4,7 @@ use super::{
     kinds::Label,
     marks::*,
     params,
-    read_content::said,
+    read_content::said_text,
     read_items::{Context, Item},
 };
 use crate::kit::*;
@@ -14,7 +14,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: *options, ..Reader::default() };
-    reader.context.is_chained = params::is_chained(|key| fields.get(key).map(Raw::get));
+    reader.context.is_chained = params::CHAINS.iter().any(|key| fields.value(key).is_some());
     reader.instructions(&mut fields);
     let path = Path::Field(&Path::Body, "input");
     const EXPECTED: &str = "a string or an array of items";
@@ -22,7 +22,9 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
         Some(raw) if raw.is_text() => reader.text(raw),
         Some(raw) => {
             let items = raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?;
-            reader.items(&items, path)?;
+            for item in reader.context.read_all(&items, path)? {
+                reader.item(item);
+            }
         }
         None if has_other_start(&fields) => fields.mark("~input", "absent"),
         None => return Err(path.missing(EXPECTED)),
@@ -34,7 +36,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 /// Whether a body without input continues something stored instead.
 fn has_other_start(fields: &Fields<'_>) -> bool {
     let starts = ["previous_response_id", "conversation", "prompt"];
-    starts.into_iter().any(|key| fields.get(key).is_some_and(|raw| raw.get() != "null"))
+    starts.into_iter().any(|key| fields.value(key).is_some())
 }
 
 /// What was read so far.
@@ -62,30 +64,22 @@ impl Reader {
     fn text(&mut self, raw: Raw<'_>) {
         let mut fields = Fields::default();
         fields.mark("~input", "string");
-        let blocks = said(raw, &mut fields).unwrap_or_default();
+        let block = said_text(raw);
         let extra = fields.keep(CODEC);
-        self.said(MessageParts { extra, ..MessageParts::new(Role::User, blocks) });
+        self.said(MessageParts { extra, ..MessageParts::new(Role::User, vec![block]) });
     }
 
-    fn items(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<(), WireError> {
-        for (index, raw) in items.iter().enumerate() {
-            if !raw.get().starts_with('{') {
-                return Err(Path::Item(&path, index).mismatch("an object", *raw));
+    fn item(&mut self, item: Item) {
+        let is_result = matches!(item, Item::Result(_));
+        match item {
+            Item::Said(message) => self.said(message),
+            Item::Answered(blocks) => self.join(Role::Assistant, blocks),
+            Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
+            Item::Result(block) | Item::Kept(block) => {
+                self.open(MessageParts::new(Role::User, vec![block]));
             }
-            match self.context.read(*raw, items.get(index + 1).copied()) {
-                Item::Said(message) => self.said(message),
-                Item::Answered(blocks) => self.join(Role::Assistant, blocks),
-                Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
-                Item::Result(block) => {
-                    self.open(MessageParts::new(Role::User, vec![block]));
-                    self.more_results = true;
-                    continue;
-                }
-                Item::Kept(block) => self.open(MessageParts::new(Role::User, vec![block])),
-            }
-            self.more_results &= self.open.as_ref().is_some_and(holds_result);
         }
-        Ok(())
+        self.more_results = is_result;
     }
 
     fn said(&mut self, mut message: MessageParts) {
@@ -119,10 +113,6 @@ impl Reader {
     fn close(&mut self) {
         self.thread.extend(self.open.take().map(Message::from));
     }
-}
-
-fn holds_result(message: &MessageParts) -> bool {
-    message.content.iter().any(|block| matches!(block, ContentBlock::ToolResult(_)))
 }
 
 /// Marks a summary that came as text: no compaction of this thread made it.
@@ -167,69 +157,42 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let mut fields = Fields::answer(&scanned)?;
     let output = fields.take_items("output", Path::Body, "an array of items")?;
     let content = blocks(&output, Path::Field(&Path::Body, "output"))?;
-    let field = |key: &str| fields.text(key);
-    let stop_reason = stop_reason(&field("status").unwrap_or_default(), &fields, &content);
+    let stop_reason = stop_reason(&fields, &content);
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
-    let extra = json::marked(CODEC, "~response", beside_answer(&fields));
-    let origin = Some(Origin::new(CODEC, field("model")));
+    let origin = Some(Origin::new(CODEC, fields.text("model")));
+    // What the body says beside the answer is kept with the message and never sent back.
+    for key in ECHOES {
+        fields.take(key);
+    }
+    let extra = json::marked(CODEC, "~response", fields.json());
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
 /// Reads the items. Calls that the provider answered in the same response are none for the host.
 fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
-    let answers = output.iter().map(|raw| Label::read(*raw));
-    let answers = answers.filter(Label::is_output);
-    let settled = answers.filter_map(|label| label.call_id).collect();
+    let answers = output.iter().map(|raw| Label::read(*raw)).filter(Label::is_output);
     let mut context = Context::default();
-    context.settled = settled;
-    let mut blocks = Vec::new();
-    for (index, raw) in output.iter().enumerate() {
-        if !raw.get().starts_with('{') {
-            return Err(Path::Item(&path, index).mismatch("an object", *raw));
-        }
-        match context.read(*raw, output.get(index + 1).copied()) {
-            Item::Answered(answered) => blocks.extend(answered),
-            Item::Said(_) | Item::Result(_) | Item::Kept(_) => blocks.push(opaque_item(*raw, None)),
-        }
-    }
-    Ok(blocks)
-}
-
-/// What the body says beside the answer. It is kept with the message and never sent back.
-fn beside_answer(body: &Fields<'_>) -> Json {
-    let mut object = Object::default();
-    for (key, raw) in body.rest().filter(|(key, _)| !ECHOES.contains(key)) {
-        object.push(key.to_owned(), raw.json());
-    }
-    object.into_json()
+    context.settled = answers.filter_map(|label| label.call_id).collect();
+    let items = context.read_all(output, path)?.into_iter().zip(output);
+    let blocks = items.flat_map(|(item, raw)| match item {
+        Item::Answered(blocks) => blocks,
+        Item::Said(_) | Item::Result(_) | Item::Kept(_) => vec![opaque_item(*raw, None)],
+    });
+    Ok(blocks.collect())
 }
 
 /// Why the model stopped. The dialect does not say that the model waits for results.
-fn stop_reason(status: &str, body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
-    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
-    let refused = content.iter().any(|block| {
-        matches!(block, ContentBlock::Text(text)
-            if marked(&text.extra, "~as").is_some_and(|form| form == "refusal"))
-    });
-    match status {
-        "incomplete" => incomplete(body),
-        "cancelled" => StopReason::Aborted,
-        "completed" | "" if calls => StopReason::ToolUse,
-        "completed" | "" if refused => StopReason::Refusal,
-        "completed" | "" => StopReason::EndTurn,
-        other => StopReason::Other(other.into()),
-    }
-}
-
-fn incomplete(body: &Fields<'_>) -> StopReason {
-    let details = body.object("incomplete_details");
-    let reason: Option<Text> = details.and_then(|mut details| details.take_text("reason"));
-    match reason.as_deref() {
-        Some("max_output_tokens") => StopReason::MaxTokens,
-        Some("content_filter") => StopReason::Refusal,
-        Some(other) => StopReason::Other(other.into()),
-        None => StopReason::Other("incomplete".into()),
+fn stop_reason(body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
+    let reason = body.object("incomplete_details").and_then(|details| details.text("reason"));
+    match (body.text("status").unwrap_or_default().as_str(), reason.as_deref()) {
+        ("completed" | "", _) => messages::ended(content, |text| {
+            marked(&text.extra, "~as").is_some_and(|form| form == "refusal")
+        }),
+        ("incomplete", Some("max_output_tokens")) => StopReason::MaxTokens,
+        ("incomplete", Some("content_filter")) => StopReason::Refusal,
+        ("cancelled", _) => StopReason::Aborted,
+        ("incomplete", Some(other)) | (other, _) => StopReason::Other(other.into()),
     }
 }
 

@@ -21,8 +21,13 @@ pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<Content
         let parts = raw.items().filter(|parts| !parts.is_empty())?;
         return array(parts, By::Host, message);
     }
+    Some(vec![said_text(raw)])
+}
+
+/// Reads what a user or a host says in one string.
+pub(super) fn said_text(raw: Raw<'_>) -> ContentBlock {
     let said = raw.text().filter(|text| !text.is_blank());
-    Some(vec![said.map_or_else(|| opaque_part(raw), ContentBlock::text)])
+    said.map_or_else(|| opaque_part(raw), ContentBlock::text)
 }
 
 /// Reads what a tool gave: a string, an array of parts, or another value, which is kept as it came.

@@ -38,13 +38,27 @@ pub(super) struct Context {
     provider_calls: ProviderCalls,
     /// The reasoning that the model wrote last since the user spoke: its id, or nothing.
     reasoning: Option<Text>,
-    /// Whether nothing but items of the model came since.
+    /// Whether only items of the model came since.
     is_adjacent: bool,
 }
 
 impl Context {
-    /// Reads an item; the one after it says what a reasoning led to.
-    pub(super) fn read(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>) -> Item {
+    /// Reads all items. Every item is read with the one after it, which says what a reasoning led to.
+    pub(super) fn read_all(
+        &mut self,
+        items: &[Raw<'_>],
+        path: Path<'_>,
+    ) -> Result<Vec<Item>, WireError> {
+        let read = |(index, raw): (usize, &Raw<'_>)| {
+            if !raw.is_object() {
+                return Err(Path::Item(&path, index).mismatch("an object", *raw));
+            }
+            Ok(self.read(*raw, items.get(index + 1).copied()))
+        };
+        items.iter().enumerate().map(read).collect()
+    }
+
+    fn read(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>) -> Item {
         let Some(fields) = Fields::of(raw) else {
             return Item::Kept(opaque_item(raw, None));
         };
@@ -63,7 +77,7 @@ impl Context {
             let message = message(&label, fields).map(Item::Said);
             return message.unwrap_or_else(|| Item::Kept(opaque_item(raw, None)));
         }
-        let id = label.call_id.as_deref().or(label.id.as_deref());
+        let id = label.call_id.as_ref().or(label.id.as_ref());
         let called = id.and_then(|id| self.called.get(id)).copied();
         let is_missing = self.is_chained || id.is_none_or(|id| self.kept_calls.contains(id));
         let stays_whole = !label.is_output() || (called.is_none() && is_missing);
@@ -76,19 +90,19 @@ impl Context {
         &mut self,
         raw: Raw<'_>,
         mut fields: Fields<'_>,
-        label: &Label<'_>,
+        label: &Label,
         next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
         // A compaction stands alone: what the model thought before goes with what it replaces.
-        let is_alone = ["item_reference", kinds::COMPACTION].contains(&label.kind.as_ref());
+        let is_alone = ["item_reference", kinds::COMPACTION].contains(&label.kind.as_str());
         let is_whole = self.is_adjacent && !is_alone;
         let led_whole = led.as_ref().filter(|_| is_whole);
         let mark_led = |fields: &mut Fields<'_>| {
             led.iter().for_each(|id| fields.mark("~led", id));
         };
         let one = |block: Option<ContentBlock>| block.into_iter().collect();
-        let mut blocks: Vec<ContentBlock> = match label.kind.as_ref() {
+        let mut blocks: Vec<ContentBlock> = match label.kind.as_str() {
             "reasoning" => {
                 let next = next.map(Label::read).filter(|next| next.is_of_model());
                 one(reasoning(fields, next.map(|next| next.identity())))
@@ -109,11 +123,9 @@ impl Context {
             self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
             blocks.push(opaque_item(raw, led_whole));
         } else if label.kind == "reasoning" {
-            self.reasoning = Some(label.id.as_deref().unwrap_or_default().into());
+            self.reasoning = Some(label.id.clone().unwrap_or_default());
         }
-        if let Some(id) = label.referred_reasoning() {
-            self.reasoning = Some(id.into());
-        }
+        self.reasoning = label.referred_reasoning().or(self.reasoning.take());
         // What it stands for may be the call of a later answer.
         self.is_chained |= label.kind == "item_reference";
         self.is_adjacent = true;
@@ -125,10 +137,10 @@ impl Context {
     fn of_provider(
         &mut self,
         raw: Raw<'_>,
-        label: &Label<'_>,
+        label: &Label,
         led: Option<&Text>,
     ) -> Option<ContentBlock> {
-        let kind = label.kind.as_ref();
+        let kind = label.kind.as_str();
         let extra = whole_item(kind, led);
         if !label.is_of_providers_answer() {
             let id = label.provider_id()?;
@@ -146,10 +158,10 @@ impl Context {
         &mut self,
         raw: Raw<'_>,
         mut fields: Fields<'_>,
-        label: &Label<'_>,
+        label: &Label,
     ) -> Option<ContentBlock> {
         let id = label.call_id.clone().filter(|id| !self.settled.contains(id))?;
-        let kind = label.kind.as_ref();
+        let kind = label.kind.as_str();
         if kind != kinds::FUNCTION {
             fields.mark("~as", kind);
         }
@@ -184,7 +196,7 @@ impl ProviderCalls {
     }
 
     /// The id of the call that an item answers; `None` if it names none, or one that may be stored.
-    pub(super) fn answered(&self, label: &Label<'_>, is_chained: bool) -> Option<Text> {
+    pub(super) fn answered(&self, label: &Label, is_chained: bool) -> Option<Text> {
         match &label.call_id {
             Some(id) if is_chained && !self.ids.contains(id) => None,
             Some(id) => Some(id.clone()),
@@ -193,7 +205,7 @@ impl ProviderCalls {
     }
 
     /// Whether the call that an item answers is missing.
-    pub(super) fn lacks(&self, label: &Label<'_>) -> bool {
+    pub(super) fn lacks(&self, label: &Label) -> bool {
         label.call_id.as_ref().is_some_and(|id| !self.ids.contains(id))
     }
 }
@@ -208,15 +220,15 @@ fn function(id: Text, input: &str, mut fields: Fields<'_>) -> Option<ToolUse> {
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
-/// Reads a call that the provider answers itself. It is kept whole, so that it can be read.
-fn hosted(raw: Raw<'_>, label: &Label<'_>, led: Option<&Text>) -> Option<ContentBlock> {
-    let id = label.id.as_deref()?;
-    let call = ServerToolUse::new(id, label.kind.as_ref(), raw.json());
+/// Reads a call that the provider answers itself, as the whole item.
+fn hosted(raw: Raw<'_>, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
+    let id = label.id.clone()?;
+    let call = ServerToolUse::new(id, label.kind.clone(), raw.json());
     Some(ServerToolUse { extra: whole_item(&label.kind, led), ..call }.into())
 }
 
 /// Reads a message of the user or of the host; `None` if it cannot be read.
-fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<MessageParts> {
+fn message(label: &Label, mut fields: Fields<'_>) -> Option<MessageParts> {
     let role = match label.role.as_deref()? {
         "user" => Role::User,
         "system" | "developer" => Role::System,
@@ -233,8 +245,8 @@ fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<MessageParts> {
 
 /// Reads the answer to a call, which may have a form of its own; `None` if it names no call, or has
 /// not the form of its type.
-fn result(label: &Label<'_>, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
-    let kind = label.kind.as_ref();
+fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
+    let kind = label.kind.as_str();
     let id = match &label.call_id {
         Some(id) => id.clone(),
         None if kind == kinds::LOCAL_SHELL_OUTPUT => {

@@ -70,23 +70,26 @@ impl Response {
             }
             "response.output_item.done" => self.done(fields, out),
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.piece(fields, |text, _| {
+                if let Some((shown, text)) = self.piece(fields) {
+                    shown.any = true;
                     out.text(text);
-                    true
-                });
+                }
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.piece(fields, |text, _| {
+                if let Some((shown, text)) = self.piece(fields) {
+                    shown.any = true;
                     out.thinking(text);
-                    true
-                });
+                }
             }
             "response.reasoning_summary_part.added" => self.next_part(fields, out),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.piece(fields, |text, call| {
-                    call.into_iter().for_each(|id| out.input(id, text.clone()));
-                    call.is_some()
-                });
+                // A piece of a call that is not known yet is shown with the whole call.
+                if let Some((shown, text)) = self.piece(fields)
+                    && let Some(id) = &shown.call_id
+                {
+                    shown.any = true;
+                    out.input(id, text);
+                }
             }
             "response.completed" | "response.incomplete" | "response.cancelled" => {
                 self.complete(fields);
@@ -94,7 +97,7 @@ impl Response {
             "response.failed" => return Err(self.failed(fields, data)),
             "error" => return Err(provider_error(data)),
             // Servers in between send their errors without a type.
-            "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => {
+            "" if fields.value("error").is_some() => {
                 return Err(provider_error(data));
             }
             _ => {}
@@ -106,7 +109,7 @@ impl Response {
     fn show_call(&mut self, index: u64, raw: Raw<'_>, out: &mut Deltas) {
         let Some(item) = Fields::of(raw) else { return };
         let label = Label::of(&item);
-        if label.kind != kinds::FUNCTION && label.kind != kinds::CUSTOM {
+        if ![kinds::FUNCTION, kinds::CUSTOM].contains(&label.kind.as_str()) {
             return;
         }
         let shown = self.shown.entry(index).or_default();
@@ -129,21 +132,17 @@ impl Response {
         self.items.insert(index, raw.json());
     }
 
-    /// A piece of an item, which is shown unless it belongs to a call that is not known yet.
-    fn piece(&mut self, fields: &Fields<'_>, show: impl FnOnce(Text, Option<&Text>) -> bool) {
-        let text = fields.text("delta").filter(|text| !text.is_empty());
-        if let Some((index, text)) = fields.number("output_index").zip(text) {
-            let shown = self.shown.entry(index).or_default();
-            shown.any |= show(text, shown.call_id.as_ref());
-        }
+    /// A piece of an item, and what was shown of the item.
+    fn piece(&mut self, fields: &Fields<'_>) -> Option<(&mut Shown, Text)> {
+        let text = fields.text("delta").filter(|text| !text.is_empty())?;
+        Some((self.shown.entry(fields.number("output_index")?).or_default(), text))
     }
 
     /// Another part of a summary: parts stand apart, as they do in the whole thought.
     fn next_part(&self, fields: &Fields<'_>, out: &mut Deltas) {
-        let first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
-        let index = fields.number("output_index");
-        let shown = index.and_then(|index| self.shown.get(&index)).is_some_and(|shown| shown.any);
-        if !first && shown {
+        let is_first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
+        let shown = fields.number("output_index").and_then(|index| self.shown.get(&index));
+        if !is_first && shown.is_some_and(|shown| shown.any) {
             out.thinking("\n\n".into());
         }
     }
@@ -171,8 +170,7 @@ impl Response {
         self.note_usage(&response);
         match response.get("error") {
             Some(Tree::Raw(error)) if error.is_object() => {
-                let body = Tree::from(Object::of("error", error.clone())).into_json();
-                provider_error(body.as_str())
+                provider_error(Object::of("error", error.clone()).into_json().as_str())
             }
             Some(_) | None => provider_error(data),
         }

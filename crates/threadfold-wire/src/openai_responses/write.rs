@@ -20,11 +20,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     }
     let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
     let mut body = params::write(request, options, &mut notes);
-    params::cut_chain(request, &mut body, &mut notes);
-    let is_chained = params::is_chained(|key| {
-        let Some(Tree::Raw(json)) = body.get(key) else { return None };
-        Some(json.as_str())
-    });
+    let is_chained = params::cut_chain(request, &mut body, &mut notes);
     let rules = Responses { binds_reasoning: options.traits.binds_reasoning };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
@@ -36,8 +32,10 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     body.set_some("instructions", first);
     system.iter().skip(is_first_apart).for_each(|message| writer.message(0, message));
     let of_system = writer.items.len();
-    writer.calls.begin();
-    thread.iter().for_each(|(at, message)| writer.message(*at, message));
+    for (place, (at, message)) in thread.iter().enumerate() {
+        writer.calls.place = place;
+        writer.message(*at, message);
+    }
     let mut items = writer.items;
     order::arrange(&mut items, order::Ending { is_chained, at_rest }, &mut notes);
     let of_thread = items.len().saturating_sub(of_system);
@@ -52,34 +50,27 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
 /// The text of a system message that is written as `instructions`: all but those that came as
 /// items, or hold more than text.
 fn instructions(message: &Message) -> Option<Text> {
-    if marked(&message.extra, "~as").is_some_and(|form| form == "item") {
-        return None;
-    }
-    let plain = |block: &ContentBlock| {
-        let ContentBlock::Text(text) = block else { return None };
-        Some(text.text.clone())
-    };
-    let texts: Option<Vec<Text>> = message.content.iter().map(plain).collect();
-    Some(texts?.iter().map(Text::as_str).collect::<Vec<_>>().join("\n\n").into())
+    let is_item = marked(&message.extra, "~as").is_some_and(|form| form == "item");
+    let texts = message.content.iter().map(|block| block.as_text().map(Text::as_str));
+    let texts: Option<Vec<&str>> = texts.collect();
+    texts.filter(|_| !is_item).map(|texts| texts.join("\n\n").into())
 }
 
-/// Writes the items: as one string if they came as one, and not at all if the body had no input.
+/// Writes the items: as one string if they came as one. A body that came without input gets none.
 fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
     if items.is_empty() && marked(&request.extra, "~input").is_some() {
         return;
     }
-    let input = as_string(request, &items);
-    let array = || Tree::Array(items.into_iter().map(|item| item.body).collect());
-    body.set("input", input.unwrap_or_else(array));
-}
-
-/// The input as one string, if it came as one.
-fn as_string(request: &Request, items: &[Item]) -> Option<Tree> {
-    let first = request.messages.first()?;
-    let ([item], Some(_)) = (items, marked(&first.extra, "~input")) else { return None };
-    let Tree::Object(object) = &item.body else { return None };
-    let content = object.get("content").filter(|_| object.len() == 2)?;
-    content.text().map(|_| content.clone())
+    let first = request.messages.first();
+    let came_as_string = first.is_some_and(|first| marked(&first.extra, "~input").is_some());
+    let text = match items.as_slice() {
+        [Item { body: Tree::Object(only), .. }] if came_as_string && only.len() == 2 => {
+            only.get("content").and_then(Tree::text)
+        }
+        [..] => None,
+    };
+    let items = || Tree::Array(items.into_iter().map(|item| item.body).collect());
+    body.set("input", text.map_or_else(items, Tree::from));
 }
 
 /// The items of a thread in the making.
@@ -103,7 +94,6 @@ impl Writer {
             Role::User | Role::System => self.said(message),
             Role::Assistant => self.answer(message),
         }
-        self.calls.next_message();
     }
 
     /// Writes what the host or the user says: an item for what stands together, and one for each
@@ -159,7 +149,7 @@ impl Writer {
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
         let mut item = Item::new(self.at, Kind::Output, object, None);
         if named.is_some() {
-            // It is the call's, so that it may come twice.
+            // The id is that of the call, so two items may have it.
             item.id = None;
         }
         self.items.push(item);
@@ -265,7 +255,7 @@ enum Form {
     String,
     /// The provider: parts.
     Parts,
-    /// From here: whatever is shorter.
+    /// This crate: the shorter of both forms.
     Ours,
 }
 

@@ -1,4 +1,4 @@
-//! Evaluates a tree to a number.
+//! Computes the value of a whole tree.
 
 use crate::parser::{Operator, Tree};
 

@@ -21,7 +21,7 @@ pub enum Token {
     Close,
 }
 
-/// Why a text cannot be split into tokens.
+/// Why text cannot be split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LexError {
     /// A character that begins no token.
@@ -78,7 +78,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     Ok(tokens)
 }
 
-/// Reads a run of digits and points. Returns the number and the length of the run in characters.
+/// Reads leading digits and points. Returns the number and its length in characters.
 fn number(characters: &mut Peekable<Chars<'_>>, position: usize) -> Result<(f64, usize), LexError> {
     let mut text = String::new();
     while let Some(character) = characters.peek().copied() {

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the value of an expression, or a line with the reason why it has none.
+/// Returns the value of an expression, or a line that says why it has none.
 fn calculate(text: &str) -> Result<f64, String> {
     let tokens = lexer::tokens(text).map_err(|error| format!("{error:?}"))?;
     let tree = parser::parse(&tokens).map_err(|error| format!("{error:?}"))?;

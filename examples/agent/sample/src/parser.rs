@@ -13,7 +13,7 @@ pub enum Tree {
     Binary(Box<Tree>, Operator, Box<Tree>),
 }
 
-/// What may stand between two expressions.
+/// An operator that joins two expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -31,7 +31,7 @@ pub enum Operator {
 pub enum ParseError {
     /// An expression was expected at the end of the text.
     Unfinished,
-    /// A token is at a position where it is not allowed.
+    /// A token at a position where it is not allowed.
     Unexpected(Token),
     /// A bracket was opened and not closed.
     Unclosed,
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Any number of signs.
+    /// Any number of leading signs.
     fn signed(&mut self) -> Result<Tree, ParseError> {
         if self.tokens.first() == Some(&Token::Minus) {
             self.next();

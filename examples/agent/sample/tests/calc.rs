@@ -1,4 +1,4 @@
-//! Tests of the program's output.
+//! Tests run the program and check its output.
 
 use std::process::Command;
 

@@ -1,0 +1,133 @@
+//! Shortens a summary by whole sentences.
+
+use std::collections::HashSet;
+
+use crate::{
+    prose::{Kind, Speaker, sentences, spans},
+    retention::key,
+    tokens::TokenCounter,
+};
+
+/// Returns a text without the sentences that have one of these keys, outside of fences, and without
+/// headings that nothing follows any more.
+pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
+    let parts = parts(text);
+    let keeps = |part: &Part<'_>| !part.is_sentence || !stated.contains(&key(part.text));
+    if parts.iter().all(keeps) {
+        return text.to_owned();
+    }
+    write(&parts, keeps, 0)
+}
+
+/// Returns the text in at most `most` tokens, by whole sentences: first those that state a fact, such
+/// as a path or a number, then the others, from both ends of the text inwards. A line gives the number
+/// of omitted bytes.
+pub(super) fn excerpt(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
+    if counter.text(text) <= most {
+        return text.to_owned();
+    }
+    let parts = parts(text);
+    let mut order: Vec<&Part<'_>> = parts.iter().filter(|part| !part.is_gap()).collect();
+    order.sort_by_cached_key(|part| (!states_fact(part.text), part.at.min(parts.len() - part.at)));
+    let mut left = most.saturating_sub(counter.text(&note(text.len())));
+    order.retain(|part| {
+        let cost = counter.text(part.text).saturating_add(counter.text(part.mark));
+        let fits = cost <= left;
+        left -= if fits { cost } else { 0 };
+        fits
+    });
+    // The whole may have more tokens than the sum of its parts.
+    loop {
+        let kept: HashSet<usize> = order.iter().map(|part| part.at).collect();
+        let written = write(&parts, |part| kept.contains(&part.at), text.len());
+        if order.is_empty() || counter.text(&written) <= most {
+            return written;
+        }
+        order.truncate(order.len() - order.len().div_ceil(8));
+    }
+}
+
+/// A sentence, or a line that has none.
+struct Part<'a> {
+    at: usize,
+    line: usize,
+    /// What its line begins with, before its first sentence: the mark of a list item.
+    mark: &'a str,
+    text: &'a str,
+    is_sentence: bool,
+}
+
+impl Part<'_> {
+    fn is_heading(&self) -> bool {
+        !self.is_sentence && self.text.starts_with('#')
+    }
+
+    /// Whether it is a heading or a blank line, which stay with what follows them.
+    fn is_gap(&self) -> bool {
+        self.is_heading() || self.text.trim().is_empty()
+    }
+}
+
+/// Returns the parts of a text in order.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let (mut parts, mut fenced) = (Vec::new(), false);
+    for (line, text) in text.lines().enumerate() {
+        let is_fence = text.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        let at = parts.len();
+        if fenced || is_fence || text.starts_with('#') || text.trim().is_empty() {
+            parts.push(Part { at, line, mark: "", text, is_sentence: false });
+            continue;
+        }
+        let body = text.trim_start_matches(['-', '*', '>', ' ']);
+        let mark = text.strip_suffix(body).unwrap_or_default();
+        parts.extend(sentences(body).enumerate().map(|(index, text)| {
+            let is_sentence = true;
+            Part { at: at + index, line, mark, text, is_sentence }
+        }));
+    }
+    parts
+}
+
+/// Writes the parts that stay. A heading stays if something below it does. If `bytes` is the size of
+/// the whole, a line says how many of them are left out.
+fn write(parts: &[Part<'_>], keeps: impl Fn(&Part<'_>) -> bool, bytes: usize) -> String {
+    let (mut text, mut last, mut omits_at) = (String::new(), None, None);
+    let mut gap: Vec<&str> = Vec::new();
+    for part in parts {
+        if part.is_heading() {
+            gap.retain(|line| !line.starts_with('#'));
+        }
+        if part.is_gap() {
+            gap.push(part.text);
+        } else if keeps(part) {
+            if last == Some(part.line) {
+                text.truncate(text.trim_end_matches('\n').len());
+                text.push(' ');
+            } else {
+                gap.drain(..).for_each(|line| text.extend([line, "\n"]));
+                text.push_str(part.mark);
+            }
+            text.extend([part.text, "\n"]);
+            last = Some(part.line);
+        } else if bytes > 0 {
+            omits_at.get_or_insert(text.len());
+            last = None;
+        }
+    }
+    if let Some(at) = omits_at {
+        text.insert_str(at, &note(bytes.saturating_sub(text.len())));
+    }
+    text.trim().to_owned()
+}
+
+/// The line that stands for omitted text.
+fn note(bytes: usize) -> String {
+    format!("[... {bytes} bytes omitted ...]\n")
+}
+
+fn states_fact(text: &str) -> bool {
+    let mut found = false;
+    spans(Speaker::Assistant, Kind::Said, text, &mut |_| found = true);
+    found
+}

@@ -1,0 +1,66 @@
+//! Ordinary talk gives no rules: fewer than one in 200 typed messages.
+//!
+//! The talk of `testdata/talk` is in six languages. The real transcripts are those of
+//! `THREADFOLD_TRANSCRIPTS`, or of a folder beside the project.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use threadfold::{Message, ledger::Ledger};
+
+use crate::support::recorded::requests;
+
+/// How many typed messages there are for each false rule that is allowed.
+const MESSAGES: usize = 200;
+
+#[derive(Deserialize)]
+struct Talk {
+    nouns: Vec<String>,
+    /// Messages, with `{}` for a noun.
+    lines: Vec<String>,
+}
+
+#[test]
+fn of_two_hundred_messages_of_ordinary_talk_less_than_one_gives_a_rule() {
+    let talk = include_str!("../../testdata/talk/ordinary.json");
+    let talk: BTreeMap<String, Talk> = serde_json::from_str(talk).unwrap();
+    for (language, Talk { nouns, lines }) in talk {
+        let messages: Vec<String> = lines
+            .iter()
+            .flat_map(|line| nouns.iter().map(|noun| line.replace("{}", noun)))
+            .collect();
+        // Some people send two of them at once.
+        let pairs = messages.iter().zip(messages.iter().skip(7));
+        let pairs = pairs.map(|(one, other)| format!("{one} {other}"));
+        let all: Vec<String> = messages.iter().cloned().chain(pairs).collect();
+        let false_rules: Vec<_> =
+            all.iter().filter(|text| !rules(&Message::user(text.as_str())).is_empty()).collect();
+        println!("{language}: {} false rules in {} messages", false_rules.len(), all.len());
+        let allowed = (all.len() - 1) / MESSAGES;
+        assert!(false_rules.len() <= allowed, "{language}: {false_rules:?}");
+    }
+}
+
+/// The prompts of two agents are instructions for all that follows; nothing else that was typed is.
+#[test]
+fn of_the_messages_of_real_transcripts_only_instructions_of_agents_give_rules() {
+    const INSTRUCTIONS: [&str; 2] = ["claude-code.json", "swe-agent.json"];
+    let (mut typed, mut found) = (0, BTreeSet::new());
+    for (name, _, request) in requests() {
+        for message in request.messages.iter().filter(|message| message.is_typed()) {
+            typed += 1;
+            if !rules(message).is_empty() {
+                found.insert(name.clone());
+            }
+        }
+    }
+    println!("{typed} typed messages of transcripts, rules in {found:?}");
+    found.retain(|name| !INSTRUCTIONS.contains(&name.as_str()));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+fn rules(message: &Message) -> String {
+    let mut ledger = Ledger::default();
+    ledger.read(0, message);
+    ledger.to_string()
+}
