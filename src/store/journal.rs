@@ -382,9 +382,7 @@ impl Journal {
             Ok(()) => (self.in_doubt, self.stored) = (false, self.log.len()),
             Err(error) => self.in_doubt = in_doubt || error.is_in_doubt(),
         }
-        if written.is_err() {
-            return written;
-        }
+        written?;
         if self.is_bulky() {
             // Boxed: inlined, this rare path would enlarge every turn's future.
             Box::pin(self.drop_events(store.as_ref())).await;

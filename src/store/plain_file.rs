@@ -65,6 +65,10 @@ pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
 }
 
 /// Creates a file that does not exist, accessible to its owner only.
+///
+/// # Errors
+///
+/// Those of the system.
 pub fn create_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -74,6 +78,10 @@ pub fn create_file(path: &Path) -> io::Result<File> {
 
 /// Creates a folder and its missing parents, accessible to their owner only. Existing folders keep
 /// their permissions.
+///
+/// # Errors
+///
+/// Those of the system.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

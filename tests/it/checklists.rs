@@ -88,7 +88,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     (
         "budget: status and recommendations at every boundary",
         &[
-            By("src/log/budget.rs", "a_status_says_everything"),
+            By("src/log/budget.rs", "the_limit_is_near_at_the_threshold"),
             By("src/log/budget.rs", "above_the_threshold_the_percentages_decide"),
             By("src/log/budget.rs", "a_budget_of_nothing_is_spent"),
         ],

@@ -142,8 +142,8 @@ fn acknowledged_by(
     output.read_to_string(&mut read)?;
     // A last line without its end was not acknowledged: the writer was killed before it was written.
     let whole = read.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    let counts = whole.lines().filter_map(|line| line.strip_prefix(ACKNOWLEDGED));
-    Ok(counts.last().ok_or("nothing was acknowledged")?.parse()?)
+    let mut counts = whole.lines().filter_map(|line| line.strip_prefix(ACKNOWLEDGED));
+    Ok(counts.next_back().ok_or("nothing was acknowledged")?.parse()?)
 }
 
 fn text(round: u64, number: u64) -> String {

@@ -31,7 +31,11 @@ fn killed_writers_and_servers_lose_nothing_and_double_nothing() {
             let writer = child(TEST, &format!("{} {address}", rounds.rounds()));
             let of_writer = rounds.rounds().is_multiple_of(2);
             let kill = |writer: &mut Child| {
-                if of_writer { writer.kill() } else { Ok(server.crash()) }
+                if of_writer {
+                    return writer.kill();
+                }
+                server.crash();
+                Ok(())
             };
             let reopened = async || {
                 wait_for_statements(&address);

@@ -117,7 +117,7 @@ impl Object {
     }
 
     /// Gives fields the second of their two names where the value was marked with it when it was read;
-    /// see [`Fields::respell`](super::Fields::respell).
+    /// see `Fields::respell`.
     pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
         let is_marked = |mark: &str| extra.fields().any(|(key, _)| key == mark);
         for (name, mark) in names.iter().filter(|(_, mark)| is_marked(mark)) {
