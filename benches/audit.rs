@@ -123,7 +123,7 @@ fn compaction(
     row(
         name,
         repetitions.min(10),
-        || kept.as_ref().map(Snapshot::clone),
+        || kept.clone(),
         |kept| {
             let snapshot = kept.unwrap_or_else(read);
             let proposal = proposed(strategy.begin(&snapshot, &brief));

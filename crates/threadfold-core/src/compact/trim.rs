@@ -89,7 +89,6 @@ impl Default for TrimToolResults {
 /// assert_eq!(text, Some("src/compact/trim.rs\n[781 bytes trimmed]"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
 pub fn trim(messages: &[Message], options: &TrimToolResults) -> Plan {
     trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, None)
 }
