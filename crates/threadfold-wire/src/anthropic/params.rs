@@ -101,6 +101,8 @@ mod tests {
         let (_, mut notes) = notes::prepare(&[], NAME);
         MAX_OUTPUT.set(&mut object, &request.extra, request.max_output.as_ref(), &mut notes);
         write(&mut object, &request, &[], &mut notes);
+        let rest = notes.own_fields(&request.extra);
+        add_rest(&mut object, rest.filter(|(key, _)| *key != TOOL_CHOICE.key()));
         object.into_json().to_string()
     }
 

@@ -260,10 +260,6 @@ mod tests_of_decode {
                 r#"{"messages":[],"toolConfig":{"tools":[{},"read"]}}"#.to_owned(),
                 "toolConfig.tools[1]: expected an object, found \"read\"",
             ),
-            (
-                r#"{"messages":[],"inferenceConfig":[]}"#.to_owned(),
-                "inferenceConfig: expected an object, found []",
-            ),
         ];
         for (body, error) in errors {
             assert_eq!(read(&body).unwrap_err().to_string(), error);

@@ -9,7 +9,7 @@ use std::{borrow::Cow, fmt};
 
 use super::{
     raw::{Raw, Scanned, outer},
-    tree::{Object, Tree},
+    tree::{MARK, Object, Tree, wire_name},
 };
 use crate::contract::WireError;
 use threadfold_core::message::{Extra, Json, Name, Text};
@@ -23,20 +23,6 @@ pub(crate) enum Path<'p> {
     Field(&'p Path<'p>, &'p str),
     /// An item of an array.
     Item(&'p Path<'p>, usize),
-}
-
-/// How the name of a mark begins.
-const MARK: char = '~';
-
-/// Whether the name of an extra field is that of a codec's mark, not of a wire field. Another codec
-/// has marks of its own, so nothing is lost without them.
-pub(crate) fn is_mark(key: &str) -> bool {
-    key.strip_prefix(MARK).is_some_and(|name| !name.starts_with(MARK))
-}
-
-/// The name of a wire field as it stands in an object, from its name in an [`Extra`].
-pub(crate) fn wire_name(key: &str) -> &str {
-    key.strip_prefix(MARK).unwrap_or(key)
 }
 
 /// The fields of one JSON object, in order, and the marks on the value that they become.

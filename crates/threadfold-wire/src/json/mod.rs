@@ -5,6 +5,6 @@ mod raw;
 mod scan;
 mod tree;
 
-pub(super) use fields::{Fields, Path, is_mark, marked, wire_name};
+pub(super) use fields::{Fields, Path, marked};
 pub(super) use raw::{Raw, Scanned};
-pub(super) use tree::{Object, Tree};
+pub(super) use tree::{Object, Tree, is_mark, wire_name};

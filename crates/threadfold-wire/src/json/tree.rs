@@ -2,8 +2,22 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::{fields::wire_name, raw::Raw};
+use super::raw::Raw;
 use threadfold_core::message::{Extra, Json, Text, push_string};
+
+/// How the name of a mark begins.
+pub(super) const MARK: char = '~';
+
+/// Whether the name of an extra field is that of a codec's mark, not of a wire field. Another codec
+/// has marks of its own, so nothing is lost without them.
+pub(crate) fn is_mark(key: &str) -> bool {
+    key.strip_prefix(MARK).is_some_and(|name| !name.starts_with(MARK))
+}
+
+/// The name of a wire field as it stands in an object, from its name in an [`Extra`].
+pub(crate) fn wire_name(key: &str) -> &str {
+    key.strip_prefix(MARK).unwrap_or(key)
+}
 
 /// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
 #[derive(Clone, Debug, PartialEq)]
