@@ -223,8 +223,8 @@ pub enum StrategyError {
     #[error(transparent)]
     Run(Box<RunError>),
     /// The summary keeps too few of the conversation's facts.
-    #[error(transparent)]
-    KeepsTooLittle(#[from] Shortfall),
+    #[error("{0}")]
+    KeepsTooLittle(Shortfall),
     /// Every rung of the ladder failed.
     #[error("no rung of the ladder did it{}", listed(.rungs))]
     NoRung {

@@ -358,7 +358,10 @@ fn a_policy_says_enough_or_why_not() {
     let lax = RetentionPolicy { constraints_verbatim: false, minimum: 80, ..silent };
     let Enriched::TooLittle { reason, .. } = of("See src/parse.rs.", &lax) else { panic!("lost") };
     assert_eq!(reason, Shortfall::Recall { found: 50, minimum: 80 });
-    assert_eq!(reason.to_string(), "50 % of what the facts weigh is kept, and 80 % is the least");
+    assert_eq!(
+        reason.to_string(),
+        "the summary keeps 50 % of the facts by weight; 80 % are needed"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! How much a summary must keep, and what happens if it keeps less.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -112,17 +114,15 @@ pub enum Enriched {
 }
 
 /// Why a summary keeps too little.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortfall {
     /// Something that the user demanded is lost.
-    #[error("{lost} sentences in which the user demanded something are lost")]
     Constraints {
         /// How many.
         lost: u64,
     },
     /// It states facts that the conversation does not.
-    #[error("{found} facts in it were said by nobody, and {most} are the most")]
     Invented {
         /// How many, at most as many as a report lists.
         found: u64,
@@ -130,13 +130,34 @@ pub enum Shortfall {
         most: u64,
     },
     /// Too much of everything is lost.
-    #[error("{found} % of what the facts weigh is kept, and {minimum} % is the least")]
     Recall {
         /// The kept share, in percent.
         found: u64,
         /// The minimum share, in percent.
         minimum: u64,
     },
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constraints { lost } => {
+                write!(f, "{lost} sentences in which the user demanded something are lost")
+            }
+            Self::Invented { found, most } => {
+                write!(
+                    f,
+                    "it states {found} facts that the conversation does not; {most} are allowed"
+                )
+            }
+            Self::Recall { found, minimum } => {
+                write!(
+                    f,
+                    "the summary keeps {found} % of the facts by weight; {minimum} % are needed"
+                )
+            }
+        }
+    }
 }
 
 /// Returns whether a summary keeps enough of the facts of a thread, with an addendum of missing
