@@ -7,7 +7,7 @@ const APPLICATION: u32 = 0x7466_6c64;
 
 /// The statements that lead from each version to the next. Version 0 is an empty database. A
 /// statement is never changed after a release: append one.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE logs (
         thread TEXT PRIMARY KEY,
@@ -43,17 +43,8 @@ const MIGRATIONS: [&str; 3] = [
     ALTER TABLE logs ADD COLUMN base TEXT;  -- what the events before base_seq amount to
 ",
     r#"
-    -- A search for a key in a table without row ids reads all of a row, so large values are not in
-    -- `logs`. The columns of version 2 stay, for processes of that version that are running.
-    UPDATE logs SET base_seq = NULL, base = NULL;
-    CREATE TABLE bases (
-        thread TEXT    NOT NULL UNIQUE,
-        seq    INTEGER NOT NULL,
-        base   TEXT    NOT NULL,  -- what the events before seq amount to
-        facts  TEXT    NOT NULL   -- the last column: opening a thread does not read its pages
-    ) STRICT;
-    CREATE TRIGGER delete_base AFTER DELETE ON logs
-        BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
+    -- The facts in the events before base_seq.
+    ALTER TABLE logs ADD COLUMN base_facts TEXT;
     -- What a search of the archive looks in: the text in lower case. Null if every search reads the
     -- entry: an earlier version wrote it, or it replaces others.
     ALTER TABLE entries ADD COLUMN text TEXT;
@@ -77,6 +68,19 @@ const MIGRATIONS: [&str; 3] = [
         tokenize = "ascii tokenchars '_/\:.->'"
     );
 "#,
+    "
+    -- A search for a key in a table without row ids reads all of a row, so large values are not in
+    -- `logs`. The earlier columns stay, for processes of an earlier version that are running.
+    UPDATE logs SET base_seq = NULL, base = NULL, base_facts = NULL;
+    CREATE TABLE bases (
+        thread TEXT    NOT NULL UNIQUE,
+        seq    INTEGER NOT NULL,
+        base   TEXT    NOT NULL,  -- what the events before seq amount to
+        facts  TEXT    NOT NULL   -- the last column: opening a thread does not read its pages
+    ) STRICT;
+    CREATE TRIGGER delete_base AFTER DELETE ON logs
+        BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
+",
 ];
 
 /// The version that this build writes.
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn an_older_database_is_migrated_with_its_rows_and_only_once() {
         let mut connection = Connection::open_in_memory().unwrap();
-        let [first, second, third] = MIGRATIONS;
+        let [first, second, third, ..] = MIGRATIONS;
         assert_eq!(migrate_by(&mut connection, &[first]), Ok(Content::Ours(1)));
         connection.execute("INSERT INTO runs VALUES ('t', '{}')", []).unwrap();
         for _ in 0..2 {
@@ -180,7 +184,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("threads.db");
         let mut connection = Connection::open(&path).unwrap();
-        let [first, second, _] = MIGRATIONS;
+        let [first, second, _, ..] = MIGRATIONS;
         migrate_by(&mut connection, &[first, second]).unwrap();
         let rows = r#"
             INSERT INTO logs VALUES ('t', '0000000000000007', NULL, NULL);
@@ -239,7 +243,7 @@ mod tests {
     fn a_migration_that_fails_leaves_the_earlier_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        let [first, second, third] = MIGRATIONS;
+        let [first, second, third, ..] = MIGRATIONS;
         assert!(migrate_by(&mut connection, &[first, second, third, LATER, "no SQL"]).is_err());
         assert_eq!(content(&connection), Ok(Content::Ours(VERSION)));
         assert!(later(&connection).is_err(), "half of it is there");
