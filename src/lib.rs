@@ -91,7 +91,7 @@
 pub mod auto;
 pub mod compaction;
 pub mod compactor;
-pub mod cost;
+mod cost;
 pub mod drive;
 pub mod log;
 pub mod model;

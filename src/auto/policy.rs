@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pressure::Pressure;
 use crate::{
-    cost::{CostPolicy, Outlook},
+    compact::Prices,
+    cost::Outlook,
     message::{ContextWindow, InvalidValue},
 };
 
@@ -53,7 +54,15 @@ pub struct AutoPolicy {
     /// trigger fires when it pays: before the threshold if the requests since the last compaction
     /// have paid for it or the provider's cache is cold anyway. `None` by default: then only the
     /// threshold decides.
-    pub cost: Option<CostPolicy>,
+    pub prices: Option<Prices>,
+    /// With prices: the minimum number of tokens that a compaction by the soft trigger must save.
+    pub min_gain: u64,
+    /// With prices: how many requests the host still expects, if it knows. A compaction that they
+    /// would not pay for is skipped as long as they fit.
+    pub requests_left: Option<u64>,
+    /// With prices: the tokens of the summary that a model writes, for which it reads the whole
+    /// prompt; 0 for a strategy that calls no model.
+    pub summary_tokens: u64,
 }
 
 /// The size at which the soft trigger fires.
@@ -97,7 +106,10 @@ impl Default for AutoPolicy {
             failure_pause_ms: 60_000,
             max_reactive: 2,
             after_turn: false,
-            cost: None,
+            prices: None,
+            min_gain: 0,
+            requests_left: None,
+            summary_tokens: 2_000,
         }
     }
 }
@@ -126,7 +138,7 @@ impl AutoPolicy {
             Target::Tokens(_) => None,
         };
         let wrong = |share: &f64| !(0.0..=1.0).contains(share);
-        self.cost.map_or(Ok(()), |cost| cost.prices.check())?;
+        self.prices.map_or(Ok(()), |prices| prices.check())?;
         match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";
@@ -195,11 +207,23 @@ impl AutoPolicy {
 
     /// What a compaction before the next request would change, if prices and window are known.
     pub(super) fn outlook(&self, pressure: &Pressure) -> Option<Outlook> {
-        let (policy, room) = (self.cost?, self.room(pressure)?);
+        let (prices, room) = (self.prices?, self.room(pressure)?);
         let target = self.goal(pressure, room).target;
         let (kept, pending, before) = (pressure.overhead, pressure.pending, pressure.tokens());
         let growth = pressure.since.saturating_add(pending);
-        Some(Outlook { policy, kept, pending, target, before, room, growth })
+        let Self { min_gain, requests_left, summary_tokens, .. } = *self;
+        Some(Outlook {
+            prices,
+            min_gain,
+            requests_left,
+            summary_tokens,
+            kept,
+            pending,
+            target,
+            before,
+            room,
+            growth,
+        })
     }
 
     /// The tokens of the window without the output reserve.

@@ -62,13 +62,13 @@ pub use crate::compact::TrimToolResults;
 pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
-pub use clear_results::{ClearInputs, ClearResults};
+pub use clear_results::ClearResults;
 pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Rung, Step, StrategyError,
 };
 pub use digest::Digest;
-pub use fold_batches::{FoldBatches, Scoring};
+pub use fold_batches::FoldBatches;
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub use native::Native;
@@ -77,4 +77,4 @@ pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
 pub use run_error::RunError;
 pub use snapshot::{Rejection, Snapshot};
-pub use summarize::{RangeForm, Summarize};
+pub use summarize::Summarize;

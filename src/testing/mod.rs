@@ -8,11 +8,9 @@
 //! | a store whose appends fail on request | [`FailingStore`] |
 //! | a model that summarises offline | [`ExtractiveModel`] |
 //! | threads as text, in test cases and failure messages | [`notation`] |
-//! | test cases in files | [`cases`] |
 //! | generated threads | [`generate`] |
 //! | tests for your adapter | [`conformance`] |
 
-pub mod cases;
 pub mod conformance;
 mod extract;
 mod extractive;

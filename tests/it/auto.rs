@@ -9,12 +9,12 @@
 
 use std::collections::HashMap;
 
+use crate::support::cases;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     ContextWindow,
     auto::{AutoCompactor, AutoPolicy, Input, Notice, Output, Pressure, Target, Threshold},
     message::{CompactionReason, Timestamp},
-    testing::cases,
 };
 
 use crate::support::tries::tries;

@@ -13,7 +13,7 @@ use threadfold::{
     strategy::{KeepRecent, StrategyConfig, StrategyRegistry},
     testing::ScriptedModel,
     tokens::PartKind,
-    wire::{AnthropicMessages, EncodeOptions, OpenAiChat},
+    wire::{Dialect, EncodeOptions},
 };
 
 use crate::support::bench::{Echo, bench, compactions, events, say};
@@ -70,8 +70,8 @@ fn reasoning_that_another_provider_signed_is_not_sent() {
     let body = |codec: &dyn WireFormat| {
         codec.encode(request, &EncodeOptions::default()).body.as_str().to_owned()
     };
-    assert!(body(&AnthropicMessages).contains("signed"), "its own provider has it back");
-    assert!(!body(&OpenAiChat).contains("signed"), "another one has not");
+    assert!(body(&Dialect::Anthropic).contains("signed"), "its own provider has it back");
+    assert!(!body(&Dialect::OpenAiChat).contains("signed"), "another one has not");
 }
 
 #[test]

@@ -11,9 +11,7 @@ use futures::{
     executor::block_on,
     stream::{self, BoxStream},
 };
-use threadfold::wire::{
-    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses,
-};
+use threadfold::wire::Dialect;
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
@@ -53,11 +51,11 @@ fn our_conversations_conform() {
 /// Every codec with bodies in its normal form. One line each.
 const CODECS: &[(&dyn WireFormat, &[&str])] = &[
     (&Identity(Fault::None), BODIES),
-    (&AnthropicMessages, ANTHROPIC_BODIES),
-    (&BedrockConverse, CONVERSE_BODIES),
-    (&OpenAiChat, CHAT_BODIES),
-    (&OpenAiResponses, RESPONSES_BODIES),
-    (&GeminiGenerate, GEMINI_BODIES),
+    (&Dialect::Anthropic, ANTHROPIC_BODIES),
+    (&Dialect::BedrockConverse, CONVERSE_BODIES),
+    (&Dialect::OpenAiChat, CHAT_BODIES),
+    (&Dialect::OpenAiResponses, RESPONSES_BODIES),
+    (&Dialect::Gemini, GEMINI_BODIES),
 ];
 
 const ANTHROPIC_BODIES: &[&str] = &[

@@ -31,7 +31,7 @@ use threadfold::{
         ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::legal_thread,
     },
-    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+    wire::{DecodeOptions, EncodeOptions},
 };
 
 use crate::support::{brief::brief, recorded, tries::tries};
@@ -130,8 +130,7 @@ fn assert_silent(name: &str, tokens: u64, target: u64) {
 
 /// 3 and 4: every request is legal and complete.
 fn assert_sendable(name: &str, request: &Request, after: &[Message]) {
-    let prefill = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
-    let options = EncodeOptions { traits: prefill, ..EncodeOptions::default() };
+    let options = EncodeOptions { accepts_prefill: true, ..EncodeOptions::default() };
     let next = Request { messages: after.to_vec().into(), ..request.clone() };
     let mut held = String::new();
     texts(&serde_json::to_value(after).unwrap(), &mut held);

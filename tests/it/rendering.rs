@@ -13,6 +13,7 @@
 
 use std::ops::Range;
 
+use crate::support::cases;
 use proptest::prelude::*;
 use threadfold::{
     ContentBlock, Message, Role,
@@ -25,7 +26,7 @@ use threadfold::{
         Chunk, ChunkBudget, RenderOptions, Rendered, chunk, chunk_ranges, render, render_into,
         write_to,
     },
-    testing::{cases, notation},
+    testing::notation,
 };
 
 use crate::support::tries::tries;

@@ -20,20 +20,17 @@ use threadfold::{
     store::Journal,
     strategy::{Brief, FoldBatches},
     testing::{ExtractiveModel, ScriptedModel},
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        ModelTraits, OpenAiChat, OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
 use crate::support::tries::tries;
 
 const FORMATS: [(&str, &dyn WireFormat); 5] = [
-    ("anthropic-messages", &AnthropicMessages),
-    ("bedrock-converse", &BedrockConverse),
-    ("gemini", &GeminiGenerate),
-    ("openai-chat", &OpenAiChat),
-    ("openai-responses", &OpenAiResponses),
+    ("anthropic-messages", &Dialect::Anthropic),
+    ("bedrock-converse", &Dialect::BedrockConverse),
+    ("gemini", &Dialect::Gemini),
+    ("openai-chat", &Dialect::OpenAiChat),
+    ("openai-responses", &Dialect::OpenAiResponses),
 ];
 
 const ALL: DecodeOptions = DecodeOptions { checkpoints: true, reminders: true, summaries: true };
@@ -136,8 +133,7 @@ fn text_of(block: &ContentBlock) -> String {
 }
 
 fn travel(codec: &dyn WireFormat, thread: &[Message], recognise: DecodeOptions) -> Vec<Message> {
-    let traits = ModelTraits::default();
-    let options = EncodeOptions { model: Some("m".into()), traits };
+    let options = EncodeOptions::for_model("m");
     let sent = codec.encode(&Request::new(thread.to_vec()), &options).body;
     let read = codec.decode_slice(sent.as_str().as_bytes(), &recognise);
     read.unwrap_or_else(|error| panic!("{}: {error}: {sent}", codec.name())).messages.to_vec()

@@ -11,13 +11,13 @@ use threadfold_core::message::{Json, Request, Text, Usage};
 ///
 /// ```
 /// use threadfold::{Message, Request};
-/// use threadfold::wire::{EncodeOptions, OpenAiChat, OpenAiResponses, WireFormat};
+/// use threadfold::wire::{EncodeOptions, Dialect, WireFormat};
 ///
-/// let native = OpenAiResponses.native_compaction().ok_or("it has forms for it")?;
+/// let native = Dialect::OpenAiResponses.native_compaction().ok_or("it has forms for it")?;
 /// let asked = native.request(Request::new(vec![Message::user("Hi.")]));
-/// let body = OpenAiResponses.encode(&asked, &EncodeOptions::default()).body;
+/// let body = Dialect::OpenAiResponses.encode(&asked, &EncodeOptions::default()).body;
 /// assert!(body.as_str().ends_with(r#"{"type":"compaction_trigger"}]}"#));
-/// assert!(OpenAiChat.native_compaction().is_none());
+/// assert!(Dialect::OpenAiChat.native_compaction().is_none());
 /// # Ok::<(), &str>(())
 /// ```
 pub trait NativeCompaction: fmt::Debug + Send + Sync {

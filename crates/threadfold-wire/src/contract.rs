@@ -17,19 +17,19 @@ use threadfold_core::{
 /// [`encode`](Self::encode) gives and hands the answer to [`decode_response`](Self::decode_response).
 ///
 /// ```
-/// use threadfold::wire::{AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, WireFormat};
+/// use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
 ///
 /// // Out of one dialect into another.
 /// let body = br#"{"model": "claude-sonnet-4-5", "max_tokens": 64,
 ///     "messages": [{"role": "user", "content": "Hi."}]}"#;
-/// let request = AnthropicMessages.decode_slice(body, &DecodeOptions::default())?;
+/// let request = Dialect::Anthropic.decode_slice(body, &DecodeOptions::default())?;
 /// let options = EncodeOptions { model: Some("gpt-5".into()), ..EncodeOptions::default() };
-/// let encoded = OpenAiChat.encode(&request, &options);
+/// let encoded = Dialect::OpenAiChat.encode(&request, &options);
 /// assert!(encoded.body.as_str().contains(r#"{"role":"user","content":"Hi."}"#));
 ///
 /// let answer = br#"{"choices": [{"finish_reason": "stop",
 ///     "message": {"role": "assistant", "content": "Hello!"}}]}"#;
-/// assert_eq!(OpenAiChat.decode_response(answer)?.text(), "Hello!");
+/// assert_eq!(Dialect::OpenAiChat.decode_response(answer)?.text(), "Hello!");
 /// # Ok::<(), threadfold::wire::WireError>(())
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Sync {
@@ -140,12 +140,12 @@ impl Encoded {
     ///
     /// ```
     /// use threadfold::{Message, Request, message::ToolSpec};
-    /// use threadfold::wire::{EncodeOptions, OpenAiChat, WireFormat};
+    /// use threadfold::wire::{EncodeOptions, Dialect, WireFormat};
     ///
     /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
     /// let schema = serde_json::json!({"type": "object"});
     /// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
-    /// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+    /// let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
     /// assert!(encoded.body.as_str().contains(r#""name":"fs_read""#));
     /// assert_eq!(encoded.declared_name("fs_read"), "fs.read");
     /// assert_eq!(encoded.declared_name("write"), "write");
@@ -162,12 +162,12 @@ impl Encoded {
 ///
 /// ```
 /// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
-/// use threadfold::wire::{self, EncodeOptions, OpenAiChat, WireFormat};
+/// use threadfold::wire::{self, EncodeOptions, Dialect, WireFormat};
 ///
 /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
 /// let schema = serde_json::json!({"type": "object"});
 /// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
-/// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+/// let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
 /// let called = Delta::ToolUse { id: "c1".into(), name: "fs_read".into() };
 /// let called = wire::as_declared(called, &encoded.adjustments);
 /// assert_eq!(called, Delta::ToolUse { id: "c1".into(), name: "fs.read".into() });
@@ -228,20 +228,12 @@ impl Default for DecodeOptions {
     }
 }
 
-/// How a body is written.
+/// How a body is written: for which model, and what that model accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncodeOptions {
     /// The model to ask. Where absent, the name that the request carries stays.
     pub model: Option<Text>,
-    /// What that model can do. [`ModelTraits::for_model`] knows the published ones.
-    pub traits: ModelTraits,
-}
-
-/// What the rules of a dialect depend on: they differ from model to model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModelTraits {
     /// The model binds its reasoning to everything before it and refuses it after a rewrite
     /// (Claude 5.1 and later, `preserved thinking`).
     pub binds_reasoning: bool,
@@ -252,28 +244,29 @@ pub struct ModelTraits {
     pub accepts_inner_system: bool,
 }
 
-impl ModelTraits {
-    /// Returns the published traits of a model; the cautious ones for a name that is not known.
+impl EncodeOptions {
+    /// Returns the options for a model: its name, and what is published about it. For an unknown
+    /// name every flag is false.
     ///
     /// ```
-    /// use threadfold::wire::ModelTraits;
+    /// use threadfold::wire::EncodeOptions;
     ///
-    /// assert!(ModelTraits::for_model("claude-opus-5-5").binds_reasoning);
-    /// assert!(ModelTraits::for_model("claude-sonnet-4-5").accepts_prefill);
-    /// assert_eq!(ModelTraits::for_model("unheard-of"), ModelTraits::default());
+    /// assert!(EncodeOptions::for_model("claude-opus-5-5").binds_reasoning);
+    /// assert!(EncodeOptions::for_model("claude-sonnet-4-5").accepts_prefill);
+    /// assert!(!EncodeOptions::for_model("unheard-of").accepts_prefill);
     /// ```
     #[must_use]
     pub fn for_model(name: &str) -> Self {
+        let options = Self { model: Some(name.into()), ..Self::default() };
         let name = name.to_ascii_lowercase();
-        let Some((_, rest)) = name.split_once("claude") else { return Self::default() };
+        let Some((_, rest)) = name.split_once("claude") else { return options };
         let named = rest.contains("fable") || rest.contains("mythos");
-        let Some(version) = threadfold_core::message::model_version(rest) else {
-            return Self::default();
-        };
+        let Some(version) = threadfold_core::message::model_version(rest) else { return options };
         Self {
             binds_reasoning: version >= (5, 5) || (named && version >= (5, 1)),
             accepts_prefill: version <= (4, 5),
             accepts_inner_system: version >= (5, 0) || (rest.contains("opus") && version >= (4, 8)),
+            ..options
         }
     }
 }

@@ -33,7 +33,7 @@ use threadfold::{
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
     tokens::ByteEstimate,
-    wire::{AnthropicMessages, EncodeOptions, OpenAiChat},
+    wire::{Dialect, EncodeOptions},
 };
 
 mod counts;

@@ -161,7 +161,7 @@ fn what_stands_before_the_first_edit_is_sent_byte_for_byte_as_before() {
         shared.clone().count() == first && shared.clone().all(|(one, other)| one.ptr_eq(other))
     );
     let body = |request: &Request| {
-        AnthropicMessages.encode(request, &EncodeOptions::default()).body.as_str().to_owned()
+        Dialect::Anthropic.encode(request, &EncodeOptions::default()).body.as_str().to_owned()
     };
     let (before, after) = (body(&before), body(&after));
     let same = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
