@@ -18,7 +18,7 @@
 //! | append events that another writer stored | [`EventLog::append_logged`] |
 //! | store the state after the events so far | [`LogBase`] |
 //! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
-//! | know what was billed, and how full the context is | [`total_usage`], [`context_usage`] |
+//! | know what was billed, and how full the context is | [`total_usage`], [`Pressure`](crate::auto::Pressure) |
 //! | ration tokens | [`TokenBudget`] |
 //! | add checkpoints to a thread without them | [`stamp`] |
 //!
@@ -119,4 +119,5 @@ pub use projection::Source;
 pub(crate) use rewrite::{Next, Rewrite};
 pub use taken::Taken;
 pub use thread::{Thread, stamp};
-pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};
+pub(crate) use usage::usage_of;
+pub use usage::{TotalUsage, total_usage};

@@ -104,7 +104,7 @@ impl CompactionStrategy for Summarize {
         let (thread, brief) = (thread.clone(), brief.clone());
         // A failure is left to the next rung of a ladder, which needs no wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
-        attempt::ask(options, request, move |turn| {
+        attempt::ask_with(options, request, move |turn| {
             let summary = message(&brief, attempt::summary_of(&turn)?);
             tail::first_within_target(&thread, &brief, &candidates, |candidate| {
                 candidate.plan(&thread, &brief, vec![summary.clone()])

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::{
     Message, ModelAgent, Thread,
+    auto::Pressure,
     compact::Size,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
@@ -39,7 +40,7 @@ pub(crate) fn turn(messages: &[Message], repetitions: usize) -> Measured {
         let mut seen = 0;
         for message in more {
             live.push(message);
-            seen += live.context_usage().pending;
+            seen += Pressure::of(&live).since;
         }
         (seen, live)
     });

@@ -85,8 +85,8 @@ fn rules_of_the_host_stay_whatever_is_read_again() {
     round(&mut messages, "Never touch a.rs. Never touch b.rs.");
     round(&mut messages, &long("Go on."));
     compactor.observe(&messages);
-    let id = compactor.rules().find("Never touch b.rs.").unwrap().id;
-    assert!(compactor.revoke_rule(id));
+    let id = compactor.rules().find("Never touch b.rs.").unwrap().id.clone();
+    assert!(compactor.revoke_rule(&id));
     let expected = ["Never send mails.", "Never touch a.rs."];
     let all = |compactor: &Compactor| {
         let mut all = rules(compactor);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     Message, Plan, Role, Thread,
+    auto::Pressure,
     compact::{CompactOptions, Edit, Position},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source},
@@ -164,7 +165,7 @@ fn says_the_same(session: &Session) {
     let counter = Arc::clone(thread.counter());
     let restored = Thread::restored(replayed.clone(), log, counter);
     assert_eq!((restored.size(), restored.open_calls()), (thread.size(), thread.open_calls()));
-    assert_eq!(restored.context_usage(), thread.context_usage());
+    assert_eq!(Pressure::of(&restored), Pressure::of(thread));
     for id in thread.messages().iter().flat_map(|message| &message.content).filter_map(checkpoint) {
         assert_eq!(restored.checkpoint(id), thread.checkpoint(id));
     }
