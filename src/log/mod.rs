@@ -115,7 +115,6 @@ pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
-pub use projection::Source;
 pub(crate) use rewrite::{Next, Rewrite};
 pub use taken::Taken;
 pub use thread::{Thread, stamp};

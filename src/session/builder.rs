@@ -16,7 +16,7 @@ use crate::{
     model::{Agent, Clock, Model, Sleeper, Tool},
     retention::RetentionPolicy,
     store::{Archive, Journal, ThreadStore},
-    strategy::{CompactionStrategy, StrategyConfig, StrategyRegistry},
+    strategy::{CompactionStrategy, StrategyRegistry},
 };
 
 /// Builds a [`Session`]. Only the agent is required; everything else has a default.
@@ -200,7 +200,7 @@ impl SessionBuilder {
     /// [`SessionError::Invalid`] if no strategy has the name, or the options do not fit it.
     pub fn strategy_named(
         mut self,
-        strategy: impl Into<StrategyConfig>,
+        strategy: impl Into<serde_json::Value>,
     ) -> Result<Self, SessionError> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(self)

@@ -21,7 +21,7 @@
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
 //! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
 //! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
-//! name and builds them from settings ([`StrategyConfig`]).
+//! name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;
 mod breaker;
@@ -63,7 +63,6 @@ pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;
-pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Rung, Step, StrategyError,
 };

@@ -10,7 +10,7 @@ use threadfold::{
     legality,
     message::{CompactionReason, Origin, StopReason, Thinking},
     session::{SessionError, SessionEvent},
-    strategy::{KeepRecent, StrategyConfig, StrategyRegistry},
+    strategy::{KeepRecent, StrategyRegistry},
     testing::ScriptedModel,
     tokens::PartKind,
     wire::{Dialect, EncodeOptions},
@@ -81,7 +81,7 @@ fn strategies_are_chosen_by_name_on_the_builder_and_while_the_session_runs() {
     let mut bench = bench(["One.", "Two.", "Three."], |builder| {
         builder.registry(registry).strategy_named("keep-recent").unwrap()
     });
-    let config: StrategyConfig =
+    let config: serde_json::Value =
         serde_json::from_str(r#"{"keep-recent": {"messages": 2}}"#).unwrap();
     bench.session.set_strategy_named(config).unwrap();
     let error = bench.session.set_strategy_named("magic").unwrap_err();

@@ -26,7 +26,7 @@ use threadfold::{
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
     store::{Archive, Journal, MemoryArchive, Visible},
-    strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, StrategyConfig, Summarize},
+    strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
     testing::{
         ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::legal_thread,
@@ -49,7 +49,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     all.extend(small);
     let ladder =
         r#"{"ladder": {"rungs": [{"summarize": {"messages": 2}}, "trim-tool-results", "digest"]}}"#;
-    let ladder: StrategyConfig = serde_json::from_str(ladder).unwrap();
+    let ladder: serde_json::Value = serde_json::from_str(ladder).unwrap();
     all.push(registry.build(&ladder).unwrap());
     all
 }

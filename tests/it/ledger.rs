@@ -7,7 +7,7 @@ use serde::Deserialize;
 use threadfold::{
     ContentBlock, Message,
     ledger::{Ledger, Rule, RuleSource, RuleStatus},
-    message::{Role, Summary, SystemReminder, ToolResult},
+    message::{Role, Summary, ToolResult},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -46,8 +46,8 @@ fn ledger(steps: &[Step]) -> Ledger {
                 Message::new(Role::User, vec![ToolResult::text("t1", text.as_str()).into()])
             }
             Step::Reminder(text) => {
-                let reminder = SystemReminder::new(text.as_str());
-                Message::new(Role::User, vec![ContentBlock::text("Go on."), reminder.into()])
+                let reminder = ContentBlock::reminder(text.as_str());
+                Message::new(Role::User, vec![ContentBlock::text("Go on."), reminder])
             }
             Step::Summary(text) => Message::summary(Role::User, Summary::new(text.as_str())),
             Step::Add(text) => {

@@ -13,8 +13,8 @@ use threadfold::{
     ledger::Ledger,
     log::Event,
     message::{
-        CompactionReason, ContextUpdate, Document, MediaSource, Summary, SystemReminder, Text,
-        Timestamp, ToolResult, ToolUse,
+        CompactionReason, ContextUpdate, Document, MediaSource, Summary, Text, Timestamp,
+        ToolResult, ToolUse,
     },
     retention::RetentionPolicy,
     store::Journal,
@@ -79,7 +79,7 @@ fn hostile() -> impl Strategy<Value = String> + Clone {
 
 fn said() -> impl Strategy<Value = ContentBlock> {
     let block = |kind: u8, text: String, path: String| match kind {
-        0 => SystemReminder::new(text).into(),
+        0 => ContentBlock::reminder(text),
         1 => ContextUpdate::new(vec!["src/a.rs".into(), path.into()], text).into(),
         2 => Summary::new(text).into(),
         _ => ContentBlock::text(text),
@@ -182,7 +182,7 @@ proptest! {
     fn what_stands_between_tags_gives_no_rule(text in hostile(), path in hostile()) {
         let update = ContextUpdate::new(vec![path.into()], text.as_str());
         let blocks: [ContentBlock; 3] =
-            [Summary::new(text.as_str()).into(), SystemReminder::new(text).into(), update.into()];
+            [Summary::new(text.as_str()).into(), ContentBlock::reminder(text), update.into()];
         for block in blocks {
             let thread = [Message::new(Role::User, vec![block])];
             for (name, codec) in FORMATS {

@@ -8,7 +8,7 @@ use threadfold::{
     auto::Pressure,
     compact::{CompactOptions, Edit, Position},
     legality,
-    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source},
+    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
     testing::generate::{junk_thread, legal_thread},
 };
@@ -183,14 +183,14 @@ fn checkpoint(block: &ContentBlock) -> Option<CheckpointId> {
 }
 
 /// The source of a message holds it, or all blocks of it in order.
-fn comes_from(log: &EventLog, message: &Message, source: Source) {
-    match (source, &log.events()[source.seq() as usize].event) {
-        (Source::Message { .. }, Event::MessageAppended(came)) => within(message, came),
-        (Source::Compaction { id, .. }, Event::Compacted(record)) => {
+fn comes_from(log: &EventLog, message: &Message, (seq, id): (u64, Option<CompactionId>)) {
+    match (id, &log.events()[seq as usize].event) {
+        (None, Event::MessageAppended(came)) => within(message, came),
+        (Some(id), Event::Compacted(record)) => {
             assert_eq!(record.id, id);
             assert!(record.plan.new_messages().any(|new| is_within(message, new)), "{message:?}");
         }
-        (source, event) => panic!("{source:?} is {event:?}"),
+        (id, event) => panic!("{id:?} is {event:?}"),
     }
 }
 
