@@ -165,7 +165,11 @@ impl Session {
                 Some(Output::CannotFit { floor, tokens, limit }) => {
                     return Err(self.cannot_fit((floor, tokens, limit), tried));
                 }
-                Some(notice @ Output::Notify(_)) => {
+                Some(
+                    notice @ (Output::Suspended { .. }
+                    | Output::Paused { .. }
+                    | Output::UnknownWindow),
+                ) => {
                     emit.notice_of(Some(notice)).await;
                     return Ok(());
                 }

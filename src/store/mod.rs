@@ -75,4 +75,4 @@ pub use run_store::RunStore;
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
 pub use visible::{Hit, Visible, search_text, search_words};
-pub use word_index::{Indexed, IndexedMessage, WordIndex};
+pub use word_index::WordIndex;

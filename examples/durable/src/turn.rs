@@ -99,7 +99,9 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
         let mut input = Input::BeforeContinue(self.pressure());
         loop {
             match self.auto.handle(self.steps.now(), input) {
-                None | Some(Output::Notify(_)) => {}
+                None
+                | Some(Output::Suspended { .. } | Output::Paused { .. } | Output::UnknownWindow) => {
+                }
                 Some(Output::Compact { reason, target, .. }) => {
                     let may_wait = reason == CompactionReason::Threshold;
                     let ended = match self.compact(reason.clone(), target).await? {
