@@ -4,10 +4,11 @@ use tokio_postgres::{Client, Error, Row};
 
 /// The statements that lead from each version to the next. Version 0 is a database without our
 /// schema. A statement is never changed after a release: append one.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/1.sql"),
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
 ];
 
 /// The version that this build writes.

@@ -112,8 +112,8 @@ impl ThreadStore for PostgresStore {
     }
 }
 
-/// Appends events, if lease and log are the expected ones. It is one statement, so it is one
-/// transaction and one round trip.
+/// Appends events, if lease and log are the expected ones: one statement, so one transaction and one
+/// round trip. If a single event cannot be appended, a second statement says why.
 pub(crate) async fn append(
     store: &PostgresStore,
     thread: &ThreadId,
@@ -122,9 +122,16 @@ pub(crate) async fn append(
 ) -> Result<(), StoreError> {
     let lines = event_lines(expected.len, events)?;
     let id = expected.log.flatten().map(|id| id.to_string());
-    let append = "SELECT * FROM threadfold.append($1, $2, $3, $4, $5, $6)";
     let (fence, has_id) = (expected.fence.map(integer), expected.log.is_some());
     let (name, len) = (thread.as_str(), integer(expected.len));
+    if let ([line], 1..) = (lines.as_slice(), len) {
+        let append = "SELECT threadfold.append_one($1, $2, $3, $4, $5, $6)";
+        let row = store.row(append, &[&name, &fence, &has_id, &id, &len, line]).await?;
+        if store.column(&row, 0)? {
+            return Ok(());
+        }
+    }
+    let append = "SELECT * FROM threadfold.append($1, $2, $3, $4, $5, $6)";
     let appended = store.row(append, &[&name, &fence, &has_id, &id, &len, &lines]).await?;
     let (outcome, found) =
         (store.column(&appended, 0)?, store.column::<Option<i64>>(&appended, 1)?);
