@@ -56,7 +56,7 @@ const PAST: [(&str, &str); 5] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
     let config: serde_json::Value = serde_json::from_str(
-        r#"{"summarize": {"range": "text", "messages": 2, "summary_tokens": 250}}"#,
+        r#"{"summarize": {"as_text": true, "messages": 2, "summary_tokens": 250}}"#,
     )?;
     let answers = PAST.iter().map(|(_, answer)| (*answer).to_owned());
     let more = [

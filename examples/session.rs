@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A separate model summarises the thread as text. This one extracts sentences.
     let config: serde_json::Value = serde_json::from_str(
         r#"{"ladder": {"rungs": [
-            {"summarize": {"range": "text", "messages": 4, "summary_tokens": 600}}, "digest"
+            {"summarize": {"as_text": true, "messages": 4, "summary_tokens": 600}}, "digest"
         ]}}"#,
     )?;
     let mut session = Session::builder(agent)

@@ -26,8 +26,8 @@ pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Erro
     let agent = ModelAgent::new(model).with_window(ContextWindow::new(window));
     let config: serde_json::Value = serde_json::from_str(
         r#"{"ladder": {"rungs": [
-            {"summarize": {"range": "text", "messages": 6, "summary_tokens": 1500}},
-            {"summarize": {"range": "text", "messages": 3, "summary_tokens": 900}}
+            {"summarize": {"as_text": true, "messages": 6, "summary_tokens": 1500}},
+            {"summarize": {"as_text": true, "messages": 3, "summary_tokens": 900}}
         ]}}"#,
     )?;
     let mut session = Session::builder(agent)

@@ -480,7 +480,7 @@ fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auto::{Target, Threshold};
+    use crate::auto::Threshold;
 
     const WINDOW: u64 = 200_000;
 
@@ -909,7 +909,7 @@ mod tests {
             let threshold = Threshold::Fraction(found);
             let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
             assert!(AutoCompactor::new(policy).is_err());
-            let target = Target::Fraction(found);
+            let target = Threshold::Fraction(found);
             assert!(AutoPolicy { target, ..AutoPolicy::default() }.check().is_err());
         }
     }

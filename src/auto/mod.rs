@@ -30,5 +30,5 @@ mod pressure;
 mod trigger;
 
 pub use compactor::{AutoCompactor, Input, Output};
-pub use policy::{AutoPolicy, Target, Threshold};
+pub use policy::{AutoPolicy, Threshold};
 pub use pressure::Pressure;

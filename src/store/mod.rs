@@ -66,7 +66,7 @@ pub use archive::{Archive, check_entries};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
-pub use lease_store::{LeaseStore, Leased};
+pub use lease_store::{LeaseStore, leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 #[doc(hidden)]

@@ -59,7 +59,7 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{HostileModel, Misbehaviour, WakefulSleeper};
+/// use threadfold::testing::{Misbehaviour, ScriptedModel, WakefulSleeper};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -87,7 +87,7 @@ impl From<ModelRole> for AskOptions {
 /// let thread = [Message::user("Where is the parser?"), long, Message::user("How long is it?")];
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
-/// let model = HostileModel::new([Misbehaviour::Overloaded, Misbehaviour::Slow]);
+/// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
 /// let sleeper = WakefulSleeper::default();
 /// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;

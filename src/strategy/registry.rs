@@ -283,10 +283,11 @@ mod tests {
             ),
             (
                 r#"{"digest": {}, "chunked": {}}"#,
-                "an object names one strategy, this one digest and chunked",
+                "\"{\\\"chunked\\\":{},\\\"digest\\\":{}}\" is not the setting of a strategy: an object names one \
+                 strategy, this one chunked and digest",
             ),
-            ("{}", "an empty object names no strategy"),
-            ("7", "invalid type: integer `7`, expected the name of a strategy"),
+            ("{}", "\"{}\" is not the setting of a strategy: an empty object names no strategy"),
+            ("7", "\"7\" is not the setting of a strategy: the name of a strategy or an object"),
         ];
         for (json, words) in rows {
             let error = build(json).unwrap_err();

@@ -13,7 +13,7 @@ use crate::support::cases;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     ContextWindow,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Target, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Threshold},
     message::{CompactionReason, Timestamp},
 };
 
@@ -136,8 +136,8 @@ fn any_policy() -> impl Strategy<Value = AutoPolicy> {
         (0.0..=1.0).prop_map(Threshold::MessagesOver),
     ];
     let target = prop_oneof![
-        (0.0..=1.0).prop_map(Target::Fraction),
-        (0_u64..300_000).prop_map(Target::Tokens),
+        (0.0..=1.0).prop_map(Threshold::Fraction),
+        (0_u64..300_000).prop_map(Threshold::Tokens),
     ];
     let usage = any::<bool>();
     let numbers = (0_u64..50_000, 0_u64..100_000, 0_u32..4, 0_u32..4);

@@ -19,7 +19,7 @@ use threadfold::{
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
     testing::{
-        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel,
+        ExtractiveModel, Misbehaviour, ScriptedModel,
         conformance::{self, Law},
     },
 };
@@ -33,8 +33,8 @@ fn our_models_conform() {
         Box::new(ScriptedModel::new(["hello there, how are you today, my friend?"; 5])),
         Box::new(ExtractiveModel),
         Box::new(model_of(&agent)),
-        Box::new(HostileModel::new([Misbehaviour::Slow])),
-        Box::new(HostileModel::new([Misbehaviour::Fails])),
+        Box::new(ScriptedModel::repeating([Misbehaviour::Slow])),
+        Box::new(ScriptedModel::repeating([Misbehaviour::Fails])),
         Box::new(OnlyCompletes),
     ];
     for model in models {
@@ -162,7 +162,7 @@ fn a_broken_model_is_caught() {
         let breach = block_on(conformance::model(&model)).unwrap_err();
         assert_eq!(breach.law, law, "{breach}");
     }
-    let cut = HostileModel::new([Misbehaviour::CutStream]);
+    let cut = ScriptedModel::repeating([Misbehaviour::CutStream]);
     // `complete` of a cut stream is an error, but the stream itself has no end.
     assert_eq!(block_on(conformance::model(&cut)).unwrap_err().law, Law::StreamEnds);
 }

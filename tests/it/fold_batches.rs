@@ -26,7 +26,7 @@ use threadfold::{
         StrategyError,
     },
     testing::{
-        Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::{junk_thread, legal_thread},
         notation,
     },
@@ -923,7 +923,7 @@ fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() 
     let thread = snapshot(talk(60));
     for way in Misbehaviour::ALL {
         let run = || {
-            let (model, sleeper) = (HostileModel::new([way]), WakefulSleeper::default());
+            let (model, sleeper) = (ScriptedModel::repeating([way]), WakefulSleeper::default());
             let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
             let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_| {}));
             driven.map(|driven| driven.plan).map_err(|failed| failed.to_string())

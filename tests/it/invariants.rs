@@ -20,7 +20,7 @@ use serde_json::Value;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
     Request, StrategyRegistry,
-    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Threshold},
     drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{Event, EventLog},
@@ -28,8 +28,7 @@ use threadfold::{
     store::{Archive, Journal, MemoryArchive, Visible},
     strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
     testing::{
-        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
-        generate::legal_thread,
+        ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, generate::legal_thread,
     },
     wire::{DecodeOptions, EncodeOptions},
 };
@@ -117,7 +116,7 @@ fn assert_in_order(name: &str, before: &[Message], after: &[Message]) {
 fn assert_silent(name: &str, tokens: u64, target: u64) {
     let policy = AutoPolicy {
         threshold: Threshold::Tokens(target + 1),
-        target: Target::Tokens(target),
+        target: Threshold::Tokens(target),
         estimates_usage: true,
         ..AutoPolicy::default()
     };
@@ -206,7 +205,7 @@ fn assert_untouched_by_failure(
     }
     let (log, thread) = (journal.log().clone(), agent.messages().clone());
     let (archive, sleeper, model) =
-        (MemoryArchive::default(), WakefulSleeper::default(), HostileModel::new([way]));
+        (MemoryArchive::default(), WakefulSleeper::default(), ScriptedModel::repeating([way]));
     let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
     let brief = Brief { now: Timestamp(2), ..Brief::default() };
     let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
@@ -252,7 +251,7 @@ proptest! {
         prop_assume!(way != Misbehaviour::Inflates);
         let request = Request::new(thread);
         for strategy in strategies() {
-            let model = || Box::new(HostileModel::new([way])) as Box<dyn Model>;
+            let model = || Box::new(ScriptedModel::repeating([way])) as Box<dyn Model>;
             check(strategy.as_ref(), &request, &brief, &model);
             assert_untouched_by_failure(strategy.as_ref(), &request.messages, way);
         }

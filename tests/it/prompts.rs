@@ -11,7 +11,7 @@ use threadfold::{
 /// The strategies that ask a model for a summary, each with options in the form of settings.
 const ASKING: [&str; 4] = [
     r#"{"summarize": OPTIONS}"#,
-    r#"{"summarize": {"range": "text", OPTIONS}}"#,
+    r#"{"summarize": {"as_text": true, OPTIONS}}"#,
     r#"{"chunked": OPTIONS}"#,
     r#"{"fold-batches": OPTIONS}"#,
 ];

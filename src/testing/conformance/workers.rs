@@ -20,7 +20,7 @@ use crate::{
     message::{Message, ModelError, Request, StopReason, ThreadId, Timestamp, Turn},
     model::{Model, ModelAgent},
     session::{Session, SessionError},
-    store::{Lease, LeaseStore, Leased, Loaded, StoreError, ThreadStore},
+    store::{self, Lease, LeaseStore, Loaded, StoreError, ThreadStore},
 };
 
 const WORKERS: u64 = 8;
@@ -153,8 +153,8 @@ async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<(
             chance.below(3_000)
         },
     }));
-    let leased = Leased::new(Arc::clone(&world.store), lease.clone());
-    let store = Watched { world: Arc::clone(world), leased };
+    let leased = store::leased(Arc::clone(&world.store), lease.clone());
+    let store = Watched { world: Arc::clone(world), leased, fence: lease.fence };
     let builder = Session::builder(agent).thread(lease.thread.clone()).store(Arc::new(store));
     let opened = builder.open().await;
     let mut session = opened.map_err(|error| law.breach(&lease.worker, "a session", error))?;
@@ -273,7 +273,8 @@ impl Model for Thinker {
 #[derive(Debug)]
 struct Watched {
     world: Arc<World>,
-    leased: Leased,
+    leased: Arc<dyn ThreadStore>,
+    fence: u64,
 }
 
 #[async_trait]
@@ -296,7 +297,7 @@ impl ThreadStore for Watched {
     ) -> Result<(), StoreError> {
         let newest = self.world.seen().fences.get(thread).copied().unwrap_or_default();
         let outcome = self.leased.append_to(thread, log, expected_len, events).await;
-        let own = self.leased.lease().fence;
+        let own = self.fence;
         if newest > own && outcome.is_ok() {
             let input = format!("{thread}: an append with fence {own} after fence {newest}");
             let breach = Law::LateWriteIsRefused.breach(input, "a lost lease", "Ok(())");

@@ -44,7 +44,7 @@ fn a_summary_without_a_word_is_an_error_that_is_told_and_logged() {
         for blank in [Misbehaviour::Blank, Misbehaviour::Empty] {
             let name = strategy.name().to_owned();
             let model = Played::new(chats).summing_up(move |request| {
-                let answer = answer_of(HostileModel::new([blank]), request);
+                let answer = answer_of(ScriptedModel::repeating([blank]), request);
                 answer.map_or_else(Answer::Error, Answer::Turn)
             });
             let mut bench = bench(20_000, model, |b| b.strategy(strategy.clone()));

@@ -8,7 +8,7 @@ use threadfold::{
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{Archive, LeaseStore, RunStore, StoreError, ThreadStore, Visible, event_lines},
     strategy::{ArchiveEntry, Chunked, CompactionRun},
-    testing::{FailingStore, conformance},
+    testing::{conformance, faulty_store},
 };
 use threadfold_postgres::PostgresArchive;
 
@@ -21,7 +21,7 @@ fn the_store_conforms() {
     let Some(server) = server() else { return };
     suite(conformance::store(|| Box::new(open(&server.database()))));
     let failing = |place: usize| {
-        let store = || FailingStore::new(open(&server.database()), [None, Some(place)]);
+        let store = || faulty_store(open(&server.database()), &[None, Some(place)]);
         (place <= 3).then(|| Box::new(store()) as _)
     };
     suite(conformance::failing_store(failing));

@@ -12,7 +12,7 @@ use threadfold::{
         WordIndex,
     },
     strategy::{ArchiveEntry, Chunked, CompactionRun},
-    testing::{FailingStore, conformance},
+    testing::{conformance, faulty_store},
 };
 
 use crate::support::{Folder, append, id, open, said, texts};
@@ -27,7 +27,7 @@ fn the_store_conforms() {
     block_on(conformance::store(make)).unwrap_or_else(|breach| panic!("{breach}"));
     let failing = |place: usize| {
         let store = open(&folder.join(format!("failing-{place}")));
-        (place <= 3).then(|| Box::new(FailingStore::new(store, [None, Some(place)])) as _)
+        (place <= 3).then(|| Box::new(faulty_store(store, &[None, Some(place)])) as _)
     };
     block_on(conformance::failing_store(failing)).unwrap_or_else(|breach| panic!("{breach}"));
 }
