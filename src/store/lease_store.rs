@@ -16,7 +16,7 @@ use crate::{
 ///
 /// A worker acquires the lease of a thread, then loads the log, and renews the lease before it
 /// expires. If it sleeps too long, another worker acquires the lease, and every later append of the
-/// first one is refused with [`StoreError::LeaseLost`]. [`Leased`] appends with a lease, so a
+/// first one is refused with [`StoreError::LeaseLost`]. [`leased`] appends with a lease, so a
 /// [`Session`](crate::Session) works with it like with any store.
 ///
 /// Times are those of the caller's clock. If the clocks of two workers differ, a lease may be taken

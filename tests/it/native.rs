@@ -10,7 +10,7 @@ use threadfold::{
     message::{ModelError, StopReason},
     recall::{Recall, RecallRequest},
     strategy::{CompactionStrategy, Digest, Ladder, Native},
-    wire::{CompactionAsked, DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 use crate::support::{
@@ -136,8 +136,8 @@ impl Model for Provider {
     }
 
     async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
-        let Some(native) = self.codec.native_compaction() else { return Ok(None) };
-        let body = self.send(&native.request(request));
+        let Some(request) = self.codec.compaction_request(request) else { return Ok(None) };
+        let body = self.send(&request);
         let sealed = self.sealed(true);
         let answer = match self.name() {
             "anthropic-messages" => {
@@ -357,18 +357,15 @@ fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
     let read = |codec: &dyn WireFormat, body: Value| {
         codec.decode(&body, &DecodeOptions::default()).unwrap()
     };
-    let asked =
-        |codec: &dyn WireFormat, body| codec.native_compaction().unwrap().asked(&read(codec, body));
+    let asked = |codec: &dyn WireFormat, body| codec.compaction_asked(&read(codec, body));
     let claude = |more: Value| {
         let mut body =
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let now = |instructions: Option<&str>| {
-        Some(CompactionAsked::Now { instructions: instructions.map(Into::into) })
-    };
-    let from = |tokens| Some(CompactionAsked::From { tokens, instructions: None });
+    let now = |instructions: Option<&str>| Some((Some(0), instructions.map(Into::into)));
+    let from = |tokens| Some((tokens, None));
     let edits = |edit: Value| json!({"context_management": {"edits": [{"type": "clear_thinking_20251015"}, edit]}});
     let gpt = |item: Value, management: Value| json!({"input": [{"role": "user", "content": "hi"}, item], "context_management": management});
     let said = json!({"role": "user", "content": "on"});
@@ -404,8 +401,8 @@ fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
         assert_eq!(asked(codec, body.clone()), expected, "{body}");
     }
     for codec in DIALECTS {
-        let native = codec.native_compaction().unwrap();
-        let body = native.answer("m", "They spoke of lamps.", Usage::new(1_000, 50));
+        let usage = Usage::new(1_000, 50);
+        let body = codec.compaction_answer("m", "They spoke of lamps.", usage).unwrap();
         let turn = codec.decode_response(body.as_str().as_bytes()).unwrap();
         assert_eq!(turn.usage, Some(Usage::new(1_000, 50)), "{body}");
         // The client sends the block back, and the gateway may ask a provider of any dialect.
@@ -431,7 +428,7 @@ fn a_request_for_a_compaction_has_nothing_that_the_provider_refuses() {
         "output_config": {"effort": "low", "format": {"type": "json_schema"}},
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]});
     let request = Dialect::Anthropic.decode(&body, &DecodeOptions::default()).unwrap();
-    let asked = Dialect::Anthropic.native_compaction().unwrap().request(request);
+    let asked = Dialect::Anthropic.compaction_request(request).unwrap();
     let encoded = Dialect::Anthropic.encode(&asked, &EncodeOptions::default());
     let expected = json!({"model": "m", "max_tokens": 9,
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],

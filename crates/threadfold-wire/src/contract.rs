@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{compaction::NativeCompaction, stream::TurnBuilder};
+use super::stream::TurnBuilder;
 use threadfold_core::{
     compact::legality::Repair,
-    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn},
+    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn, Usage},
 };
 
 /// A provider's dialect: request bodies both ways, and answers.
@@ -58,8 +58,42 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// it took to make it so.
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
 
-    /// The dialect's forms for a provider that compacts itself; `None` if it has none.
-    fn native_compaction(&self) -> Option<&dyn NativeCompaction> {
+    /// Returns the request that asks the provider to compact its messages instead of an answer, or
+    /// `None` if the dialect has no form for it. It is encoded, sent and answered like any other; the
+    /// answer holds opaque [compactions](threadfold_core::message::Opaque::is_compaction).
+    ///
+    /// ```
+    /// use threadfold::{Message, Request};
+    /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
+    ///
+    /// let request = Request::new(vec![Message::user("Hi.")]);
+    /// assert_eq!(Dialect::OpenAiChat.compaction_request(request.clone()), None);
+    /// let asked = Dialect::OpenAiResponses.compaction_request(request).ok_or("it has a form")?;
+    /// let body = Dialect::OpenAiResponses.encode(&asked, &EncodeOptions::default()).body;
+    /// assert!(body.as_str().ends_with(r#"{"type":"compaction_trigger"}]}"#));
+    /// # Ok::<(), &str>(())
+    /// ```
+    fn compaction_request(&self, request: Request) -> Option<Request> {
+        let _ = request;
+        None
+    }
+
+    /// Returns what a request that was read asks its server to do, for a gateway that compacts in the
+    /// provider's place; `None` if it asks for nothing.
+    ///
+    /// The number is the length of the prompt in tokens from which on it is compacted before the
+    /// answer; the inner `None` leaves it to the server, and 0 asks to compact now and to answer with
+    /// nothing else. The text is the prompt that replaces the server's own, if the client sent one.
+    fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+        let _ = request;
+        None
+    }
+
+    /// Returns the body of the answer to a request to compact now, with a gateway's own summary. The
+    /// client sends the summary back in later requests, where it is read as a
+    /// [`Summary`](threadfold_core::message::Summary).
+    fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
+        let _ = (model, summary, usage);
         None
     }
 
@@ -76,7 +110,7 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
 
 /// Makes a type the codec of the dialect in whose module this stands, under this name.
 macro_rules! codec {
-    ($codec:ident, $name:expr $(, $native:expr)?) => {
+    ($codec:ident, $name:expr $(, $native:ident)?) => {
         impl $crate::WireFormat for $codec {
             fn name(&self) -> &'static str {
                 $name
@@ -99,8 +133,27 @@ macro_rules! codec {
             }
 
             $(
-                fn native_compaction(&self) -> Option<&dyn $crate::NativeCompaction> {
-                    Some(&$native)
+                fn compaction_request(
+                    &self,
+                    request: threadfold_core::message::Request,
+                ) -> Option<threadfold_core::message::Request> {
+                    Some($native::request(request))
+                }
+
+                fn compaction_asked(
+                    &self,
+                    request: &threadfold_core::message::Request,
+                ) -> Option<(Option<u64>, Option<threadfold_core::message::Text>)> {
+                    $native::asked(request)
+                }
+
+                fn compaction_answer(
+                    &self,
+                    model: &str,
+                    summary: &str,
+                    usage: threadfold_core::message::Usage,
+                ) -> Option<threadfold_core::message::Json> {
+                    Some($native::answer(model, summary, usage))
                 }
             )?
 

@@ -1,10 +1,8 @@
 //! The dialects for which this crate has a codec.
 
-use threadfold_core::message::{Request, Turn};
+use threadfold_core::message::{Json, Request, Text, Turn, Usage};
 
-use crate::{
-    DecodeOptions, EncodeOptions, Encoded, NativeCompaction, TurnBuilder, WireError, WireFormat,
-};
+use crate::{DecodeOptions, EncodeOptions, Encoded, TurnBuilder, WireError, WireFormat};
 
 /// A dialect of a provider, and its codec. Each variant needs the feature of its dialect.
 ///
@@ -79,8 +77,16 @@ impl WireFormat for Dialect {
         self.codec().encode(request, options)
     }
 
-    fn native_compaction(&self) -> Option<&dyn NativeCompaction> {
-        self.codec().native_compaction()
+    fn compaction_request(&self, request: Request) -> Option<Request> {
+        self.codec().compaction_request(request)
+    }
+
+    fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+        self.codec().compaction_asked(request)
+    }
+
+    fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
+        self.codec().compaction_answer(model, summary, usage)
     }
 
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {

@@ -11,7 +11,7 @@
 //! | in pieces, as a stream of bytes | `model::deltas_of`, made of the next two |
 //! | events of `text/event-stream` | [`SseParser`] |
 //! | events to an answer | [`WireFormat::turn_builder`] |
-//! | by the provider's own compaction | [`NativeCompaction`] |
+//! | by the provider's own compaction | [`WireFormat::compaction_request`] |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
 //! | to a question for the models of a server | [`window_of`] |
 //!
@@ -82,7 +82,6 @@ mod texts;
 mod usage;
 
 pub use classify::classify_error;
-pub use compaction::{CompactionAsked, NativeCompaction};
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat, as_declared,
 };

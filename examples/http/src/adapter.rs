@@ -132,10 +132,10 @@ impl Model for HttpModel {
     }
 
     async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
-        let Some(native) = self.options.dialect.codec().native_compaction() else {
-            return Ok(None);
-        };
-        self.complete(native.request(request)).await.map(Some)
+        match self.options.dialect.codec().compaction_request(request) {
+            Some(request) => self.complete(request).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

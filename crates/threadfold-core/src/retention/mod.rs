@@ -56,4 +56,4 @@ pub use report::{KeptShare, Retention};
 #[doc(hidden)]
 pub use statements::{Statement, Statements, key_of as key};
 
-pub use crate::prose::{FactClass, Speaker};
+pub use crate::prose::FactClass;

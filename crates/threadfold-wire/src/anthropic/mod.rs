@@ -135,4 +135,4 @@ use threadfold_core::message::Request;
 #[derive(Debug)]
 pub(crate) struct Codec;
 
-crate::contract::codec!(Codec, forms::NAME, compaction::Native);
+crate::contract::codec!(Codec, forms::NAME, compaction);

@@ -140,11 +140,11 @@ use threadfold_core::message::{
 #[derive(Debug)]
 pub(crate) struct Codec;
 
-crate::contract::codec!(Codec, marks::CODEC, compaction::Native);
+crate::contract::codec!(Codec, marks::CODEC, compaction);
 
 /// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
-/// and a compaction. [`NativeCompaction`](crate::NativeCompaction) asks at the usual address
-/// instead.
+/// and a compaction. [`compaction_request`](crate::WireFormat::compaction_request) asks at the
+/// usual address instead.
 ///
 /// ```
 /// use threadfold::{Message, Request, wire::{EncodeOptions, openai_responses}};
