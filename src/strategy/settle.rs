@@ -76,10 +76,6 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
-        self.counted().settled(proposal, brief)
-    }
-
-    fn settled(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
@@ -92,7 +88,7 @@ impl Snapshot {
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.settled(proposal, &brief)?;
+            let mut settled = self.settle(proposal, &brief)?;
             if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }
@@ -332,31 +328,41 @@ impl Snapshot {
         let share = typed.room(room, room, self.counter()).min(most);
         let share = if shares { share.min(typed::most(room)) } else { share };
         let first = typed.list(share, self.counter());
+        let policy_beside = |list: &str| {
+            let tokens = room.saturating_sub(self.counter().text(list)).min(policy.addendum_tokens);
+            RetentionPolicy { addendum_tokens: tokens, ..policy.clone() }
+        };
+        // What the user typed is listed in whole statements, a value with its subject.
+        let is_listed_alone = |fact: &Fact| !lists || !typed.covers(fact);
         let with = |list: &str, all: bool| {
             if is_alone && list.is_empty() {
                 return None;
             }
-            let tokens = room.saturating_sub(self.counter().text(list)).min(policy.addendum_tokens);
-            let policy = RetentionPolicy { addendum_tokens: tokens, ..policy.clone() };
-            // What the user typed is listed in whole statements, a value with its subject.
-            let is_listed = |fact: &Fact| all || !lists || !typed.covers(fact);
-            let summary = rules::joined(summary, list);
+            let (policy, summary) = (policy_beside(list), rules::joined(summary, list));
+            let is_listed = |fact: &Fact| all || is_listed_alone(fact);
             let enriched = beside.enrich(&summary, &policy, self.counter(), is_listed);
             let settled = audit.with_enriched(&proposal, enriched, &policy);
-            let after = self.accept(&settled.plan, brief).ok()?;
-            Some((settled, self.room(&after, brief)))
+            self.accept(&settled.plan, brief).ok().map(|_| settled)
         };
-        let settled = with(&first, false);
         // The list grows into the room that the addendum left. The rest is for facts without their
         // statements.
-        let grown = settled.as_ref().and_then(|(_, left)| {
-            let tokens = self.counter().text(&first).saturating_add(*left);
+        let left = || {
+            if is_alone && first.is_empty() {
+                return None;
+            }
+            let (policy, summary) = (policy_beside(&first), rules::joined(summary, &first));
+            let text = beside.text(&summary, &policy, self.counter(), is_listed_alone);
+            let after = self.accept(&proposal.plan.clone().with_last_summary(text), brief).ok()?;
+            Some(self.room(&after, brief))
+        };
+        let grown = left().and_then(|left| {
+            let tokens = self.counter().text(&first).saturating_add(left);
             let most = if lists { most.max(policy.addendum_tokens) } else { 0 };
             with(&typed.list(tokens.min(most), self.counter()), true)
         });
         // The parts may fit while the counter counts more tokens for the whole.
-        let settled = grown.or(settled).or_else(|| with("", true));
-        settled.map(|(settled, _)| settled).unwrap_or_else(|| {
+        let settled = grown.or_else(|| with(&first, false)).or_else(|| with("", true));
+        settled.unwrap_or_else(|| {
             let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
             let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
             let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);

@@ -7,17 +7,9 @@ use super::{
 use crate::message::Message;
 
 impl Snapshot {
-    /// Returns the snapshot with its size counted, for work that asks for it often: counting ten
-    /// megabytes takes milliseconds.
-    pub(super) fn counted(&self) -> Self {
-        let mut counted = self.clone();
-        counted.size = Some(self.size());
-        counted
-    }
-
-    /// The token count of the thread.
+    /// The token count of the thread, counted once: ten thousand messages take a millisecond.
     pub(super) fn size(&self) -> u64 {
-        self.size.unwrap_or_else(|| self.counter().messages(self.messages()))
+        *self.size.get_or_init(|| self.counter().messages(self.messages()))
     }
 
     /// Refuses a thread that is not smaller than this one, or is over the target.

@@ -1,6 +1,9 @@
 //! A strategy's view of a thread, and the check that judges every proposal.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::brief::Brief;
 use crate::{
@@ -26,8 +29,8 @@ pub struct Snapshot {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
-    /// The tokens of the messages, if they were [counted](Self::counted).
-    pub(super) size: Option<u64>,
+    /// The tokens of the messages, once [`size`](Self::size) was asked for.
+    pub(super) size: OnceLock<u64>,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
@@ -113,7 +116,7 @@ impl Snapshot {
             tools: SharedVec::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
-            size: None,
+            size: OnceLock::new(),
             times: None,
             facts: None,
             rules: Arc::default(),
@@ -202,7 +205,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, size: None, ..self }
+        Self { counter, size: OnceLock::new(), ..self }
     }
 
     /// Returns the snapshot with the time at which each message arrived.
@@ -291,7 +294,7 @@ impl Snapshot {
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
         let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
         let calls = self.calls.redacted(redactor);
-        Self { messages, system, tools, calls, size: None, ..self }
+        Self { messages, system, tools, calls, size: OnceLock::new(), ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -307,7 +310,7 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: bare.collect(), size: None, ..self.clone() }
+        Self { messages: bare.collect(), size: OnceLock::new(), ..self.clone() }
     }
 
     /// When a message arrived, if known.

@@ -91,8 +91,9 @@ pub(super) fn candidates(
     let reserved = request.reserved.saturating_add(typed_need);
     let room = target - reserved.min(target - target / 10);
     let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
-    let end = bare.cut_at_or_before(snapshot.messages().len());
-    let before_last = bare.cut_at_or_before(snapshot.messages().len().saturating_sub(1));
+    let points = legality::cut_points(bare.messages());
+    let end = at_or_before(&points, snapshot.messages().len());
+    let before_last = at_or_before(&points, snapshot.messages().len().saturating_sub(1));
     // Tool results can be trimmed to fit, and the user's newest message always stays. An answer in
     // words can only be removed.
     let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
@@ -101,7 +102,8 @@ pub(super) fn candidates(
     // Earlier messages of the user are listed after the summary, so few of them need to stay whole.
     let share = if typed_need > 0 { 16 } else { 4 };
     let user_tokens = request.user_tokens.min(target / share);
-    let cuts = lengths(snapshot, brief, request).map(|length| cut(bare, length, Some(tokens)));
+    let fits = first_within(bare, Some(tokens));
+    let cuts = lengths(snapshot, brief, request).map(|length| cut(&points, bare, length, fits));
     // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh one.
     let takes = |cut: &usize| {
         let cut = with_last(*cut);
@@ -160,10 +162,12 @@ fn within_target(
     // In an open tool loop the agent has not yet read the last message.
     let most =
         snapshot.messages().len() - usize::from(legality::open_loop(snapshot.messages()).is_some());
-    let most = most.max(cut(bare, request.messages, request.tokens));
+    let points = legality::cut_points(bare.messages());
+    let fits = first_within(bare, request.tokens);
+    let most = most.max(cut(&points, bare, request.messages, fits));
     let mut all = Vec::new();
     for length in lengths(snapshot, brief, request) {
-        let cut = cut(bare, length, request.tokens);
+        let cut = cut(&points, bare, length, fits);
         if (1..=most).contains(&cut) {
             let typed = typed(snapshot, cut, request.user_messages, request.user_tokens);
             all.push(Candidate { cut, typed, trim: None });
@@ -261,22 +265,24 @@ pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>
     STEPS.iter().map(|step| trim(messages, step).after_unchecked(messages))
 }
 
-/// Returns the cut before the kept tail: at least `messages` long, or as many messages as `tokens`
-/// allow if these are fewer. Zero if the tail is the whole thread.
-fn cut(bare: &Snapshot, messages: usize, tokens: Option<u64>) -> usize {
-    let thread = bare.messages();
-    let by_length = bare.cut_at_or_before(thread.len().saturating_sub(messages));
-    let Some(tokens) = tokens else { return by_length };
-    let points = legality::cut_points(thread);
-    let first = first_within(bare, tokens);
+/// Returns the cut before the kept tail: at least `messages` long, but without the messages before
+/// `first`. Zero if the tail is the whole thread.
+fn cut(points: &[usize], bare: &Snapshot, messages: usize, first: usize) -> usize {
+    let by_length = at_or_before(points, bare.messages().len().saturating_sub(messages));
     // If no cut leaves few enough tokens because a call is open, the last cut leaves the fewest.
     let by_size = points.iter().find(|point| **point >= first).or(points.last());
     by_size.map_or(by_length, |by_size| by_length.max(*by_size))
 }
 
-/// Returns the first message from which on the thread has at most this many tokens.
-fn first_within(snapshot: &Snapshot, tokens: u64) -> usize {
-    let mut left = tokens;
+/// Returns the last of these cut points at or before a position, or 0.
+fn at_or_before(points: &[usize], position: usize) -> usize {
+    points.iter().copied().take_while(|point| *point <= position).last().unwrap_or(0)
+}
+
+/// Returns the first message from which on the thread has at most this many tokens; 0 without a
+/// limit.
+fn first_within(snapshot: &Snapshot, tokens: Option<u64>) -> usize {
+    let Some(mut left) = tokens else { return 0 };
     let mut first = snapshot.messages().len();
     for message in snapshot.messages().iter().rev() {
         let Some(rest) = left.checked_sub(snapshot.counter().message(message)) else { break };
@@ -357,9 +363,12 @@ pub(super) fn check_worth(
         });
         counted.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
     };
-    let goes = thread.iter().enumerate().take(cut).map(removable).fold(0, u64::saturating_add);
-    if goes > least {
-        return Ok(());
+    let mut goes: u64 = 0;
+    for removable in thread.iter().enumerate().take(cut).map(removable) {
+        goes = goes.saturating_add(removable);
+        if goes > least {
+            return Ok(());
+        }
     }
     nothing(format!("about {goes} tokens could go, too few to be worth it"))
 }

@@ -39,7 +39,8 @@ impl Spelled {
 pub(super) struct Phrases {
     /// The phrases whose case counts, and those whose case does not.
     halves: Arc<[Half; 2]>,
-    read: HashSet<usize>,
+    /// Whether each phrase was read.
+    read: Vec<bool>,
 }
 
 #[derive(Debug)]
@@ -54,14 +55,16 @@ impl Phrases {
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
         let half = |folds| Half { automaton: Automaton::new(folds), owners: Vec::new() };
         let (mut exact, mut folded) = (half(false), half(true));
+        let mut count = 0;
         for (number, (class, text)) in phrases.into_iter().enumerate() {
+            count += 1;
             let half = if class.folds_case() { &mut folded } else { &mut exact };
             half.automaton.add(phrase(class, text));
             half.owners.push((class, number));
         }
         exact.automaton.link();
         folded.automaton.link();
-        Self { halves: Arc::new([exact, folded]), read: HashSet::new() }
+        Self { halves: Arc::new([exact, folded]), read: vec![false; count] }
     }
 
     pub(super) fn read(&mut self, text: &str) {
@@ -76,8 +79,8 @@ impl Phrases {
                     let Some((class, number)) = owners.get(phrase) else { return };
                     let start = starts.iter().rev().nth(length.saturating_sub(1));
                     let is_whole = |start: &usize| is_whole(*class, text, *start, end);
-                    if !read.contains(number) && start.is_some_and(is_whole) {
-                        read.insert(*number);
+                    if let Some(read) = read.get_mut(*number).filter(|read| !**read) {
+                        *read = start.is_some_and(is_whole);
                     }
                 });
             }
@@ -86,7 +89,7 @@ impl Phrases {
 
     /// Whether a text contained the phrase with this index.
     pub(super) fn was_read(&self, number: usize) -> bool {
-        self.read.contains(&number)
+        self.read.get(number).is_some_and(|read| *read)
     }
 }
 

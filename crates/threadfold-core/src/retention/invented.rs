@@ -46,13 +46,17 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
     let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
-    let mut sieve = Sieve::default();
     let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
-    let unknown: Vec<Pairs> = unknown
-        .map(|(class, key, mention)| sieve.add(common_part(class, key, &mention.text)))
-        .collect();
+    let unknown: Vec<&str> =
+        unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
     let mut names = named(&own);
-    let mut name_pairs: Vec<Pairs> = names.keys().map(|name| sieve.add(name)).collect();
+    let sieve_for = |names: &BTreeMap<String, Fact>| {
+        let mut sieve = Sieve::default();
+        let of_facts: Vec<Pairs> = unknown.iter().map(|words| sieve.add(words)).collect();
+        let of_names: Vec<Pairs> = names.keys().map(|name| sieve.add(name)).collect();
+        (sieve, of_facts, of_names)
+    };
+    let (mut sieve, mut of_facts, mut of_names) = sieve_for(&names);
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
         if unknown.is_empty() && names.is_empty() {
@@ -61,12 +65,11 @@ pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
         passages(message, &mut |_, kind, text| {
             // Most texts state none of these, and reading them takes long.
             let pairs = sieve.pairs(text);
-            if unknown.iter().any(|fact| pairs.contains(*fact)) {
+            if of_facts.iter().any(|fact| pairs.contains(*fact)) {
                 search.read_text(kind, text);
             }
-            if name_pairs.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text)
-            {
-                name_pairs = names.keys().map(|name| sieve.add(name)).collect();
+            if of_names.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text) {
+                (sieve, of_facts, of_names) = sieve_for(&names);
             }
         });
     }

@@ -123,7 +123,7 @@ impl Facts {
     }
 }
 
-impl Beside<'_> {
+impl<'f> Beside<'f> {
     /// Returns what [`enrich`] returns, with an addendum that lists only facts for which `lists` is
     /// `true`.
     #[doc(hidden)]
@@ -134,19 +134,46 @@ impl Beside<'_> {
         counter: &dyn TokenCounter,
         lists: impl Fn(&Fact) -> bool,
     ) -> (Text, Retention) {
+        let (mut search, without, addendum) = self.completed(summary, policy, counter, lists);
+        let Some(addendum) = addendum else { return (summary.into(), without) };
+        search.read_summary(&addendum);
+        (joined(summary, &addendum), search.retention())
+    }
+
+    /// Returns the text that [`enrich`](Self::enrich) returns, in half of its time.
+    #[doc(hidden)]
+    pub fn text(
+        &self,
+        summary: &str,
+        policy: &RetentionPolicy,
+        counter: &dyn TokenCounter,
+        lists: impl Fn(&Fact) -> bool,
+    ) -> Text {
+        let (_, _, addendum) = self.completed(summary, policy, counter, lists);
+        addendum.map_or_else(|| summary.into(), |addendum| joined(summary, &addendum))
+    }
+
+    /// Reads a summary, and returns the search, what the summary lost, and an addendum to it.
+    fn completed(
+        &self,
+        summary: &str,
+        policy: &RetentionPolicy,
+        counter: &dyn TokenCounter,
+        lists: impl Fn(&Fact) -> bool,
+    ) -> (Search<'f>, Retention, Option<Text>) {
         let mut search = self.0.clone();
         search.read_summary(summary);
         let without = search.retention();
-        let budget = policy.addendum_tokens;
         let mut listed = without.clone();
         listed.missing.retain(lists);
-        let Some(addendum) = addendum_up_to(policy.wanted, &listed, budget, counter) else {
-            return (summary.into(), without);
-        };
-        let text = Text::from(format!("{}\n\n{addendum}", summary.trim_end()));
-        search.read_summary(&addendum);
-        (text, search.retention())
+        let budget = policy.addendum_tokens;
+        let addendum = addendum_up_to(policy.wanted, &listed, budget, counter);
+        (search, without, addendum)
     }
+}
+
+fn joined(summary: &str, addendum: &str) -> Text {
+    format!("{}\n\n{addendum}", summary.trim_end()).into()
 }
 
 impl RetentionPolicy {

@@ -36,8 +36,6 @@ pub(super) struct Search<'a> {
     too_long: usize,
     spelled: Spelled,
     phrases: Phrases,
-    /// The user's statements, which know the values that later ones replaced.
-    typed: Option<&'a Statements>,
 }
 
 /// A fact to look for.
@@ -51,6 +49,8 @@ struct Found<'a> {
     weight: u32,
     /// The index of its phrase in [`Phrases`].
     phrase: usize,
+    /// Whether the user's later text replaced it.
+    is_replaced: bool,
 }
 
 /// A spelling of a path. Which spellings are one file also depends on the paths that are read.
@@ -59,6 +59,7 @@ struct Spelling<'a> {
     key: &'a str,
     mention: &'a Mention,
     phrase: usize,
+    is_replaced: bool,
 }
 
 impl<'a> Search<'a> {
@@ -67,7 +68,7 @@ impl<'a> Search<'a> {
         let (mut singles, mut paths) = (Vec::new(), Vec::new());
         for (class, key, mention) in gathered.relevant(options) {
             if class == FactClass::Path {
-                paths.push(Spelling { key, mention, phrase: 0 });
+                paths.push(Spelling { key, mention, phrase: 0, is_replaced: false });
             } else {
                 singles.push(Found::of(class, key, mention, messages));
             }
@@ -80,25 +81,19 @@ impl<'a> Search<'a> {
         let phrases = phrases(&mut singles, &mut paths);
         let Gathered { dropped, too_long, .. } = *gathered;
         let spelled = Spelled::default();
-        let typed = None;
-        Self {
-            singles,
-            more,
-            paths,
-            messages,
-            max_facts,
-            dropped,
-            too_long,
-            spelled,
-            phrases,
-            typed,
-        }
+        Self { singles, more, paths, messages, max_facts, dropped, too_long, spelled, phrases }
     }
 
     /// Returns a search that counts replaced values as stale if they are read, and not as missing
     /// otherwise.
-    pub(super) fn with_typed(self, typed: &'a Statements) -> Self {
-        Self { typed: Some(typed), ..self }
+    pub(super) fn with_typed(mut self, typed: &Statements) -> Self {
+        for found in &mut self.singles {
+            found.is_replaced = typed.is_replaced(found.text);
+        }
+        for path in &mut self.paths {
+            path.is_replaced = typed.is_replaced(&path.mention.text);
+        }
+        self
     }
 
     /// Reads a message of the thread.
@@ -135,7 +130,7 @@ impl<'a> Search<'a> {
         let mut retention = Retention { left_out, too_long: self.too_long, ..Retention::default() };
         for found in found {
             let is_kept = self.was_read(&found, &kept_files);
-            if self.typed.is_some_and(|typed| typed.is_replaced(found.text)) {
+            if found.is_replaced {
                 retention.stale += u64::from(is_kept);
                 continue;
             }
@@ -159,9 +154,9 @@ impl<'a> Search<'a> {
     /// the one that sorts first wins.
     fn merged(&self, files: &Files<'_>) -> impl Iterator<Item = Found<'a>> {
         let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
-        for Spelling { key, mention, phrase } in &self.paths {
+        for Spelling { key, mention, phrase, is_replaced } in &self.paths {
             let mut found = Found::of(FactClass::Path, key, mention, self.messages);
-            found.phrase = *phrase;
+            (found.phrase, found.is_replaced) = (*phrase, *is_replaced);
             match of_files.entry(files.file(key)) {
                 Entry::Occupied(mut other) => other.get_mut().merge(found, self.messages),
                 Entry::Vacant(vacant) => {
@@ -198,7 +193,8 @@ impl<'a> Found<'a> {
         let Mention { text, speaker, positions } = mention;
         let weight = Fact::weigh(*speaker, positions.count(), positions.last(), messages);
         let positions = Cow::Borrowed(positions);
-        Self { class, key, text, speaker: *speaker, positions, weight, phrase: 0 }
+        let (phrase, is_replaced) = (0, false);
+        Self { class, key, text, speaker: *speaker, positions, weight, phrase, is_replaced }
     }
 
     /// Merges another spelling of the same file.
@@ -208,7 +204,8 @@ impl<'a> Found<'a> {
         let (count, last) = (self.positions.count(), self.positions.last());
         self.weight = Fact::weigh(self.speaker, count, last, messages);
         if (other.key.len(), self.key) > (self.key.len(), other.key) {
-            (self.key, self.text, self.phrase) = (other.key, other.text, other.phrase);
+            (self.key, self.text) = (other.key, other.text);
+            (self.phrase, self.is_replaced) = (other.phrase, other.is_replaced);
         }
     }
 
