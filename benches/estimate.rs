@@ -15,6 +15,7 @@ use std::hint::black_box;
 
 use threadfold::{
     Message, Thread,
+    auto::Pressure,
     compact::Size,
     tokens::{ByteEstimate, estimate_conversation_tokens},
 };
@@ -40,7 +41,7 @@ fn measure(messages: &[Message]) -> Vec<Row> {
                 estimate_conversation_tokens(messages)
             }),
             row("usage of a live thread, 1,000 times", repetitions, nothing, |()| {
-                (0..1_000).map(|_| black_box(&thread).context_usage().pending).sum::<u64>()
+                (0..1_000).map(|_| Pressure::of(black_box(&thread)).since).sum::<u64>()
             }),
         ]
     })

@@ -33,7 +33,7 @@ use threadfold::{
     render::{ChunkBudget, RenderOptions, chunk, render, render_into},
     retention::{AuditOptions, audit},
     tokens::ByteEstimate,
-    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, SseParser},
+    wire::{DecodeOptions, Dialect, EncodeOptions, SseParser},
 };
 use threadfold_edl::{Script, Workspace};
 use yardstick::{
@@ -306,18 +306,18 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
             |()| codec.encode(&request, &EncodeOptions::default()),
         ));
     }
-    let stream = stream(&AnthropicMessages, messages.len());
+    let stream = stream(&Dialect::Anthropic, messages.len());
     rows.push(row(
         "a streamed answer",
         repetitions,
         || (),
         |()| {
             let (mut parser, mut builder) =
-                (SseParser::default(), AnthropicMessages.turn_builder());
+                (SseParser::default(), Dialect::Anthropic.turn_builder());
             for packet in stream.as_bytes().chunks(1_400) {
                 parser.push(packet);
                 while let Some(event) = parser.next_event().expect("short events") {
-                    builder.handle(&event.name, &event.data).expect("an event of an answer");
+                    builder.handle(&event.0, &event.1).expect("an event of an answer");
                 }
             }
             builder.finish().expect("a whole answer")

@@ -21,6 +21,7 @@ use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Thread,
     Turn, Usage, async_trait,
+    auto::Pressure,
     message::{Json, SharedVec, StopReason, ThreadId, ToolSpec, ToolUse},
     model::{Model, ModelError, Tool, ToolContext, ToolOutput, turn_of},
     session::SessionBuilder,
@@ -194,7 +195,7 @@ fn look_up(messages: &[Message], times: usize) {
     let seen = |looked: usize| assert!(black_box(looked) < usize::MAX);
     let rows = [
         ("context_tokens", look(&|_| seen(session.context_tokens() as usize))),
-        ("context_usage", look(&|_| seen(thread.context_usage().pending as usize))),
+        ("context_usage", look(&|_| seen(Pressure::of(&thread).since as usize))),
         ("open_calls", look(&|_| seen(thread.open_calls().len()))),
         (
             "checkpoint",

@@ -54,7 +54,7 @@ fn answer(codec: &dyn WireFormat, stream: &[u8]) -> Turn {
     for packet in stream.chunks(PACKET) {
         parser.push(packet);
         while let Some(event) = parser.next_event().expect("short events") {
-            builder.handle(&event.name, &event.data).expect("an event of an answer");
+            builder.handle(&event.0, &event.1).expect("an event of an answer");
         }
     }
     builder.finish().expect("a whole answer")

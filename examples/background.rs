@@ -13,7 +13,6 @@ use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
     model::{ModelError, Sleeper, StdClock},
-    strategy::StrategyConfig,
     testing::{ExtractiveModel, ScriptedModel},
 };
 
@@ -56,8 +55,8 @@ const PAST: [(&str, &str); 5] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
-    let config: StrategyConfig = serde_json::from_str(
-        r#"{"summarize": {"range": "text", "messages": 2, "summary_tokens": 250}}"#,
+    let config: serde_json::Value = serde_json::from_str(
+        r#"{"summarize": {"as_text": true, "messages": 2, "summary_tokens": 250}}"#,
     )?;
     let answers = PAST.iter().map(|(_, answer)| (*answer).to_owned());
     let more = [

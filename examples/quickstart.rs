@@ -29,7 +29,7 @@ use threadfold::{
     strategy::Summarize,
     testing::ExtractiveModel,
     tokens::ByteEstimate,
-    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 mod terminal;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
 
     // Decode a request body. Codecs keep every field, known or not.
-    let request = AnthropicMessages.decode_slice(THREAD, &DecodeOptions::default())?;
+    let request = Dialect::Anthropic.decode_slice(THREAD, &DecodeOptions::default())?;
     show_before(style, &request);
 
     // Everything before the user's last text is the thread of the agent. The session does the rest.
@@ -174,7 +174,7 @@ fn show_received(style: Style, request: &Request) -> Result<(), Box<dyn Error>> 
         line(style, index, message);
     }
     println!("\n  {}", style.meter(ByteEstimate::TRIGGER.request(request), WINDOW.tokens()));
-    let encoded = AnthropicMessages.encode(request, &EncodeOptions::default());
+    let encoded = Dialect::Anthropic.encode(request, &EncodeOptions::default());
     println!(
         "\n  {} bytes of JSON, {} violations of any provider's rules, {} adjustments needed.",
         thousands(encoded.body.as_str().len().try_into()?),

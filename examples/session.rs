@@ -21,7 +21,6 @@ use threadfold::{
     message::{ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
-    strategy::StrategyConfig,
     testing::{Answer, ExtractiveModel, ScriptedModel},
 };
 
@@ -71,9 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script()))).with_window(WINDOW);
     // A separate model summarises the thread as text. This one extracts sentences.
-    let config: StrategyConfig = serde_json::from_str(
+    let config: serde_json::Value = serde_json::from_str(
         r#"{"ladder": {"rungs": [
-            {"summarize": {"range": "text", "messages": 4, "summary_tokens": 600}}, "digest"
+            {"summarize": {"as_text": true, "messages": 4, "summary_tokens": 600}}, "digest"
         ]}}"#,
     )?;
     let mut session = Session::builder(agent)

@@ -20,8 +20,6 @@
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
 //! The example `cost` compares this with an oracle that knows the future.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     compact::{CompactionCost, Prices, PromptChange},
     message::{Timestamp, Usage},
@@ -36,40 +34,13 @@ const PATIENCE: i64 = 4;
 /// The divisor of the target for the size that a first compaction is assumed to leave.
 const FIRST_PART: u64 = 3;
 
-/// The prices of a model, and which compactions are worth them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CostPolicy {
-    /// The prices of the model and the rules of its prompt cache.
-    pub prices: Prices,
-    /// The minimum number of tokens that a compaction by the soft trigger must save.
-    #[serde(default)]
-    pub min_gain: u64,
-    /// How many requests the host still expects, if it knows. A compaction that they would not pay
-    /// for is skipped as long as they fit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests_left: Option<u64>,
-    /// The tokens of the summary that a model writes, for which it reads the whole prompt: 2,000 by
-    /// default, 0 for a strategy that calls no model.
-    #[serde(default = "summary_tokens")]
-    pub summary_tokens: u64,
-}
-
-fn summary_tokens() -> u64 {
-    2_000
-}
-
-impl From<Prices> for CostPolicy {
-    /// No minimum gain, an unknown number of requests, and a summary of 2,000 tokens.
-    fn from(prices: Prices) -> Self {
-        Self { prices, min_gain: 0, requests_left: None, summary_tokens: summary_tokens() }
-    }
-}
-
 /// The next request, and what a compaction before it would change, in tokens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
-    pub(crate) policy: CostPolicy,
+    pub(crate) prices: Prices,
+    pub(crate) min_gain: u64,
+    pub(crate) requests_left: Option<u64>,
+    pub(crate) summary_tokens: u64,
     /// System prompt and tools, which a compaction does not change. It is assumed to rewrite all
     /// messages, because only the strategy knows which.
     pub(crate) kept: u64,
@@ -110,7 +81,7 @@ impl Planner {
     /// Whether the soft trigger fires, given whether the thread is over its threshold.
     pub(crate) fn fires(&self, is_over: bool, outlook: Option<Outlook>, now: Timestamp) -> bool {
         let Some(outlook) = outlook else { return is_over };
-        let Outlook { policy: CostPolicy { prices, min_gain, .. }, before, .. } = outlook;
+        let Outlook { prices, min_gain, before, .. } = outlook;
         let gain = before.saturating_sub(self.after(&outlook));
         let is_old = |last: Timestamp| now.0.saturating_sub(last.0) >= prices.cache_life_ms;
         let is_cold = self.last.is_some_and(is_old);
@@ -151,9 +122,8 @@ impl Planner {
     /// The cost and the saving of a compaction. Its model reads the prompt from the cache if that
     /// is warm.
     fn cost(&self, outlook: &Outlook, is_warm: bool) -> CompactionCost {
-        let Outlook { kept, before, .. } = *outlook;
+        let Outlook { prices, summary_tokens, kept, before, .. } = *outlook;
         let change = PromptChange { kept, before, after: self.after(outlook) };
-        let CostPolicy { prices, summary_tokens, .. } = outlook.policy;
         let spent = match summary_tokens {
             0 => Usage::default(),
             tokens => prices.usage(before, if is_warm { before } else { 0 }, tokens),
@@ -166,7 +136,7 @@ impl Outlook {
     /// Whether the remaining requests fit, if they grow as the last one did, and would not pay for
     /// a compaction.
     fn is_nearly_done(&self, cost: &CompactionCost) -> bool {
-        let Some(left) = self.policy.requests_left else { return false };
+        let Some(left) = self.requests_left else { return false };
         let last = self.before.saturating_add(left.saturating_mul(self.growth));
         last <= self.room && cost.pays_after.is_none_or(|requests| requests > left)
     }

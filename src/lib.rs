@@ -53,7 +53,6 @@
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
 //! | a thread as text | [`render`](mod@render) |
-//! | edit scripts for models | [`edl`] |
 //! | tests of what you built | `testing`, with the feature of that name |
 //!
 //! # For those who build their own
@@ -91,7 +90,7 @@
 pub mod auto;
 pub mod compaction;
 pub mod compactor;
-pub mod cost;
+mod cost;
 pub mod drive;
 pub mod log;
 pub mod model;
@@ -122,8 +121,6 @@ pub use threadfold_core::{
 };
 #[doc(inline)]
 pub use threadfold_core::{compact, ledger, legality, message, render, retention, tokens};
-#[doc(inline)]
-pub use threadfold_edl as edl;
 #[doc(inline)]
 pub use threadfold_wire as wire;
 pub use wire::WireFormat;

@@ -9,7 +9,7 @@
 use threadfold::{
     ContentBlock, Message, Role,
     log::stamp,
-    message::{CheckpointIds, Json, SystemReminder, Thinking, ToolResult, ToolUse},
+    message::{CheckpointIds, Json, Thinking, ToolResult, ToolUse},
 };
 
 /// Quantiles of the length of a message: a share in thousandths, and the length below which that
@@ -122,9 +122,9 @@ pub(crate) fn fill(text: &str, index: usize, bytes: usize) -> String {
 }
 
 fn asked(index: usize) -> Message {
-    let reminder = SystemReminder::new(fill(PROSE, index, length(index)));
+    let reminder = ContentBlock::reminder(fill(PROSE, index, length(index)));
     let said = ContentBlock::text(fill(PROSE, index, length(index).min(700)));
-    Message::new(Role::User, vec![said, ContentBlock::SystemReminder(reminder)])
+    Message::new(Role::User, vec![said, reminder])
 }
 
 fn called(index: usize) -> Message {

@@ -5,17 +5,19 @@ use std::fmt::Write;
 use threadfold::{
     Message, Request, WireFormat,
     message::Json,
-    wire::{
-        AnthropicMessages, BedrockConverse, EncodeOptions, GeminiGenerate, OpenAiChat,
-        OpenAiResponses,
-    },
+    wire::{self, EncodeOptions},
 };
 
 use super::thread::{PROSE, fill};
 
 /// The codecs. One line each.
-pub(crate) const CODECS: [&dyn WireFormat; 5] =
-    [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
+pub(crate) const CODECS: [&dyn WireFormat; 5] = [
+    &wire::Dialect::Anthropic,
+    &wire::Dialect::BedrockConverse,
+    &wire::Dialect::Gemini,
+    &wire::Dialect::OpenAiChat,
+    &wire::Dialect::OpenAiResponses,
+];
 
 /// The bytes of text in one event of a stream.
 const PIECE: usize = 20;

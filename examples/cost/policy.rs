@@ -6,7 +6,6 @@ use threadfold::{
     CompactionStrategy,
     auto::AutoPolicy,
     compact::Prices,
-    cost::CostPolicy,
     message::{InvalidValue, Json},
     strategy::{ClearResults, Digest, KeepRecent},
 };
@@ -51,8 +50,7 @@ pub(crate) fn policies(prices: Prices, window: u64) -> Result<Vec<Policy>, Inval
     let documented = ClearResults::from_context_management(&Json::parse(&clearing)?)?;
     let habit = |strategy, each_request| Some(Habit { strategy, each_request });
     let policy = |name, auto, habit| Policy { name, auto, habit };
-    let cost = CostPolicy { summary_tokens: 0, ..prices.into() };
-    let ours = AutoPolicy { cost: Some(cost), ..fixed };
+    let ours = AutoPolicy { prices: Some(prices), summary_tokens: 0, ..fixed };
     Ok(vec![
         policy("never before overflow", never, None),
         policy(FIXED, fixed, None),

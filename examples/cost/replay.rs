@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, ModelAgent, ProviderThread, TokenCounter,
-    auto::{AutoCompactor, Input, Output, Pressure, Target},
+    auto::{AutoCompactor, Input, Output, Pressure, Threshold},
     compact::Prices,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
@@ -104,7 +104,7 @@ pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<
         for message in &step.incoming {
             replay.append(step.at, message)?;
         }
-        let Target::Fraction(share) = target else { return Err("a share is wanted".to_owned()) };
+        let Threshold::Fraction(share) = target else { return Err("a share is wanted".to_owned()) };
         let target = (course.window as f64 * share) as u64;
         // Often there is too little to remove, and the thread stays as it is.
         let _ = replay.compact(&strategy(), replay.brief(step, Some(target)));

@@ -17,7 +17,6 @@ use threadfold::{
     auto::AutoPolicy,
     message::{Delta, ModelError, ModelErrorKind, Timestamp, ToolSpec, ToolUse, Turn},
     model::{self, Clock, Tool, ToolContext, ToolOutput},
-    strategy::StrategyConfig,
     testing::{Answer, ExtractiveModel, ScriptedModel, WakefulSleeper},
 };
 
@@ -25,10 +24,10 @@ use threadfold::{
 pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Error>> {
     let model = Arc::new(ScriptedModel::new((0..turns).flat_map(answers)));
     let agent = ModelAgent::new(model).with_window(ContextWindow::new(window));
-    let config: StrategyConfig = serde_json::from_str(
+    let config: serde_json::Value = serde_json::from_str(
         r#"{"ladder": {"rungs": [
-            {"summarize": {"range": "text", "messages": 6, "summary_tokens": 1500}},
-            {"summarize": {"range": "text", "messages": 3, "summary_tokens": 900}}
+            {"summarize": {"as_text": true, "messages": 6, "summary_tokens": 1500}},
+            {"summarize": {"as_text": true, "messages": 3, "summary_tokens": 900}}
         ]}}"#,
     )?;
     let mut session = Session::builder(agent)

@@ -6,7 +6,7 @@ use std::{borrow::Cow, fs, path::Path};
 
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, legality,
+    ContentBlock, Message, WireFormat, legality,
     message::{Redactor, ToolInput},
     testing::generate,
     wire::DecodeOptions,
@@ -61,7 +61,6 @@ fn read(path: &Path) -> Result<Option<Recorded>, String> {
     let input = input::read(&bytes, None).map_err(told)?;
     let request = input
         .dialect
-        .format()
         .decode_slice(input.body.as_bytes(), &DecodeOptions::default())
         .map_err(|error| told(error.to_string()))?;
     let (messages, _) = legality::repair(request.messages.to_vec());

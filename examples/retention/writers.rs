@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use threadfold::{
     Model,
-    testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
+    testing::{ExtractiveModel, Misbehaviour, ScriptedModel},
 };
 
 /// A model that writes summaries, with its name in the table.
@@ -23,7 +23,7 @@ pub(crate) const WRITERS: [Writer; 4] = [
     },
     Writer {
         name: "a model that does not stop",
-        make: || Arc::new(HostileModel::new([Misbehaviour::Inflates])),
+        make: || Arc::new(ScriptedModel::repeating([Misbehaviour::Inflates])),
     },
 ];
 

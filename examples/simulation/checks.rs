@@ -6,7 +6,7 @@ use threadfold::{
     ContentBlock, Message, Request, Role, TokenCounter, WireFormat, legality,
     message::{SharedVec, Text},
     tokens::ByteEstimate,
-    wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
+    wire::{Adjustment, Change, Dialect, EncodeOptions},
 };
 
 use super::fault::{Fault, Kind};
@@ -136,7 +136,7 @@ fn repeated(messages: &[Message]) -> Option<Fault> {
 
 /// Finds a change that a codec had to make.
 fn encoded(request: &Request) -> Option<Fault> {
-    let codecs: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiChat];
+    let codecs: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiChat];
     codecs.into_iter().find_map(|codec| {
         let encoded = codec.encode(request, &EncodeOptions::default());
         let bad = encoded.adjustments.into_iter().find(|it| is_repair(codec.name(), it));

@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use threadfold::wire::{
-    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses, WireFormat,
-};
+use threadfold::{WireFormat, wire::Dialect};
 
 /// A request body as text, with its dialect and its model.
 pub(crate) struct Input<'a> {
@@ -17,40 +15,12 @@ pub(crate) struct Input<'a> {
     pub(crate) model: Option<String>,
 }
 
-/// A dialect, with its name on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Anthropic,
-    BedrockConverse,
-    OpenAiChat,
-    Gemini,
-    OpenAiResponses,
-}
-
-impl Dialect {
-    pub(crate) fn format(self) -> &'static dyn WireFormat {
-        match self {
-            Self::Anthropic => &AnthropicMessages,
-            Self::BedrockConverse => &BedrockConverse,
-            Self::OpenAiChat => &OpenAiChat,
-            Self::Gemini => &GeminiGenerate,
-            Self::OpenAiResponses => &OpenAiResponses,
-        }
-    }
-
-    /// Returns the dialect with this name on the command line or this codec name.
-    pub(crate) fn named(name: &str) -> Result<Self, String> {
-        match name {
-            "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
-            "bedrock-converse" => Ok(Self::BedrockConverse),
-            "openai-chat" => Ok(Self::OpenAiChat),
-            "openai-responses" => Ok(Self::OpenAiResponses),
-            "gemini" => Ok(Self::Gemini),
-            other => Err(format!(
-                "there is no format {other:?}; there are anthropic, bedrock-converse, gemini, openai-chat, openai-responses"
-            )),
-        }
-    }
+/// Returns the dialect with this codec name; `anthropic` is short for `anthropic-messages`.
+pub(crate) fn named(name: &str) -> Result<Dialect, String> {
+    let name = if name == "anthropic" { "anthropic-messages" } else { name };
+    let found = Dialect::ALL.iter().copied().find(|dialect| dialect.name() == name);
+    let names = || Dialect::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| format!("there is no format {name:?}; there are {}", names()))
 }
 
 /// A record around a body.
@@ -95,8 +65,8 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
         serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let record: Option<Record<'_>> =
         if raw.get().starts_with('{') { serde_json::from_str(raw.get()).ok() } else { None };
-    let named = record.as_ref().and_then(|record| record.format.as_deref());
-    let named = named.map(Dialect::named).transpose();
+    let stated = record.as_ref().and_then(|record| record.format.as_deref());
+    let named = stated.map(named).transpose();
     let inner = record.as_ref().and_then(|record| record.request).unwrap_or(raw).get();
     let body = if inner.starts_with('[') {
         Cow::Owned(format!("{{\"messages\":{inner}}}"))

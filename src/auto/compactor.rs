@@ -110,8 +110,26 @@ pub enum Output {
         /// `None` if any reduction helps.
         limit: Option<u64>,
     },
-    /// Show this notice to the user.
-    Notify(Notice),
+    /// Tell the user that the soft trigger is suspended. Either two compactions in a row left the context over the
+    /// threshold: then it waits until the context is under the threshold for another reason, or the
+    /// user compacts. Or the part that no compaction can remove exceeds the threshold by itself:
+    /// then it waits until that part is smaller.
+    Suspended {
+        /// The tokens of the next request.
+        tokens: u64,
+        /// The tokens at which the trigger fires.
+        threshold: u64,
+    },
+    /// Tell the user that the soft trigger pauses, because too many compactions failed in a row.
+    Paused {
+        /// How many.
+        failures: u32,
+        /// When the pause ends.
+        until: Timestamp,
+    },
+    /// Tell the user that the window of the model is unknown. Nothing is compacted ahead of need until the host names
+    /// a window or a refusal of the provider states one.
+    UnknownWindow,
     /// The request cannot be sent, and no compaction helps.
     CannotFit {
         /// The tokens of the smallest possible request: system prompt, tools, the text that the
@@ -122,32 +140,6 @@ pub enum Output {
         /// The tokens that fit.
         limit: u64,
     },
-}
-
-/// A notice about automatic compaction for the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Notice {
-    /// The soft trigger is suspended. Either two compactions in a row left the context over the
-    /// threshold: then it waits until the context is under the threshold for another reason, or the
-    /// user compacts. Or the part that no compaction can remove exceeds the threshold by itself:
-    /// then it waits until that part is smaller.
-    Suspended {
-        /// The tokens of the next request.
-        tokens: u64,
-        /// The tokens at which the trigger fires.
-        threshold: u64,
-    },
-    /// Too many compactions failed in a row.
-    Paused {
-        /// How many.
-        failures: u32,
-        /// When the pause ends.
-        until: Timestamp,
-    },
-    /// The window of the model is unknown. Nothing is compacted ahead of need until the host names
-    /// a window or a refusal of the provider states one.
-    UnknownWindow,
 }
 
 impl AutoCompactor {
@@ -305,7 +297,7 @@ impl AutoCompactor {
         let Some(limit) = self.policy.room(&pressure) else {
             self.request = sent;
             let announced = std::mem::replace(&mut self.announced, true);
-            return (!announced).then_some(Output::Notify(Notice::UnknownWindow));
+            return (!announced).then_some(Output::UnknownWindow);
         };
         let fits = pressure.tokens() <= limit;
         if fits || self.doubts(now, &pressure, limit, (forced, refused), believed) {
@@ -445,7 +437,7 @@ impl AutoCompactor {
             // A disabled trigger never fires, so its suspension is not worth a notice.
             Signal::Rest => self.policy.enabled.then(|| {
                 let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
-                Output::Notify(Notice::Suspended { tokens: pressure.tokens(), threshold })
+                Output::Suspended { tokens: pressure.tokens(), threshold }
             }),
         }
     }
@@ -475,7 +467,7 @@ impl AutoCompactor {
         }
         self.breaker.failed(now);
         let (failures, until) = (self.breaker.failures(), self.breaker.paused_until(now)?);
-        Some(Output::Notify(Notice::Paused { failures, until }))
+        Some(Output::Paused { failures, until })
     }
 }
 
@@ -488,7 +480,7 @@ fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auto::{Target, Threshold};
+    use crate::auto::Threshold;
 
     const WINDOW: u64 = 200_000;
 
@@ -618,8 +610,8 @@ mod tests {
             assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
             auto.handle(Timestamp(second * 1_000), Input::Compacted { reason: THRESHOLD });
         }
-        let suspended = Notice::Suspended { tokens: 170_000, threshold: 160_000 };
-        assert_eq!(send(&mut auto, 2, 170_000), Some(Output::Notify(suspended)));
+        let suspended = Output::Suspended { tokens: 170_000, threshold: 160_000 };
+        assert_eq!(send(&mut auto, 2, 170_000), Some(suspended));
         assert_eq!(send(&mut auto, 3, 180_000), None);
         let manual = CompactionReason::Manual { focus: None };
         auto.handle(Timestamp(4_000), Input::Compacted { reason: manual });
@@ -632,8 +624,8 @@ mod tests {
         for second in 0..3 {
             assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
             let failed = Input::Failed { reason: THRESHOLD };
-            let paused = Notice::Paused { failures: 3, until: Timestamp(62_000) };
-            let expected = (second == 2).then_some(Output::Notify(paused));
+            let paused = Output::Paused { failures: 3, until: Timestamp(62_000) };
+            let expected = (second == 2).then_some(paused);
             assert_eq!(auto.handle(Timestamp(second * 1_000), failed), expected);
         }
         assert_eq!(send(&mut auto, 61, 170_000), None);
@@ -750,7 +742,7 @@ mod tests {
     fn what_refusals_taught_belongs_to_the_model_that_refused() {
         let mut auto = machine(AutoPolicy::default());
         let unnamed = Pressure { window: None, ..reported(10) };
-        let notice = Some(Output::Notify(Notice::UnknownWindow));
+        let notice = Some(Output::UnknownWindow);
         assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(unnamed)), notice);
         assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(unnamed)), None, "said once");
         auto.handle(Timestamp(0), refusal(reported(90_000), Some(50_000)));
@@ -838,7 +830,7 @@ mod tests {
         let mut auto = machine(AutoPolicy::default());
         let unknown = Pressure { window: None, thread: 60_000, ..reported(60_000) };
         let output = auto.handle(Timestamp(0), Input::BeforeSend(unknown));
-        assert_eq!(output, Some(Output::Notify(Notice::UnknownWindow)));
+        assert_eq!(output, Some(Output::UnknownWindow));
         assert_eq!(auto.handle(Timestamp(1), Input::BeforeContinue(unknown)), None);
         let (target, limit) = (Some(29_999), Some(59_999));
         let reason = CompactionReason::Overflow;
@@ -897,8 +889,8 @@ mod tests {
     #[test]
     fn overhead_over_the_threshold_suspends_it_at_once() {
         let pressure = Pressure { overhead: 165_000, thread: 200, ..reported(166_000) };
-        let suspended = Notice::Suspended { tokens: 166_000, threshold: 160_000 };
-        assert_eq!(fresh(AutoPolicy::default(), pressure), Some(Output::Notify(suspended)));
+        let suspended = Output::Suspended { tokens: 166_000, threshold: 160_000 };
+        assert_eq!(fresh(AutoPolicy::default(), pressure), Some(suspended));
     }
 
     #[test]
@@ -917,7 +909,7 @@ mod tests {
             let threshold = Threshold::Fraction(found);
             let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
             assert!(AutoCompactor::new(policy).is_err());
-            let target = Target::Fraction(found);
+            let target = Threshold::Fraction(found);
             assert!(AutoPolicy { target, ..AutoPolicy::default() }.check().is_err());
         }
     }

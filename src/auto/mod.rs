@@ -29,6 +29,6 @@ mod policy;
 mod pressure;
 mod trigger;
 
-pub use compactor::{AutoCompactor, Input, Notice, Output};
-pub use policy::{AutoPolicy, Target, Threshold};
+pub use compactor::{AutoCompactor, Input, Output};
+pub use policy::{AutoPolicy, Threshold};
 pub use pressure::Pressure;

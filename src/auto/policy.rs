@@ -4,19 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use super::pressure::Pressure;
 use crate::{
-    cost::{CostPolicy, Outlook},
+    compact::Prices,
+    cost::Outlook,
     message::{ContextWindow, InvalidValue},
 };
 
 /// When a thread is compacted before it exceeds the window, and to which size.
 ///
 /// ```
-/// use threadfold::auto::{AutoPolicy, Target, Threshold};
+/// use threadfold::auto::{AutoPolicy, Threshold};
 ///
 /// // In settings, what is not named is as by default.
 /// let settings = r#"{"threshold": {"remaining": 20000}, "target": {"fraction": 0.4}}"#;
 /// let policy: AutoPolicy = serde_json::from_str(settings)?;
-/// let (threshold, target) = (Threshold::Remaining(20_000), Target::Fraction(0.4));
+/// let (threshold, target) = (Threshold::Remaining(20_000), Threshold::Fraction(0.4));
 /// assert_eq!(policy, AutoPolicy { threshold, target, ..AutoPolicy::default() });
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -28,7 +29,7 @@ pub struct AutoPolicy {
     /// The size at which the soft trigger fires.
     pub threshold: Threshold,
     /// The size that a compaction should reach.
-    pub target: Target,
+    pub target: Threshold,
     /// The minimum number of tokens of the window that are kept for the answer. More are kept if a
     /// request asks for a longer answer (`max_output`) or a provider reserves more. The threshold
     /// is a share of the rest.
@@ -53,34 +54,31 @@ pub struct AutoPolicy {
     /// trigger fires when it pays: before the threshold if the requests since the last compaction
     /// have paid for it or the provider's cache is cold anyway. `None` by default: then only the
     /// threshold decides.
-    pub cost: Option<CostPolicy>,
+    pub prices: Option<Prices>,
+    /// With prices: the minimum number of tokens that a compaction by the soft trigger must save.
+    pub min_gain: u64,
+    /// With prices: how many requests the host still expects, if it knows. A compaction that they
+    /// would not pay for is skipped as long as they fit.
+    pub requests_left: Option<u64>,
+    /// With prices: the tokens of the summary that a model writes, for which it reads the whole
+    /// prompt; 0 for a strategy that calls no model.
+    pub summary_tokens: u64,
 }
 
-/// The size at which the soft trigger fires.
+/// A size of the next request: at which the soft trigger fires, or which a compaction should reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Threshold {
-    /// At this share of the window, 0 to 1. Most coding agents use about 0.8.
-    Fraction(f64),
-    /// At this many tokens.
-    Tokens(u64),
-    /// When at most this many tokens are left.
-    Remaining(u64),
-    /// When the messages alone have more than this share of the window, less system prompt, tools
-    /// and output reserve. Only estimates count.
-    MessagesOver(f64),
-}
-
-/// The size that a compaction should reach.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Target {
-    /// This share of the window: 0 to 1.
+    /// This share of the window, 0 to 1. Most coding agents use about 0.8 for the trigger.
     Fraction(f64),
     /// This many tokens.
     Tokens(u64),
+    /// All but this many tokens of the window.
+    Remaining(u64),
+    /// As long as the messages alone have at most this share of the window, less system prompt, tools
+    /// and output reserve. For the trigger only estimates count.
+    MessagesOver(f64),
 }
 
 impl Default for AutoPolicy {
@@ -88,7 +86,7 @@ impl Default for AutoPolicy {
         Self {
             enabled: true,
             threshold: Threshold::Fraction(0.8),
-            target: Target::Fraction(0.5),
+            target: Threshold::Fraction(0.5),
             output_reserve: 0,
             cooldown_ms: 60_000,
             cooldown_growth: 0.05,
@@ -97,7 +95,10 @@ impl Default for AutoPolicy {
             failure_pause_ms: 60_000,
             max_reactive: 2,
             after_turn: false,
-            cost: None,
+            prices: None,
+            min_gain: 0,
+            requests_left: None,
+            summary_tokens: 2_000,
         }
     }
 }
@@ -117,16 +118,12 @@ impl AutoPolicy {
     ///
     /// [`InvalidValue`] for a share that is not between 0 and 1, or a negative price.
     pub fn check(&self) -> Result<(), InvalidValue> {
-        let threshold = match self.threshold {
+        let [threshold, target] = [self.threshold, self.target].map(|size| match size {
             Threshold::Fraction(share) | Threshold::MessagesOver(share) => Some(share),
             Threshold::Tokens(_) | Threshold::Remaining(_) => None,
-        };
-        let target = match self.target {
-            Target::Fraction(share) => Some(share),
-            Target::Tokens(_) => None,
-        };
+        });
         let wrong = |share: &f64| !(0.0..=1.0).contains(share);
-        self.cost.map_or(Ok(()), |cost| cost.prices.check())?;
+        self.prices.map_or(Ok(()), |prices| prices.check())?;
         match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";
@@ -167,11 +164,14 @@ impl AutoPolicy {
             Threshold::Fraction(share) => up(room, share),
             Threshold::Tokens(tokens) => tokens,
             Threshold::Remaining(tokens) => room.saturating_sub(tokens),
-            Threshold::MessagesOver(share) => {
-                let all = pressure.window.map_or(0, ContextWindow::tokens);
-                down(all, share).saturating_sub(self.reserve(pressure)).saturating_add(1)
-            }
+            Threshold::MessagesOver(share) => self.largest_over(share, pressure).saturating_add(1),
         })
+    }
+
+    /// The largest size of a request that [`Threshold::MessagesOver`] allows.
+    fn largest_over(&self, share: f64, pressure: &Pressure) -> u64 {
+        let all = pressure.window.map_or(0, ContextWindow::tokens);
+        down(all, share).saturating_sub(self.reserve(pressure))
     }
 
     /// The size that a compaction should reach if a request of `fits` tokens fits.
@@ -183,8 +183,10 @@ impl AutoPolicy {
         let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
         let most = if floor < silent { silent } else { fits };
         let wanted = match self.target {
-            Target::Fraction(share) => down(room, share),
-            Target::Tokens(tokens) => tokens,
+            Threshold::Fraction(share) => down(room, share),
+            Threshold::Tokens(tokens) => tokens,
+            Threshold::Remaining(tokens) => room.saturating_sub(tokens),
+            Threshold::MessagesOver(share) => self.largest_over(share, pressure),
         };
         let wanted = wanted.min(most);
         // Nothing brings the thread below its floor.
@@ -195,11 +197,23 @@ impl AutoPolicy {
 
     /// What a compaction before the next request would change, if prices and window are known.
     pub(super) fn outlook(&self, pressure: &Pressure) -> Option<Outlook> {
-        let (policy, room) = (self.cost?, self.room(pressure)?);
+        let (prices, room) = (self.prices?, self.room(pressure)?);
         let target = self.goal(pressure, room).target;
         let (kept, pending, before) = (pressure.overhead, pressure.pending, pressure.tokens());
         let growth = pressure.since.saturating_add(pending);
-        Some(Outlook { policy, kept, pending, target, before, room, growth })
+        let Self { min_gain, requests_left, summary_tokens, .. } = *self;
+        Some(Outlook {
+            prices,
+            min_gain,
+            requests_left,
+            summary_tokens,
+            kept,
+            pending,
+            target,
+            before,
+            room,
+            growth,
+        })
     }
 
     /// The tokens of the window without the output reserve.

@@ -1,9 +1,9 @@
 //! Measures how full a context is.
 
 use crate::{
-    log::{ContextCount, Thread},
+    log::{self, LoggedEvent, Thread},
     message::{ContextWindow, Message},
-    tokens::Calibrated,
+    tokens::{Calibrated, TokenCounter},
 };
 
 /// A provider's count is taken for wrong if it exceeds the window and is more than this many times
@@ -21,7 +21,8 @@ pub struct Pressure {
     /// nothing since the thread was last rewritten. A count of more than four times the estimate
     /// that exceeds the window is ignored, because a request of that size would have been refused.
     pub reported: Option<u64>,
-    /// Estimate of the messages that were appended after that call.
+    /// Estimate of the messages that were appended after that call; without one, after the last
+    /// rewrite.
     pub since: u64,
     /// Estimate of the whole thread.
     pub thread: u64,
@@ -50,19 +51,46 @@ impl Pressure {
     /// ```
     #[must_use]
     pub fn of(thread: &Thread) -> Self {
-        let usage = thread.context_usage();
-        let reported = match usage.counted {
-            ContextCount::Reported(tokens) => Some(tokens),
-            ContextCount::Estimated(_) | ContextCount::Unknown => None,
-        };
+        let (reported, since) = thread.counted();
         // Results can be trimmed and answered rounds can be summarized, so only the last message
         // that the user typed cannot be removed.
         let typed = thread.messages().iter().rposition(Message::is_typed);
         Self {
             reported,
-            since: usage.pending,
+            since,
             thread: thread.size().tokens,
             newest: typed.map_or(0, |message| thread.tokens_of(message)),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the pressure of the thread that these events of a log make, given its messages. For
+    /// a live thread, [`of`](Self::of) gives the same without counting its messages again.
+    ///
+    /// ```
+    /// use threadfold::{Message, Usage, auto::Pressure, log::{Event, LoggedEvent}};
+    /// use threadfold::{message::Timestamp, tokens::ByteEstimate};
+    ///
+    /// let mut answer = Message::assistant("Yes.");
+    /// answer.make_mut().usage = Some(Usage::new(100, 50));
+    /// let event = Event::MessageAppended(answer.clone());
+    /// let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
+    /// let pressure = Pressure::of_events(&events, &[answer], &ByteEstimate::TRIGGER);
+    /// assert_eq!((pressure.reported, pressure.since), (Some(150), 0));
+    /// ```
+    #[must_use]
+    pub fn of_events(
+        events: &[LoggedEvent],
+        messages: &[Message],
+        counter: &dyn TokenCounter,
+    ) -> Self {
+        let (reported, since) = log::usage_of(events, messages, counter);
+        let typed = messages.iter().rfind(|message| message.is_typed());
+        Self {
+            reported,
+            since,
+            thread: counter.messages(messages),
+            newest: typed.map_or(0, |message| counter.message(message)),
             ..Self::default()
         }
     }

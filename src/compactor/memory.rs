@@ -168,7 +168,7 @@ mod shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{CheckpointId, Role, SystemReminder, ToolResult};
+    use crate::message::{CheckpointId, Role, ToolResult};
 
     #[test]
     fn the_stored_form_and_its_fingerprints_never_change() {
@@ -194,7 +194,7 @@ mod tests {
         assert_ne!(of(ContentBlock::text("one")), of(ContentBlock::text("two")));
         let id: CheckpointId = "aaaaaa".parse().unwrap();
         assert_eq!(of(ContentBlock::checkpoint(id)), None);
-        assert_eq!(of(SystemReminder::new("Be brief.").into()), None);
+        assert_eq!(of(ContentBlock::reminder("Be brief.")), None);
         assert_eq!(of(ContentBlock::text(" ")), None);
     }
 }

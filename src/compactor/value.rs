@@ -12,7 +12,7 @@ use crate::{
     auto::{AutoCompactor, AutoPolicy, Pressure},
     compact::Size,
     compaction,
-    ledger::{Ledger, RuleId},
+    ledger::Ledger,
     log::{RuleChange, Thread},
     message::{CompactionId, InvalidValue, Message, Role, Text},
     retention::Facts,
@@ -134,14 +134,14 @@ impl Compactor {
     /// let id = compactor.add_rule("Never send mails.")?;
     /// compactor.observe(&[Message::user("You may send mails.")]);
     /// assert_eq!(compactor.rules().to_string(), "- Never send mails.\n");
-    /// assert!(compactor.revoke_rule(id) && !compactor.revoke_rule(id));
+    /// assert!(compactor.revoke_rule(&id) && !compactor.revoke_rule(&id));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
-    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, InvalidValue> {
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, InvalidValue> {
         let text = compaction::shown(text.into(), self.options.redactor.as_deref());
         let id = self.live.known.rules.add(&text)?;
         self.changes.push(RuleChange::Added { text });
@@ -155,15 +155,15 @@ impl Compactor {
     ///
     /// let mut compactor = Compactor::default();
     /// compactor.observe(&[Message::user("Never touch the lexer.")]);
-    /// let id = compactor.rules().active().next().ok_or("the user gave a rule")?.id;
-    /// assert!(compactor.revoke_rule(id));
+    /// let id = compactor.rules().active().next().ok_or("the user gave a rule")?.id.clone();
+    /// assert!(compactor.revoke_rule(&id));
     /// assert_eq!(compactor.rules().active().count(), 0);
     /// # Ok::<(), &str>(())
     /// ```
-    pub fn revoke_rule(&mut self, id: RuleId) -> bool {
+    pub fn revoke_rule(&mut self, id: &str) -> bool {
         let was_active = self.live.known.rules.revoke(id);
         if was_active {
-            self.changes.push(RuleChange::Revoked { id });
+            self.changes.push(RuleChange::Revoked { id: id.into() });
         }
         was_active
     }
@@ -276,7 +276,7 @@ impl Compactor {
             match change {
                 // The rule was added before, so this fails only if there are too many rules.
                 RuleChange::Added { text } => drop(rules.add(text)),
-                RuleChange::Revoked { id } => drop(rules.revoke(*id)),
+                RuleChange::Revoked { id } => drop(rules.revoke(id)),
             }
         }
     }

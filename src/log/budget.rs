@@ -2,7 +2,7 @@
 //!
 //! The budget sums the usage of answers. Every request is billed for the whole conversation, so the
 //! sum does not say how full the context is. Automatic compaction therefore uses
-//! [`ContextUsage`](crate::log::ContextUsage).
+//! [`Pressure`](crate::auto::Pressure).
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     compact::{CompactReport, Plan},
-    ledger::RuleId,
     message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, ToolResult, Usage},
 };
 
@@ -172,7 +171,7 @@ pub enum RuleChange {
     /// The host revoked a rule, its own or one of the user.
     Revoked {
         /// The id of the rule.
-        id: RuleId,
+        id: Text,
     },
 }
 

@@ -106,7 +106,7 @@ impl LoggedRules {
                 let _ = self.ledger.add(&text);
             }
             Event::RuleChanged(RuleChange::Revoked { id }) => {
-                let _ = self.ledger.revoke(*id);
+                let _ = self.ledger.revoke(id);
             }
             Event::SystemPromptSet { .. }
             | Event::LocalNotice { .. }

@@ -18,7 +18,7 @@
 //! | append events that another writer stored | [`EventLog::append_logged`] |
 //! | store the state after the events so far | [`LogBase`] |
 //! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
-//! | know what was billed, and how full the context is | [`total_usage`], [`context_usage`] |
+//! | know what was billed, and how full the context is | [`total_usage`], [`Pressure`](crate::auto::Pressure) |
 //! | ration tokens | [`TokenBudget`] |
 //! | add checkpoints to a thread without them | [`stamp`] |
 //!
@@ -115,8 +115,8 @@ pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
-pub use projection::Source;
 pub(crate) use rewrite::{Next, Rewrite};
 pub use taken::Taken;
 pub use thread::{Thread, stamp};
-pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};
+pub(crate) use usage::usage_of;
+pub use usage::{TotalUsage, total_usage};

@@ -8,48 +8,22 @@ use super::{
 };
 use crate::message::{CompactionId, Message, Timestamp};
 
-/// The event that a message comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Source {
-    /// The message was appended. A compaction may have kept only a part of it.
-    Message {
-        /// The index of the event in the log.
-        seq: u64,
-    },
-    /// A compaction inserted the message.
-    Compaction {
-        /// The index of the event in the log.
-        seq: u64,
-        /// The id of the compaction.
-        id: CompactionId,
-    },
-}
-
-impl Source {
-    /// Returns the index of the event in the log.
-    #[must_use]
-    pub fn seq(self) -> u64 {
-        match self {
-            Self::Message { seq } | Self::Compaction { seq, .. } => seq,
-        }
-    }
-}
-
 impl EventLog {
-    /// Returns the source of each message of the thread.
+    /// Returns the event that each message of the thread comes from: its index in the log, and the
+    /// id of the compaction that inserted the message, or `None` if the message was appended. A
+    /// compaction may have kept only a part of an appended message.
     ///
     /// ```
-    /// use threadfold::{Message, log::{Event, EventLog, Source}, message::Timestamp};
+    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// assert!(log.sources().eq([Source::Message { seq: 0 }]));
+    /// assert!(log.sources().eq([(0, None)]));
     /// assert!(log.times().eq([Timestamp(7)]));
     /// assert_eq!(log.skipped(), []);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn sources(&self) -> impl Iterator<Item = Source> {
+    pub fn sources(&self) -> impl Iterator<Item = (u64, Option<CompactionId>)> {
         self.state().thread.iter().filter_map(|entry| self.source(entry))
     }
 
@@ -109,14 +83,14 @@ impl EventLog {
         if let Event::MessageAppended(message) = &event.event { Some(message) } else { None }
     }
 
-    fn source(&self, entry: &Entry) -> Option<Source> {
-        let seq = entry.seq;
-        Some(match entry.source {
-            EntrySource::Arrival(_) => Source::Message { seq },
+    fn source(&self, entry: &Entry) -> Option<(u64, Option<CompactionId>)> {
+        let compaction = match entry.source {
+            EntrySource::Arrival(_) => None,
             EntrySource::Compaction { standing, .. } => {
-                Source::Compaction { seq, id: self.state().standing.get(standing)?.id }
+                Some(self.state().standing.get(standing)?.id)
             }
-            EntrySource::Dropped(id) => Source::Compaction { seq, id },
-        })
+            EntrySource::Dropped(id) => Some(id),
+        };
+        Some((entry.seq, compaction))
     }
 }

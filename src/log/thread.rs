@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use super::{
     event_log::EventLog,
     rewrite::{Next, Rewrite, count_each},
-    usage::{self, ContextCount, ContextUsage},
+    usage,
 };
 use crate::{
     compact::{
@@ -19,10 +19,10 @@ use crate::{
 /// A thread with its index. Messages, checkpoints, open calls and sizes only change here, together.
 ///
 /// The queries of every turn take constant time, whatever the length of the thread: [`size`],
-/// [`context_usage`], [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
+/// [`size`], [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
 ///
 /// [`size`]: Self::size
-/// [`context_usage`]: Self::context_usage
+/// [`size`]: Self::size
 /// [`open_calls`]: Self::open_calls
 /// [`checkpoint`]: Self::checkpoint
 /// [`messages`]: Self::messages
@@ -46,7 +46,7 @@ pub struct Thread {
     sums: Vec<Sum>,
     checkpoints: CheckpointIndex,
     open_calls: Vec<Text>,
-    context: ContextUsage,
+    counted: (Option<u64>, u64),
     epoch: u64,
 }
 
@@ -76,7 +76,7 @@ impl Thread {
             sums: Vec::new(),
             checkpoints: CheckpointIndex::default(),
             open_calls: Vec::new(),
-            context: ContextUsage::default(),
+            counted: (None, 0),
             epoch: 0,
         }
     }
@@ -93,7 +93,7 @@ impl Thread {
     /// let mut log = EventLog::new("main".parse()?);
     /// log.append(Timestamp(0), Event::MessageAppended(Message::user("hi")))?;
     /// let thread = Thread::restored(log.replay()?, &log, Arc::new(ByteEstimate::TRIGGER));
-    /// assert_eq!(thread.context_usage().pending, 5);
+    /// assert_eq!(thread.size().tokens, 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -104,7 +104,7 @@ impl Thread {
     ) -> Self {
         let messages = messages.into();
         let mut thread = Self::new(counter);
-        thread.context = usage::usage_since(log.last_count(), &messages, thread.counter.as_ref());
+        thread.counted = usage::usage_since(log.last_count(), &messages, thread.counter.as_ref());
         let tokens = count_each(&messages, thread.counter.as_ref());
         thread.messages = messages;
         thread.index(0, &tokens);
@@ -125,12 +125,11 @@ impl Thread {
         Size { messages: self.sums.len(), bytes, tokens }
     }
 
-    /// Returns how full the context is: the tokens that the last answer reported, and an estimate
-    /// of the messages pushed after it. After [`apply`](Self::apply) and
-    /// [`truncate`](Self::truncate) all of it is an estimate, until an answer reports its usage.
-    #[must_use]
-    pub fn context_usage(&self) -> ContextUsage {
-        self.context
+    /// Returns the tokens that the last answer reported, and an estimate of the messages pushed
+    /// after it. After [`apply`](Self::apply) and [`truncate`](Self::truncate) nothing is reported
+    /// until an answer has usage. [`Pressure::of`](crate::auto::Pressure::of) shows both to hosts.
+    pub(crate) fn counted(&self) -> (Option<u64>, u64) {
+        self.counted
     }
 
     /// Returns the tokens of the message at this index, as estimated when it was added.
@@ -216,15 +215,12 @@ impl Thread {
         self.open_calls.extend(since.flat_map(Message::tool_uses).map(|call| call.id.clone()));
     }
 
-    /// Updates index and context usage for an appended message, but not the open calls.
+    /// Updates index and count for an appended message, but not the open calls.
     fn index_appended(&mut self, index: usize, message: &Message, tokens: u64) {
         self.index_message(index, message, tokens);
-        self.context = match usage::reported_tokens(message) {
-            Some(tokens) => ContextUsage { counted: ContextCount::Reported(tokens), pending: 0 },
-            None => ContextUsage {
-                pending: self.context.pending.saturating_add(tokens),
-                ..self.context
-            },
+        self.counted = match usage::reported_tokens(message) {
+            Some(reported) => (Some(reported), 0),
+            None => (self.counted.0, self.counted.1.saturating_add(tokens)),
         };
     }
 
@@ -342,8 +338,7 @@ impl Thread {
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
         self.index(from, tokens);
-        let counted = ContextCount::Estimated(self.size().tokens);
-        self.context = ContextUsage { counted, pending: 0 };
+        self.counted = (None, 0);
     }
 
     /// Indexes the messages from index `from` on, which have these `tokens`.

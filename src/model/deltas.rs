@@ -26,13 +26,13 @@ use crate::{
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};
-/// use threadfold::{message::Delta, model, wire::OpenAiChat};
+/// use threadfold::{message::Delta, model, wire::Dialect};
 ///
-/// // With reqwest: `model::deltas_of(response.bytes_stream(), &OpenAiChat)`.
+/// // With reqwest: `model::deltas_of(response.bytes_stream(), &Dialect::OpenAiChat)`.
 /// let body = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n\
 ///     data: [DONE]\n\n";
 /// let bytes = stream::iter(body.as_bytes().chunks(7)).map(Ok::<_, std::io::Error>);
-/// let deltas: Vec<_> = block_on(model::deltas_of(bytes, &OpenAiChat).collect());
+/// let deltas: Vec<_> = block_on(model::deltas_of(bytes, &Dialect::OpenAiChat).collect());
 /// assert_eq!(deltas[0].as_ref().unwrap(), &Delta::Text { text: "hi".into() });
 /// assert!(matches!(&deltas[1], Ok(Delta::Turn { turn }) if turn.text() == "hi"));
 /// ```
@@ -61,12 +61,12 @@ where
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use futures::{StreamExt, executor::block_on, stream};
-/// use threadfold::{model::{self, AnswerLimits, StdClock}, wire::OpenAiChat};
+/// use threadfold::{model::{self, AnswerLimits, StdClock}, wire::Dialect};
 ///
 /// let limits = AnswerLimits { idle: Some(Duration::from_millis(20)), ..AnswerLimits::default() };
 /// let begun = stream::iter([Ok::<_, std::io::Error>(": one moment\n\n")]);
 /// let silent = begun.chain(stream::pending());
-/// let deltas = model::deltas_within(silent, &OpenAiChat, limits, Arc::new(StdClock));
+/// let deltas = model::deltas_within(silent, &Dialect::OpenAiChat, limits, Arc::new(StdClock));
 /// let items: Vec<_> = block_on(deltas.collect());
 /// let error = items[0].as_ref().unwrap_err();
 /// assert_eq!(error.message, "no event of the answer came for 0.02 s");
@@ -134,7 +134,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
             match self.parser.next_event() {
                 Ok(Some(event)) => {
                     self.watch.event();
-                    self.handle(&event.name, &event.data);
+                    self.handle(&event.0, &event.1);
                 }
                 Err(error) => {
                     let failure = ModelError::new(ModelErrorKind::Other, error.to_string());
@@ -174,7 +174,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     /// Handles the end of the input. Some servers omit the blank line after the last event.
     fn end(&mut self) {
         if let Some(event) = self.parser.rest() {
-            self.handle(&event.name, &event.data);
+            self.handle(&event.0, &event.1);
         }
         if self.bytes.is_some() {
             self.finish();

@@ -61,7 +61,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// holds opaque [compactions](crate::message::Opaque::is_compaction); `None` if it does not.
     /// The strategy [`Native`](crate::strategy::Native) asks for it.
     ///
-    /// An adapter sends [`NativeCompaction::request`](crate::wire::NativeCompaction::request) as it
+    /// An adapter sends [`compaction_request`](crate::WireFormat::compaction_request) as it
     /// sends any request. The default returns `None`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "recall")]
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::{iter, mem};
 
 use serde_json::Value;
 
@@ -136,17 +136,39 @@ impl<'a> Recall<'a> {
     /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too
     /// long or without the feature `recall`, or a log that cannot be read.
     pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
-        Ok(self.begin(request)?.finish())
+        Ok(self.begin_from(self.log.taken()?, request)?.finish())
     }
 
-    /// Begins an answer that is computed in steps. Use it if a search of a long conversation must
-    /// not block other work.
+    /// Begins an answer that is computed in steps, so that a search of a long conversation does not
+    /// block other work. The last item of the iterator is the answer, the others are `None`. A step
+    /// reads about a quarter of a megabyte; the last one of a search also ranks the matches.
+    ///
+    /// ```
+    /// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
+    ///
+    /// let log = EventLog::new("main".parse()?);
+    /// let query = RecallRequest::Search { query: "port".into(), offset: 0 };
+    /// // Other work may be done between two steps.
+    /// let recalled = Recall::of(&log).begin(&query)?.last().flatten();
+    /// assert_eq!(recalled.map(|recalled| recalled.found), Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`answer`](Self::answer).
-    pub fn begin(&self, request: &RecallRequest) -> Result<Answering<'a>, RecallError> {
-        self.begin_from(self.log.taken()?, request)
+    pub fn begin(
+        &self,
+        request: &RecallRequest,
+    ) -> Result<impl Iterator<Item = Option<Recalled>> + use<'a>, RecallError> {
+        let mut answering = Some(self.begin_from(self.log.taken()?, request)?);
+        Ok(iter::from_fn(move || {
+            let recalled = answering.as_mut()?.step();
+            if recalled.is_some() {
+                answering = None;
+            }
+            Some(recalled)
+        }))
     }
 
     /// Begins an answer from these removed messages, which are in order.
@@ -279,27 +301,9 @@ impl<'a> Recall<'a> {
 }
 
 /// An answer that is computed in steps: call [`step`](Self::step) until it returns the answer.
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
-///
-/// let log = EventLog::new("main".parse()?);
-/// let query = RecallRequest::Search { query: "port".into(), offset: 0 };
-/// let mut answering = Recall::of(&log).begin(&query)?;
-/// let recalled = loop {
-///     match answering.step() {
-///         ControlFlow::Break(recalled) => break recalled,
-///         // Other work may be done here.
-///         ControlFlow::Continue(rest) => answering = rest,
-///     }
-/// };
-/// assert_eq!(recalled.found, 0);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 #[must_use]
-pub struct Answering<'a> {
+pub(crate) struct Answering<'a> {
     #[cfg_attr(not(feature = "recall"), expect(dead_code, reason = "only a search reads on"))]
     recall: Recall<'a>,
     state: State,
@@ -329,22 +333,20 @@ impl Answering<'_> {
     /// Takes all steps at once.
     pub(crate) fn finish(mut self) -> Recalled {
         loop {
-            match self.step() {
-                ControlFlow::Break(recalled) => return recalled,
-                ControlFlow::Continue(rest) => self = rest,
+            if let Some(recalled) = self.step() {
+                return recalled;
             }
         }
     }
 
-    /// Returns the answer, or the remaining work after one more step. A step reads about a quarter
-    /// of a megabyte; the last one of a search also ranks the matches.
-    pub fn step(self) -> ControlFlow<Recalled, Self> {
-        match self.state {
-            State::Found(recalled) => ControlFlow::Break(recalled),
+    /// Takes one step, and returns the answer if it was the last one.
+    pub(crate) fn step(&mut self) -> Option<Recalled> {
+        match &mut self.state {
+            State::Found(recalled) => Some(mem::take(recalled)),
             #[cfg(feature = "recall")]
-            State::Searching(mut search) => match search.read(&self.recall) {
-                true => ControlFlow::Continue(Self { state: State::Searching(search), ..self }),
-                false => ControlFlow::Break(search.recalled(&self.recall)),
+            State::Searching(search) => match search.read(&self.recall) {
+                true => None,
+                false => Some(search.recalled(&self.recall)),
             },
         }
     }
@@ -362,9 +364,9 @@ impl Search {
     }
 
     /// Returns the best matches that fit into an answer.
-    fn recalled(self, recall: &Recall<'_>) -> Recalled {
-        let ranked = self.reading.ranked(&self.terms);
-        let (request, found) = (self.request, ranked.len());
+    fn recalled(&mut self, recall: &Recall<'_>) -> Recalled {
+        let ranked = mem::take(&mut self.reading).ranked(&self.terms);
+        let (request, found) = (self.request.clone(), ranked.len());
         let mut recalled = Recalled { request, found, ..Recalled::default() };
         let mut room = recall.room();
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);

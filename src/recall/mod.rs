@@ -58,7 +58,8 @@ pub mod tool;
 #[cfg(feature = "recall")]
 mod words;
 
-pub use answer::{Answering, MAX_BYTES, MIN_BYTES, Recall};
+pub(crate) use answer::Answering;
+pub use answer::{MAX_BYTES, MIN_BYTES, Recall};
 pub use passage::{Passage, Recalled};
 pub use request::{MAX_QUERY_BYTES, RecallError, RecallRequest};
 #[cfg(feature = "recall")]

@@ -16,7 +16,7 @@ use crate::{
     model::{Agent, Clock, Model, Sleeper, Tool},
     retention::RetentionPolicy,
     store::{Archive, Journal, ThreadStore},
-    strategy::{CompactionStrategy, StrategyConfig, StrategyRegistry},
+    strategy::{CompactionStrategy, StrategyRegistry},
 };
 
 /// Builds a [`Session`]. Only the agent is required; everything else has a default.
@@ -200,7 +200,7 @@ impl SessionBuilder {
     /// [`SessionError::Invalid`] if no strategy has the name, or the options do not fit it.
     pub fn strategy_named(
         mut self,
-        strategy: impl Into<StrategyConfig>,
+        strategy: impl Into<serde_json::Value>,
     ) -> Result<Self, SessionError> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(self)
@@ -211,12 +211,12 @@ impl SessionBuilder {
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
-    /// use threadfold::strategy::{RangeForm, Summarize};
+    /// use threadfold::strategy::{Summarize};
     ///
     /// # let story = "A long story. ".repeat(40);
     /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new([story.as_str(), "Well."])));
     /// let fast = ScriptedModel::new(["They told stories."]);
-    /// let text = Summarize { messages: 1, range: RangeForm::Text, ..Summarize::default() };
+    /// let text = Summarize { messages: 1, as_text: true, ..Summarize::default() };
     /// let builder = Session::builder(agent).strategy(Arc::new(text)).fast_model(Arc::new(fast.clone()));
     /// let mut session = builder.build()?;
     /// for text in ["Tell me a story.", "Another one.", "/compact"] {

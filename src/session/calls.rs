@@ -1,6 +1,6 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::{error::Error, ops::ControlFlow, task::Poll};
+use std::{error::Error, task::Poll};
 
 use futures::{FutureExt, StreamExt, future, stream::FuturesUnordered};
 
@@ -153,7 +153,7 @@ impl Session {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
-        Ok(finished(recall.begin(&request)?).await)
+        Ok(finished(recall.begin_from(log.taken()?, &request)?).await)
     }
 
     /// The maximum bytes of a recall: an eighth of the window at four bytes per token.
@@ -167,9 +167,8 @@ impl Session {
 /// thread, so it yields between them.
 async fn finished(mut answering: Answering<'_>) -> String {
     loop {
-        match answering.step() {
-            ControlFlow::Break(recalled) => return recalled.to_string(),
-            ControlFlow::Continue(rest) => answering = rest,
+        if let Some(recalled) = answering.step() {
+            return recalled.to_string();
         }
         yield_now().await;
     }

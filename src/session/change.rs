@@ -11,7 +11,7 @@ use crate::{
     log::Thread,
     message::{CompactionId, ContextWindow, Message, SharedVec, Text},
     model::{self, Agent, Tool, Tools},
-    strategy::{CompactionStrategy, StrategyConfig},
+    strategy::CompactionStrategy,
     tokens::Calibrated,
 };
 
@@ -85,7 +85,7 @@ impl Session {
     /// has the name, or the options do not fit it. The strategy is then unchanged.
     pub fn set_strategy_named(
         &mut self,
-        strategy: impl Into<StrategyConfig>,
+        strategy: impl Into<serde_json::Value>,
     ) -> Result<(), SessionError> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(())

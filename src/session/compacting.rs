@@ -214,7 +214,7 @@ impl Session {
         let (system, window) = (self.system_prompt(), self.window());
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
             .with_window(window)
-            .with_prices(self.auto.policy().cost.map(|cost| cost.prices));
+            .with_prices(self.auto.policy().prices);
         conversation.archive = self.settings.archive.as_deref();
         (conversation.system, conversation.tools) = (system, self.tools.clone());
         (conversation, self.compaction.as_mut())

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    auto::Notice,
+    auto::Output,
     compaction::CompactionEvent,
     message::{ContentBlock, StopReason, Text, Usage},
 };
@@ -117,19 +117,20 @@ pub enum SessionEvent {
     Aborted,
 }
 
-/// The text of a notice of the trigger.
-pub(super) fn notice_line(notice: &Notice) -> String {
-    match notice {
-        Notice::Suspended { tokens, threshold } => format!(
+/// The text for the user, if the trigger has one.
+pub(super) fn notice_line(output: &Output) -> Option<String> {
+    Some(match output {
+        Output::Suspended { tokens, threshold } => format!(
             "Automatic compaction rests: it does not bring {tokens} tokens under {threshold}."
         ),
-        Notice::Paused { failures, until } => {
+        Output::Paused { failures, until } => {
             format!("Automatic compaction rests until {until}, after {failures} failures in a row.")
         }
-        Notice::UnknownWindow => "The window of this model is not known, so nothing is compacted ahead \
+        Output::UnknownWindow => "The window of this model is not known, so nothing is compacted ahead \
             of need until the provider refuses a request. Name it with Session::builder(..).window(..)."
             .to_owned(),
-    }
+        Output::Compact { .. } | Output::CannotFit { .. } => return None,
+    })
 }
 
 #[cfg(test)]

@@ -94,8 +94,8 @@ impl Emit {
 
     /// Emits the notice of the trigger, if any.
     pub(super) async fn notice_of(&mut self, output: Option<Output>) {
-        if let Some(Output::Notify(notice)) = output {
-            self.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
+        if let Some(text) = output.as_ref().and_then(notice_line) {
+            self.event(SessionEvent::Notice { text: text.into() }).await;
         }
     }
 }

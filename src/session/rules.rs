@@ -2,7 +2,7 @@
 
 use super::{error::SessionError, session::Session};
 use crate::{
-    ledger::{Ledger, RuleId, TITLE},
+    ledger::{Ledger, TITLE},
     log::{Event, RuleChange},
     message::{Message, SharedVec, Text},
 };
@@ -40,7 +40,7 @@ impl Session {
     /// let mut session = Session::builder(agent).build()?;
     /// let id = session.add_rule("Never send mails.")?;
     /// assert_eq!(session.rules().active().count(), 1);
-    /// assert!(session.revoke_rule(id)?);
+    /// assert!(session.revoke_rule(&id)?);
     /// assert_eq!(session.rules().active().count(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -48,13 +48,13 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
-    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, SessionError> {
         let text: Text = text.into();
         let shown = self.journal.shown(text.clone());
         let mut rules = self.rules().clone();
         let id = rules.add(&shown)?;
         self.change_rule(RuleChange::Added { text })?;
-        Ok(self.rules().find(&shown).map_or(id, |rule| rule.id))
+        Ok(self.rules().find(&shown).map_or(id, |rule| rule.id.clone()))
     }
 
     /// Revokes a rule of user or host, and returns whether it was active. The change is logged at
@@ -68,20 +68,20 @@ impl Session {
     /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
-    /// let id = session.rules().active().next().ok_or("the user gave a rule")?.id;
-    /// assert!(session.revoke_rule(id)?);
-    /// assert!(!session.revoke_rule(id)?, "it holds no more");
+    /// let id = session.rules().active().next().ok_or("the user gave a rule")?.id.clone();
+    /// assert!(session.revoke_rule(&id)?);
+    /// assert!(!session.revoke_rule(&id)?, "it holds no more");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`SessionError::Log`], which does not occur for a change of rules.
-    pub fn revoke_rule(&mut self, id: RuleId) -> Result<bool, SessionError> {
+    pub fn revoke_rule(&mut self, id: &str) -> Result<bool, SessionError> {
         if !self.rules().active().any(|rule| rule.id == id) {
             return Ok(false);
         }
-        self.change_rule(RuleChange::Revoked { id })?;
+        self.change_rule(RuleChange::Revoked { id: id.into() })?;
         Ok(true)
     }
 

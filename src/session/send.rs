@@ -15,7 +15,7 @@ use super::{
 use crate::{
     drive::CompactionError,
     log::Event,
-    message::{CompactionReason, Message, Role, StopReason, SystemReminder, Text},
+    message::{CompactionReason, ContentBlock, Message, Role, StopReason, Text},
     strategy::{CompactionStrategy, StrategyError},
 };
 
@@ -304,7 +304,7 @@ impl Session {
 /// Asks the agent to continue. A reminder, because the user typed nothing: it does not count as the
 /// user's words.
 fn go_on() -> Message {
-    Message::new(Role::User, vec![SystemReminder::new(CONTINUE).into()])
+    Message::new(Role::User, vec![ContentBlock::reminder(CONTINUE)])
 }
 
 /// A short line for the user on why nothing was compacted. Events and log have the details.

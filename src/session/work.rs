@@ -18,7 +18,7 @@ use crate::{
     log::Event,
     message::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
-        StopReason, SystemReminder, Text, ToolUse, Turn, Usage,
+        StopReason, Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, TurnMachine, TurnStep},
@@ -165,7 +165,11 @@ impl Session {
                 Some(Output::CannotFit { floor, tokens, limit }) => {
                     return Err(self.cannot_fit((floor, tokens, limit), tried));
                 }
-                Some(notice @ Output::Notify(_)) => {
+                Some(
+                    notice @ (Output::Suspended { .. }
+                    | Output::Paused { .. }
+                    | Output::UnknownWindow),
+                ) => {
                     emit.notice_of(Some(notice)).await;
                     return Ok(());
                 }
@@ -324,8 +328,8 @@ impl Session {
     fn with_reminder(&mut self, mut message: Message) -> Message {
         if let Some(text) = &self.settings.reminder {
             self.unreminded = 0;
-            let reminder = SystemReminder::new(text.clone());
-            message.make_mut().content.push(reminder.into());
+            let reminder = ContentBlock::reminder(text.clone());
+            message.make_mut().content.push(reminder);
         }
         message
     }

@@ -16,7 +16,7 @@ use crate::{
 ///
 /// A worker acquires the lease of a thread, then loads the log, and renews the lease before it
 /// expires. If it sleeps too long, another worker acquires the lease, and every later append of the
-/// first one is refused with [`StoreError::LeaseLost`]. [`Leased`] appends with a lease, so a
+/// first one is refused with [`StoreError::LeaseLost`]. [`leased`] appends with a lease, so a
 /// [`Session`](crate::Session) works with it like with any store.
 ///
 /// Times are those of the caller's clock. If the clocks of two workers differ, a lease may be taken
@@ -107,23 +107,22 @@ pub trait LeaseStore: ThreadStore {
     ) -> Result<(), StoreError>;
 }
 
-/// A store whose appends carry a lease. It writes only the thread of the lease, and reads every
-/// thread.
+/// Returns a store whose appends carry this lease. It writes only the thread of the lease, and reads
+/// every thread. A renewed lease has the same fence, so the store remains valid.
 ///
 /// ```
 /// use futures::executor::block_on;
 /// use std::{sync::Arc, time::Duration};
 /// use threadfold::message::{ThreadId, Timestamp};
 /// use threadfold::session::SessionError;
-/// use threadfold::store::{LeaseStore, Leased, MemoryStore, StoreError};
+/// use threadfold::store::{LeaseStore, MemoryStore, StoreError, leased};
 /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
 ///
 /// let (store, thread): (_, ThreadId) = (Arc::new(MemoryStore::default()), "t1".parse()?);
 /// let ten = Duration::from_secs(10);
 /// let lease = block_on(store.acquire_lease(&thread, "worker-1", Timestamp(0), ten))?;
 /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
-/// let leased = Arc::new(Leased::new(store.clone(), lease));
-/// let mut session = block_on(Session::builder(agent).thread(thread.clone()).store(leased).open())?;
+/// let mut session = block_on(Session::builder(agent).thread(thread.clone()).store(leased(store.clone(), lease)).open())?;
 /// block_on(async { session.send("Hi.").await })?;
 ///
 /// block_on(store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten))?;
@@ -131,26 +130,18 @@ pub trait LeaseStore: ThreadStore {
 /// assert!(matches!(late, Err(SessionError::Store(StoreError::LeaseLost { .. }))));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Leased {
+#[must_use]
+pub fn leased(store: Arc<dyn LeaseStore>, lease: Lease) -> Arc<dyn ThreadStore> {
+    Arc::new(Leased { store, lease })
+}
+
+#[derive(Debug)]
+struct Leased {
     store: Arc<dyn LeaseStore>,
     lease: Lease,
 }
 
 impl Leased {
-    /// Returns a store that appends with this lease. A renewed lease has the same fence, so the
-    /// store remains valid.
-    #[must_use]
-    pub fn new(store: Arc<dyn LeaseStore>, lease: Lease) -> Self {
-        Self { store, lease }
-    }
-
-    /// Returns the lease, as it was acquired.
-    #[must_use]
-    pub fn lease(&self) -> &Lease {
-        &self.lease
-    }
-
     /// Checks that the lease is for this thread.
     fn check_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         if self.lease.thread == *thread {

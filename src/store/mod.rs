@@ -66,7 +66,7 @@ pub use archive::{Archive, check_entries};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
-pub use lease_store::{LeaseStore, Leased};
+pub use lease_store::{LeaseStore, leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 #[doc(hidden)]
@@ -75,4 +75,4 @@ pub use run_store::RunStore;
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
 pub use visible::{Hit, Visible, search_text, search_words};
-pub use word_index::{Indexed, IndexedMessage, WordIndex};
+pub use word_index::WordIndex;

@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    journal::Journal,
-    store_error::StoreError,
-    thread_store::ThreadStore,
-    word_index::{IndexedMessage, WordIndex},
+    journal::Journal, store_error::StoreError, thread_store::ThreadStore, word_index::WordIndex,
 };
 use crate::{
     log::{Event, Taken},
@@ -45,30 +42,31 @@ impl Journal {
         index: &dyn WordIndex,
     ) -> Result<bool, StoreError> {
         let (thread, log, base) = (self.log.thread_id(), self.id, self.log.base());
-        let Some(mut from) = index.indexed(thread, log).await? else { return Ok(false) };
-        if from.events >= base {
+        let Some((mut from, mut number)) = index.indexed(thread, log).await? else {
+            return Ok(false);
+        };
+        if from >= base {
             return Ok(true);
         }
-        let (mut to, mut messages) = (from, Vec::new());
-        for logged in store.load_from(thread, from.events).await? {
+        let mut messages = Vec::new();
+        for logged in store.load_from(thread, from).await? {
             if logged.seq >= base {
                 break;
             }
             if let Event::MessageAppended(message) = &logged.event {
-                let (number, words) = (to.messages, recall::message_words(message));
-                messages.push(IndexedMessage { number, seq: logged.seq, words });
-                to.messages += 1;
+                messages.push((logged.seq, recall::message_words(message)));
             }
-            to.events = logged.seq + 1;
-            if messages.len() == BATCH || to.events == base {
-                if !index.add(thread, log, from, to, &messages).await? {
+            let to = logged.seq + 1;
+            if messages.len() == BATCH || to == base {
+                if !index.add(thread, log, from..to, number, &messages).await? {
                     return Ok(false);
                 }
+                number += messages.len() as u64;
                 messages.clear();
                 from = to;
             }
         }
-        Ok(from.events == base)
+        Ok(from == base)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `WordIndex`: the words of stored messages, so that a search does not read the whole log.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use async_trait::async_trait;
 
@@ -21,7 +21,8 @@ use crate::{
 /// The index repeats the log. Code that deletes a log must delete its part of the index too.
 #[async_trait]
 pub trait WordIndex: fmt::Debug + Send + Sync {
-    /// Returns how much of the log with this id is indexed; `None` if another log is stored.
+    /// Returns how much of the log with this id is indexed: the number of events, and of the messages
+    /// in them. `None` if another log is stored.
     ///
     /// # Errors
     ///
@@ -30,11 +31,16 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
-    ) -> Result<Option<Indexed>, StoreError>;
+    ) -> Result<Option<(u64, u64)>, StoreError>;
 
-    /// Adds the messages of the events between `from` and `to`, in one step, and returns `true`.
-    /// Adds nothing and returns `false` if another log is stored, or the index does not end at
-    /// `from`.
+    /// Adds the messages of these events, in one step, and returns `true`. Adds nothing and returns
+    /// `false` if another log is stored, or the index does not end at the first event and after
+    /// `number` messages.
+    ///
+    /// For each message there is the `seq` of its event and its different words: letters, digits and
+    /// `_` in lower case, and within a word also `/`, `\`, `:`, `.`, `-` and `>`. No word is longer
+    /// than 260 bytes. The numbers of the messages, among all messages ever appended, ascend by one
+    /// from `number`.
     ///
     /// The future may be dropped. The messages are then added or not.
     ///
@@ -45,9 +51,9 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
-        from: Indexed,
-        to: Indexed,
-        messages: &[IndexedMessage],
+        events: Range<u64>,
+        number: u64,
+        messages: &[(u64, Vec<String>)],
     ) -> Result<bool, StoreError>;
 
     /// Returns the numbers of the indexed messages with at least one of these words, ascending.
@@ -68,27 +74,6 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         thread: &ThreadId,
         numbers: &[u64],
     ) -> Result<Vec<(u64, LoggedEvent)>, StoreError>;
-}
-
-/// How much of a log is indexed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Indexed {
-    /// The number of events.
-    pub events: u64,
-    /// The number of messages in them.
-    pub messages: u64,
-}
-
-/// A message as the index keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexedMessage {
-    /// Its number among all messages ever appended, from 0.
-    pub number: u64,
-    /// The `seq` of its event.
-    pub seq: u64,
-    /// Its different words: letters, digits and `_` in lower case, and within a word also `/`, `\`,
-    /// `:`, `.`, `-` and `>`. None is longer than 260 bytes.
-    pub words: Vec<String>,
 }
 
 const _: Option<Box<dyn WordIndex>> = None;

@@ -24,28 +24,19 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Which model is asked, and how often a call is repeated. A [`ModelRole`] converts into options
-/// with this model and defaults otherwise.
-///
-/// ```
-/// use std::time::Duration;
-/// use threadfold::strategy::{ModelRole, attempt::AskOptions};
-///
-/// let options = AskOptions { max_wait: Duration::from_secs(10), ..ModelRole::Fast.into() };
-/// assert_eq!((options.model, options.max_retries), (ModelRole::Fast, 4));
-/// ```
+/// Which model is asked, and how often a call is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AskOptions {
+pub(super) struct AskOptions {
     /// The model.
-    pub model: ModelRole,
+    pub(super) model: ModelRole,
     /// Upper limit for the repetitions of the call after retryable failures.
-    pub max_retries: usize,
+    pub(super) max_retries: usize,
     /// Upper limit for all waits before repetitions together. A call that would have to wait longer
     /// is not repeated.
-    pub max_wait: Duration,
+    pub(super) max_wait: Duration,
     /// Whether a model that calls a tool is asked once more with tool calls forbidden. They are
     /// allowed at first because Anthropic's prompt cache is keyed by the choice of tools.
-    pub repeats_without_calls: bool,
+    pub(super) repeats_without_calls: bool,
 }
 
 impl From<ModelRole> for AskOptions {
@@ -60,14 +51,15 @@ impl From<ModelRole> for AskOptions {
 /// the answer.
 ///
 /// A retryable failure is followed by the same call, after the wait that the provider asks for or
-/// else 1, 5, 10 and then 30 seconds, within the [limits](AskOptions); any other failure ends the attempt.
+/// else 1, 5, 10 and then 30 seconds, up to four times and two minutes in all; any other failure ends
+/// the attempt. A model that calls a tool is asked once more with tool calls forbidden.
 /// The driver waits, and counts the calls and the usage of all of them.
 ///
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{HostileModel, Misbehaviour, WakefulSleeper};
+/// use threadfold::testing::{Misbehaviour, ScriptedModel, WakefulSleeper};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -95,7 +87,7 @@ impl From<ModelRole> for AskOptions {
 /// let thread = [Message::user("Where is the parser?"), long, Message::user("How long is it?")];
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
-/// let model = HostileModel::new([Misbehaviour::Overloaded, Misbehaviour::Slow]);
+/// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
 /// let sleeper = WakefulSleeper::default();
 /// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
@@ -103,13 +95,37 @@ impl From<ModelRole> for AskOptions {
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[must_use]
-pub fn ask<F, P>(options: impl Into<AskOptions>, request: Request, plan: F) -> Box<dyn Attempt>
+pub fn ask<F, P>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
+where
+    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+    P: Into<Proposal>,
+{
+    ask_with(model.into(), request, plan)
+}
+
+/// As [`ask`], but the waits before repeated calls together take at most this long. A call that
+/// would have to wait longer is not repeated.
+#[must_use]
+pub fn ask_within<F, P>(
+    model: ModelRole,
+    max_wait: Duration,
+    request: Request,
+    plan: F,
+) -> Box<dyn Attempt>
+where
+    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+    P: Into<Proposal>,
+{
+    ask_with(AskOptions { max_wait, ..model.into() }, request, plan)
+}
+
+pub(super) fn ask_with<F, P>(options: AskOptions, request: Request, plan: F) -> Box<dyn Attempt>
 where
     F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
     P: Into<Proposal>,
 {
     Box::new(Asking {
-        options: options.into(),
+        options,
         request,
         plan: Some(Box::new(|turn| plan(turn).map(Into::into))),
         retries: 0,
@@ -336,7 +352,7 @@ mod tests {
     }
 
     fn asking(options: impl Into<AskOptions>) -> Box<dyn Attempt> {
-        ask(options, Request::default(), |_| Ok(Plan::from_splices(0, Vec::new())))
+        ask_with(options.into(), Request::default(), |_| Ok(Plan::from_splices(0, Vec::new())))
     }
 
     /// The waits before the calls of an attempt whose model is busy every time, in seconds.

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::clear_results::{ClearInputs, ClearResults};
+use super::clear_results::ClearResults;
 use crate::message::{InvalidValue, Json, Text};
 
 /// The tokens at which Anthropic clears tool results by default.
@@ -34,7 +34,15 @@ struct ToolUses {
     keep: Option<Number>,
     clear_at_least: Option<Number>,
     exclude_tools: Option<Vec<Text>>,
-    clear_tool_inputs: Option<ClearInputs>,
+    clear_tool_inputs: Option<ToolInputs>,
+}
+
+/// All inputs or none, or those of calls of these tools.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ToolInputs {
+    All(bool),
+    Of(Vec<Text>),
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -141,12 +149,18 @@ fn cleared(edit: ToolUses) -> Result<ClearResults, InvalidValue> {
             return Err(unit("clear_at_least", "input_tokens", value as u64));
         }
     };
+    let (inputs, inputs_of) = match edit.clear_tool_inputs {
+        None => (false, Vec::new()),
+        Some(ToolInputs::All(all)) => (all, Vec::new()),
+        Some(ToolInputs::Of(tools)) => (!tools.is_empty(), tools),
+    };
     Ok(ClearResults {
         keep,
         exclude_tools: edit.exclude_tools.unwrap_or_default(),
         keep_errors: false,
         obsolete: false,
-        inputs: edit.clear_tool_inputs.unwrap_or(ClearInputs::All(false)),
+        inputs,
+        inputs_of,
         keep_reasoning: None,
         at_least,
         from_tokens,

@@ -60,8 +60,10 @@ pub struct ClearResults {
     /// Clears a result of any age if a later call that did not fail made it obsolete: an identical
     /// call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
     pub obsolete: bool,
-    /// Which calls lose their inputs with their results.
-    pub inputs: ClearInputs,
+    /// Whether the calls lose their inputs with their results.
+    pub inputs: bool,
+    /// The tools whose calls lose their inputs; empty for all tools.
+    pub inputs_of: Vec<Text>,
     /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
     /// reasoning of an open tool loop always stays.
     pub keep_reasoning: Option<usize>,
@@ -73,17 +75,6 @@ pub struct ClearResults {
     pub from_calls: usize,
 }
 
-/// Which tool calls lose their inputs with their results. In settings a boolean for all or none, or
-/// a list of names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ClearInputs {
-    /// All of them, or none.
-    All(bool),
-    /// The inputs of calls of these tools.
-    Of(Vec<Text>),
-}
-
 impl Default for ClearResults {
     /// Keeps three results, those of failed calls, inputs and reasoning; clears obsolete results.
     fn default() -> Self {
@@ -92,7 +83,8 @@ impl Default for ClearResults {
             exclude_tools: Vec::new(),
             keep_errors: true,
             obsolete: true,
-            inputs: ClearInputs::All(false),
+            inputs: false,
+            inputs_of: Vec::new(),
             keep_reasoning: None,
             at_least: 0,
             from_tokens: 0,
@@ -172,7 +164,8 @@ impl ClearResults {
             let content = vec![ContentBlock::text(line)];
             let result = ToolResult { content, ..it.result.clone() };
             changes.insert(it.result_at, Some(ContentBlock::ToolResult(result)));
-            if self.inputs.include(&it.call.name) {
+            let of_all = self.inputs_of.is_empty();
+            if self.inputs && (of_all || self.inputs_of.contains(&it.call.name)) {
                 let call = ToolUse { input: ToolInput::from_text("{}"), ..it.call.clone() };
                 changes.insert(it.call_at, Some(ContentBlock::ToolUse(call)));
             }
@@ -200,15 +193,6 @@ impl ClearResults {
             }
         }
         changes
-    }
-}
-
-impl ClearInputs {
-    fn include(&self, tool: &Text) -> bool {
-        match self {
-            Self::All(all) => *all,
-            Self::Of(tools) => tools.contains(tool),
-        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     compact::{CompactError, Plan},
     log::RungReport,
     message::{Batch, BatchId, ModelError, Request, StopReason, Text, Turn, Usage},
-    retention::{Retention, Shortfall},
+    retention::Retention,
 };
 
 /// An algorithm that makes a thread smaller.
@@ -124,7 +124,7 @@ pub struct Proposal {
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
     /// Why the compacted thread keeps too few facts, if [`Snapshot::settle`] found that.
-    pub shortfall: Option<Shortfall>,
+    pub shortfall: Option<Text>,
     /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
     pub usage: Usage,
     /// Number of these calls.
@@ -224,7 +224,7 @@ pub enum StrategyError {
     Run(Box<RunError>),
     /// The summary keeps too few of the conversation's facts.
     #[error("{0}")]
-    KeepsTooLittle(Shortfall),
+    KeepsTooLittle(Text),
     /// Every rung of the ladder failed.
     #[error("no rung of the ladder did it{}", listed(.rungs))]
     NoRung {

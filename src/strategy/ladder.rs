@@ -248,7 +248,7 @@ impl Climb {
             };
             match self.thread.settle(proposal.clone(), &self.brief) {
                 Ok(proposal) => {
-                    let failure = proposal.shortfall.map(StrategyError::KeepsTooLittle);
+                    let failure = proposal.shortfall.clone().map(StrategyError::KeepsTooLittle);
                     let is_enough = failure.is_none();
                     let index = self.record_rungs(rung, &proposal.rungs, failure);
                     if is_enough {

@@ -21,7 +21,7 @@
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
 //! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
 //! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
-//! name and builds them from settings ([`StrategyConfig`]).
+//! name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;
 mod breaker;
@@ -62,13 +62,12 @@ pub use crate::compact::TrimToolResults;
 pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
-pub use clear_results::{ClearInputs, ClearResults};
-pub use config::StrategyConfig;
+pub use clear_results::ClearResults;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Rung, Step, StrategyError,
 };
 pub use digest::Digest;
-pub use fold_batches::{FoldBatches, Scoring};
+pub use fold_batches::FoldBatches;
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub use native::Native;
@@ -77,4 +76,4 @@ pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
 pub use run_error::RunError;
 pub use snapshot::{Rejection, Snapshot};
-pub use summarize::{RangeForm, Summarize};
+pub use summarize::Summarize;

@@ -84,7 +84,7 @@ impl CompactionStrategy for Native {
         let (native, thread, brief) = (*self, thread.clone(), brief.clone());
         let options =
             AskOptions { max_retries: 0, repeats_without_calls: false, ..ModelRole::Native.into() };
-        attempt::ask(options, request, move |turn| {
+        attempt::ask_with(options, request, move |turn| {
             let blocks = compaction(&turn)?;
             let note = note(&blocks, head);
             let first = native.message(&thread, &brief, head, blocks);

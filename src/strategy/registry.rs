@@ -7,7 +7,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    chunked::Chunked, clear_results::ClearResults, config::StrategyConfig,
+    chunked::Chunked, clear_results::ClearResults, config::name_and_options,
     contract::CompactionStrategy, digest::Digest, fold_batches::FoldBatches,
     keep_recent::KeepRecent, ladder::Ladder, native::Native, summarize::Summarize,
 };
@@ -82,11 +82,11 @@ impl StrategyRegistry {
     /// the strategy's serde form.
     ///
     /// ```
-    /// use threadfold::strategy::{KeepRecent, StrategyConfig, StrategyRegistry};
+    /// use threadfold::strategy::{KeepRecent, StrategyRegistry};
     ///
     /// let mut registry = StrategyRegistry::empty();
     /// registry.register_configurable::<KeepRecent>()?;
-    /// let config: StrategyConfig = serde_json::from_str(r#"{"keep-recent": {"messages": 4}}"#)?;
+    /// let config = serde_json::json!({"keep-recent": {"messages": 4}});
     /// assert!(registry.build(&config).is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -121,29 +121,30 @@ impl StrategyRegistry {
         Ok(&self.entry(name)?.strategy)
     }
 
-    /// Builds the strategy of a setting. See [`StrategyConfig`].
+    /// Builds the strategy of a setting: its name, or an object with the name as the only key and
+    /// the options that differ from its defaults as the value.
     ///
     /// ```
-    /// use threadfold::strategy::{StrategyConfig, StrategyRegistry};
+    /// use serde_json::json;
+    /// use threadfold::strategy::StrategyRegistry;
     ///
     /// let registry = StrategyRegistry::default();
-    /// let config: StrategyConfig = serde_json::from_str(r#"{"keep-recent": {"mesages": 4}}"#)?;
-    /// let error = registry.build(&config).unwrap_err().to_string();
+    /// let rungs = json!([{"summarize": {"messages": 4}}, "digest"]);
+    /// let ladder = registry.build(&json!({"ladder": {"rungs": rungs, "too_long": "chunked"}}))?;
+    /// assert_eq!(ladder.name(), "ladder");
+    /// let error = registry.build(&json!({"keep-recent": {"mesages": 4}})).unwrap_err().to_string();
     /// assert!(error.starts_with("\"keep-recent\" is not a strategy with these options: unknown field `mesages`"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for a name that is not registered, with the registered ones, and for options
+    /// [`InvalidValue`] for another form, for a name that is not registered, with the registered ones, and for options
     /// that the strategy does not take.
-    pub fn build(
-        &self,
-        config: &StrategyConfig,
-    ) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
-        let entry = self.entry(config.name())?;
-        let Some(options) = config.options() else { return Ok(Arc::clone(&entry.strategy)) };
-        let name = config.name();
+    pub fn build(&self, setting: &Value) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
+        let (name, options) = name_and_options(setting)?;
+        let entry = self.entry(name)?;
+        let Some(options) = options else { return Ok(Arc::clone(&entry.strategy)) };
         let Some(build) = entry.build else {
             let rule = "it was registered as a value";
             return Err(InvalidValue::new("a strategy with options", rule, name));
@@ -220,11 +221,11 @@ where
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LadderOptions {
-    rungs: Vec<StrategyConfig>,
+    rungs: Vec<Value>,
     #[serde(default)]
-    enough: Option<StrategyConfig>,
+    enough: Option<Value>,
     #[serde(default)]
-    too_long: Option<StrategyConfig>,
+    too_long: Option<Value>,
 }
 
 fn ladder(registry: &StrategyRegistry, name: &str, options: &Value) -> Result<Built, InvalidValue> {
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
 
     fn build(json: &str) -> Result<String, String> {
-        let config = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let config: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let built = StrategyRegistry::default().build(&config);
         built.map(|strategy| format!("{strategy:?}")).map_err(|error| error.to_string())
     }
@@ -282,10 +283,11 @@ mod tests {
             ),
             (
                 r#"{"digest": {}, "chunked": {}}"#,
-                "an object names one strategy, this one digest and chunked",
+                "\"{\\\"chunked\\\":{},\\\"digest\\\":{}}\" is not the setting of a strategy: an object names one \
+                 strategy, this one chunked and digest",
             ),
-            ("{}", "an empty object names no strategy"),
-            ("7", "invalid type: integer `7`, expected the name of a strategy"),
+            ("{}", "\"{}\" is not the setting of a strategy: an empty object names no strategy"),
+            ("7", "\"7\" is not the setting of a strategy: the name of a strategy or an object"),
         ];
         for (json, words) in rows {
             let error = build(json).unwrap_err();
@@ -302,7 +304,7 @@ mod tests {
     fn every_name_builds_and_the_other_name_of_summarize_does_too() {
         let registry = StrategyRegistry::default();
         for name in registry.names() {
-            assert_eq!(registry.build(&StrategyConfig::new(name)).unwrap().name(), name);
+            assert_eq!(registry.build(&name.into()).unwrap().name(), name);
         }
         assert_eq!(registry.get("ai-summarize").unwrap().name(), "summarize");
     }

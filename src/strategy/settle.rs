@@ -17,7 +17,7 @@ use crate::{
     message::{ContentBlock, Message, Role, Summary, Text},
     prose::{one_line, without_typed},
     retention::{
-        Beside, Enriched, Fact, Facts, RetentionPolicy, enrich, invented, without_invented,
+        Beside, Fact, Facts, Retention, RetentionPolicy, enrich, invented, without_invented,
     },
 };
 
@@ -271,10 +271,7 @@ impl Snapshot {
         let addendum_tokens = room.min(policy.addendum_tokens);
         // No summary replaces text here, so every missing fact is worth its tokens.
         let policy = RetentionPolicy { addendum_tokens, wanted: 100, ..policy.clone() };
-        match enrich(rules, &self.current_facts(&policy), after, &policy, counter) {
-            Enriched::WithAddendum { text, .. } | Enriched::TooLittle { text, .. } => text,
-            Enriched::Enough { .. } => rules.into(),
-        }
+        enrich(rules, &self.current_facts(&policy), after, &policy, counter).0
     }
 
     /// The facts of the whole conversation, without revoked rules and those in the system prompt.
@@ -344,7 +341,7 @@ impl Snapshot {
             let (policy, summary) = (policy_beside(list), rules::joined(summary, list));
             let is_listed = |fact: &Fact| all || is_listed_alone(fact);
             let enriched = beside.enrich(&summary, &policy, self.counter(), is_listed);
-            let settled = audit.with_enriched(&proposal, summary, enriched, &policy);
+            let settled = audit.with_enriched(&proposal, enriched, &policy);
             self.accept(&settled.plan, brief).ok().map(|_| settled)
         };
         // The list grows into the room that the addendum left. The rest is for facts without their
@@ -369,7 +366,7 @@ impl Snapshot {
             let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
             let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
             let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);
-            audit.with_enriched(&proposal, summary, enriched, policy)
+            audit.with_enriched(&proposal, enriched, policy)
         })
     }
 
@@ -434,15 +431,10 @@ impl Audit<'_> {
     fn with_enriched(
         &self,
         proposal: &Proposal,
-        summary: Text,
-        enriched: Enriched,
+        (text, mut retention): (Text, Retention),
         policy: &RetentionPolicy,
     ) -> Proposal {
-        let (text, shortfall, mut retention) = match enriched {
-            Enriched::Enough { retention } => (summary, None, retention),
-            Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
-            Enriched::TooLittle { text, reason, retention } => (text, Some(reason), retention),
-        };
+        let shortfall = policy.shortfall(&retention);
         let line = one_line(&text);
         let stated = self.invented.iter().filter(|fact| line.contains(fact.text.as_str()));
         retention.invented = stated.cloned().collect();

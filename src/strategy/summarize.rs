@@ -63,25 +63,16 @@ pub struct Summarize {
     pub user_tokens: u64,
     /// Upper limit for the tokens of the summary.
     pub summary_tokens: u64,
-    /// The form in which the model reads the summarised part.
-    pub range: RangeForm,
+    /// Whether the fast model reads the summarised part as text, without system prompt and tools.
+    /// Otherwise the conversation's model reads it as messages, and the provider's prompt cache may
+    /// apply.
+    pub as_text: bool,
     /// The opening of the question, instead of the built-in one: what is to be written, and for
     /// whom. The rest of the question follows it: sections, literal values, focus, rules.
     pub prompt: Option<Text>,
     /// What belongs into the summary, one text for each section and in this order, instead of the
     /// built-in eight.
     pub sections: Vec<Text>,
-}
-
-/// The form in which a model reads the part of a thread that it summarises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RangeForm {
-    /// As messages, by the conversation's model. The provider's prompt cache may apply.
-    #[default]
-    Messages,
-    /// As text, by the fast model, without system prompt and tools.
-    Text,
 }
 
 impl Default for Summarize {
@@ -92,7 +83,7 @@ impl Default for Summarize {
             user_messages: 3,
             user_tokens: 4_000,
             summary_tokens: 4_096,
-            range: RangeForm::Messages,
+            as_text: false,
             prompt: None,
             sections: Vec::new(),
         }
@@ -109,14 +100,11 @@ impl CompactionStrategy for Summarize {
             Ok(found) => found,
             Err(error) => return attempt::propose(Err(error)),
         };
-        let model = match self.range {
-            RangeForm::Messages => ModelRole::Conversation,
-            RangeForm::Text => ModelRole::Fast,
-        };
+        let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
         let (thread, brief) = (thread.clone(), brief.clone());
         // A failure is left to the next rung of a ladder, which needs no wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
-        attempt::ask(options, request, move |turn| {
+        attempt::ask_with(options, request, move |turn| {
             let summary = message(&brief, attempt::summary_of(&turn)?);
             tail::first_within_target(&thread, &brief, &candidates, |candidate| {
                 candidate.plan(&thread, &brief, vec![summary.clone()])
@@ -191,14 +179,14 @@ impl Summarize {
 
     fn request(&self, thread: &Snapshot, brief: &Brief, head: Vec<Message>) -> Request {
         let question = self.question(thread, brief, head.iter().any(Message::is_summary));
-        let request = match self.range {
+        let request = match self.as_text {
             // An earlier summary stays where it is: moved, it would end what the cache serves.
-            RangeForm::Messages => Request {
+            false => Request {
                 system: thread.system().clone(),
                 tools: thread.tools().clone(),
                 ..Request::new(head.into_iter().chain([question]).collect::<Vec<_>>())
             },
-            RangeForm::Text => {
+            true => {
                 let (summary, new) = full_summary::split(&head, brief).unzip();
                 let transcript = render(&new.unwrap_or(head), &RenderOptions::default());
                 let texts = summary.map(|text| tagged("summary", &text)).into_iter();
@@ -278,7 +266,7 @@ mod tests {
 
     #[test]
     fn as_text_the_range_is_sent_once_and_not_as_messages() {
-        let strategy = Summarize { range: RangeForm::Text, ..Summarize::default() };
+        let strategy = Summarize { as_text: true, ..Summarize::default() };
         let attempt = strategy.begin(&thread(), &Brief::default());
         let Step::Call { model: ModelRole::Fast, request, .. } = attempt.step() else {
             panic!("{attempt:?}")

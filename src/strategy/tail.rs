@@ -458,14 +458,14 @@ mod tests {
     use super::*;
     use crate::{
         log,
-        message::{CheckpointIds, SystemReminder},
+        message::CheckpointIds,
         strategy::{CompactionStrategy, KeepRecent, Step},
     };
 
     #[test]
     fn a_message_that_is_kept_keeps_its_checkpoint() {
         let mut asked = Message::user("Where is the parser?");
-        asked.make_mut().content.push(SystemReminder::new("Be brief.").into());
+        asked.make_mut().content.push(ContentBlock::reminder("Be brief."));
         let answers = (0..4).map(|number| Message::assistant(format!("I look for it: {number}")));
         let thread: Vec<Message> = std::iter::once(asked).chain(answers).collect();
         let thread = log::stamp(thread, &mut CheckpointIds::new(1));

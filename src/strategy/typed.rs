@@ -6,7 +6,7 @@ use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     message::{ContentBlock, Message, Role},
     prose::{paragraphs, sentences},
-    retention::{Fact, FactClass, Speaker, Statements, key},
+    retention::{Fact, FactClass, Statements, key},
     tokens::TokenCounter,
 };
 
@@ -90,7 +90,7 @@ impl<'a> Typed<'a> {
     /// Whether a fact is in the user's statements, which are listed as wholes.
     pub(super) fn covers(&self, fact: &Fact) -> bool {
         let is_stated = fact.class == FactClass::Constraint && self.keys.contains(&key(&fact.text));
-        is_stated || (fact.speaker == Speaker::User && is_value(fact.class))
+        is_stated || (fact.is_users() && is_value(fact.class))
     }
 
     /// The keys of all statements and their sentences.

@@ -1,24 +1,17 @@
-//! A model that misbehaves in the ways that models and networks do.
+//! The ways in which models and networks misbehave, as answers of a script.
 
-use std::{
-    collections::VecDeque,
-    pin::Pin,
-    sync::atomic::{AtomicUsize, Ordering},
-    task::{Context, Poll},
-};
+use super::scripted::Answer;
+use crate::message::{Json, Message, ModelError, ModelErrorKind, Role, StopReason, ToolUse, Turn};
 
-use async_trait::async_trait;
-use futures::{Stream, StreamExt, stream::BoxStream};
-
-use super::scripted::{Answer, deltas};
-use crate::{
-    message::{
-        Delta, Json, Message, ModelError, ModelErrorKind, Request, Role, StopReason, ToolUse, Turn,
-    },
-    model::{self, Model},
-};
-
-/// One way of misbehaving.
+/// One way of misbehaving, as an answer of a [`ScriptedModel`](super::ScriptedModel).
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Request, model::Model, testing::{Misbehaviour, ScriptedModel}};
+///
+/// let model = ScriptedModel::repeating([Misbehaviour::Overflow]);
+/// assert!(block_on(model.complete(Request::default())).unwrap_err().is_overflow());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -65,7 +58,7 @@ impl Misbehaviour {
         Self::Inflates,
     ];
 
-    pub(super) fn answer(self) -> Answer {
+    fn answer(self) -> Answer {
         let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
         let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
         match self {
@@ -88,75 +81,16 @@ impl Misbehaviour {
             )),
             Self::Truncated => turn(Message::assistant(HALF), StopReason::MaxTokens).into(),
             Self::Refuses => turn(Message::assistant("no"), StopReason::Refusal).into(),
-            Self::Slow => Answer::from("slowly said"),
+            Self::Slow => {
+                Answer::Slow(turn(Message::assistant("slowly said"), StopReason::EndTurn))
+            }
             Self::Inflates => Answer::from("word ".repeat(200_000)),
         }
     }
 }
 
-/// A model that misbehaves in the given ways, one per call, over and over.
-///
-/// ```
-/// use futures::executor::block_on;
-/// use threadfold::{Request, model::Model, testing::{HostileModel, Misbehaviour}};
-///
-/// let model = HostileModel::new([Misbehaviour::Overflow]);
-/// assert!(block_on(model.complete(Request::default())).unwrap_err().is_overflow());
-/// ```
-#[derive(Debug)]
-pub struct HostileModel {
-    ways: Vec<Misbehaviour>,
-    next: AtomicUsize,
-}
-
-impl HostileModel {
-    /// Returns a model that misbehaves in these ways. If there are none, every call fails.
-    #[must_use]
-    pub fn new(ways: impl IntoIterator<Item = Misbehaviour>) -> Self {
-        Self { ways: ways.into_iter().collect(), next: AtomicUsize::new(0) }
-    }
-
-    fn next(&self) -> Misbehaviour {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let index = number.checked_rem(self.ways.len()).unwrap_or_default();
-        self.ways.get(index).copied().unwrap_or(Misbehaviour::Fails)
-    }
-}
-
-#[async_trait]
-impl Model for HostileModel {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
-    }
-
-    fn stream(&self, _: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        let way = self.next();
-        let delay = if way == Misbehaviour::Slow { SLOW_POLLS } else { 0 };
-        DelayedStream { deltas: deltas(way.answer()).into(), delay, left: delay }.boxed()
-    }
-}
-
-/// Number of pending polls of a slow model before each delta.
-const SLOW_POLLS: usize = 100;
-
-/// A stream that is pending `delay` times before each item.
-struct DelayedStream {
-    deltas: VecDeque<Result<Delta, ModelError>>,
-    delay: usize,
-    /// Pending polls left before the next item.
-    left: usize,
-}
-
-impl Stream for DelayedStream {
-    type Item = Result<Delta, ModelError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.left > 0 {
-            self.left -= 1;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        self.left = self.delay;
-        Poll::Ready(self.deltas.pop_front())
+impl From<Misbehaviour> for Answer {
+    fn from(way: Misbehaviour) -> Self {
+        way.answer()
     }
 }

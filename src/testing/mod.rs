@@ -3,20 +3,18 @@
 //! | you need | use |
 //! |---|---|
 //! | a model that answers from a script | [`ScriptedModel`] |
-//! | a model that misbehaves | [`HostileModel`] |
+//! | a model that misbehaves | [`ScriptedModel::repeating`] with a [`Misbehaviour`] |
 //! | a sleeper that returns at once | [`WakefulSleeper`] |
-//! | a store whose appends fail on request | [`FailingStore`] |
+//! | a store whose appends fail on request | [`faulty_store`] |
 //! | a model that summarises offline | [`ExtractiveModel`] |
 //! | threads as text, in test cases and failure messages | [`notation`] |
-//! | test cases in files | [`cases`] |
 //! | generated threads | [`generate`] |
 //! | tests for your adapter | [`conformance`] |
 
-pub mod cases;
 pub mod conformance;
 mod extract;
 mod extractive;
-mod failing_store;
+mod faulty_store;
 pub mod generate;
 mod hostile;
 pub mod notation;
@@ -25,8 +23,8 @@ mod scripted;
 mod sleeper;
 
 pub use extractive::ExtractiveModel;
-pub use failing_store::FailingStore;
-pub use hostile::{HostileModel, Misbehaviour};
+pub use faulty_store::faulty_store;
+pub use hostile::Misbehaviour;
 pub use scripted::{Answer, ScriptedModel};
 pub use sleeper::WakefulSleeper;
 

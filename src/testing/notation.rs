@@ -27,8 +27,8 @@ use std::fmt::Write as _;
 
 use crate::message::{
     ContentBlock, ContextUpdate, Document, Image, InvalidValue, Json, MediaSource, Message, Opaque,
-    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
-    Thinking, ToolInput, ToolResult, ToolUse, markup,
+    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, Text, Thinking, ToolInput,
+    ToolResult, ToolUse, markup,
 };
 
 /// Reads a thread.
@@ -150,7 +150,7 @@ impl Draft {
             ["tool_error", id] => ToolResult::error(*id, body.as_str()).into(),
             ["server_tool_use", id, name] => ServerToolUse::new(*id, *name, json()?).into(),
             ["server_tool_result", id, kind] => ServerToolResult::new(*id, *kind, json()?).into(),
-            ["reminder"] => SystemReminder::new(body.as_str()).into(),
+            ["reminder"] => ContentBlock::reminder(body.as_str()),
             ["context", paths @ ..] => ContextUpdate::new(
                 paths.iter().map(|path| Text::from(*path)).collect(),
                 body.as_str(),

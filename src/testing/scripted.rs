@@ -2,12 +2,14 @@
 
 use std::{
     collections::VecDeque,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
 };
 
 use async_trait::async_trait;
 use futures::{
-    StreamExt,
+    Stream, StreamExt,
     stream::{self, BoxStream},
 };
 
@@ -36,6 +38,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedModel {
     script: Arc<Mutex<VecDeque<Answer>>>,
+    repeats: bool,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -49,6 +52,8 @@ pub enum Answer {
     Error(ModelError),
     /// The first half of the deltas of a turn, after which the stream ends.
     Cut(Turn),
+    /// A turn whose stream is pending a hundred times before each delta.
+    Slow(Turn),
 }
 
 impl ScriptedModel {
@@ -56,7 +61,13 @@ impl ScriptedModel {
     #[must_use]
     pub fn new<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         let script = script.into_iter().map(Into::into).collect();
-        Self { script: Arc::new(Mutex::new(script)), requests: Arc::default() }
+        Self { script: Arc::new(Mutex::new(script)), ..Self::default() }
+    }
+
+    /// Returns a model that gives these answers over and over.
+    #[must_use]
+    pub fn repeating<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+        Self { repeats: true, ..Self::new(script) }
     }
 
     /// The recorded requests, in order.
@@ -73,11 +84,17 @@ impl ScriptedModel {
 
     fn next(&self, request: &Request) -> Answer {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        let answer = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = script.pop_front();
+        if self.repeats {
+            script.extend(answer.clone());
+        }
         let over = || ModelError::new(ModelErrorKind::Other, "the script is over").into();
         match answer.unwrap_or_else(over) {
             Answer::Turn(turn) if turn.usage.is_none() => Answer::Turn(estimated(request, turn)),
-            answer @ (Answer::Turn(_) | Answer::Error(_) | Answer::Cut(_)) => answer,
+            answer @ (Answer::Turn(_) | Answer::Error(_) | Answer::Cut(_) | Answer::Slow(_)) => {
+                answer
+            }
         }
     }
 }
@@ -91,14 +108,44 @@ impl Model for ScriptedModel {
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         // Counts as a call only when polled, like a real model.
         let answer = stream::once(async move { self.next(&request) });
-        answer.map(|answer| stream::iter(deltas(answer))).flatten().boxed()
+        answer.map(stream_of).flatten().boxed()
+    }
+}
+
+fn stream_of(answer: Answer) -> DelayedStream {
+    let delay = if matches!(answer, Answer::Slow(_)) { SLOW_POLLS } else { 0 };
+    DelayedStream { deltas: deltas(answer).into(), delay, left: delay }
+}
+
+/// Number of pending polls of a slow answer before each delta.
+const SLOW_POLLS: usize = 100;
+
+/// A stream that is pending `delay` times before each item.
+struct DelayedStream {
+    deltas: VecDeque<Result<Delta, ModelError>>,
+    delay: usize,
+    /// Pending polls left before the next item.
+    left: usize,
+}
+
+impl Stream for DelayedStream {
+    type Item = Result<Delta, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.left > 0 {
+            self.left -= 1;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.left = self.delay;
+        Poll::Ready(self.deltas.pop_front())
     }
 }
 
 /// The items of the stream of an answer.
 pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
     match answer {
-        Answer::Turn(turn) => {
+        Answer::Turn(turn) | Answer::Slow(turn) => {
             let mut deltas: Vec<_> = pieces(&turn).map(Ok).collect();
             deltas.push(Ok(Delta::Turn { turn }));
             deltas

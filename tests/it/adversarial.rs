@@ -20,16 +20,18 @@ use threadfold::{
     render::{ChunkBudget, RenderOptions, chunk, render},
     retention::{AuditOptions, audit},
     tokens::ByteEstimate,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        OpenAiChat, OpenAiResponses, SseParser, WireError,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions, SseParser, WireError},
 };
 use threadfold_edl::{EditError, Limits, ParseErrorKind, Script, Workspace};
 
 /// The codecs. One line each.
-const CODECS: [&dyn WireFormat; 5] =
-    [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
+const CODECS: [&dyn WireFormat; 5] = [
+    &Dialect::Anthropic,
+    &Dialect::BedrockConverse,
+    &Dialect::Gemini,
+    &Dialect::OpenAiChat,
+    &Dialect::OpenAiResponses,
+];
 
 /// Deeper than any stack would allow if each level were a call.
 const DEPTH: usize = 100_000;

@@ -9,12 +9,12 @@
 
 use std::collections::HashMap;
 
+use crate::support::cases;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     ContextWindow,
-    auto::{AutoCompactor, AutoPolicy, Input, Notice, Output, Pressure, Target, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Threshold},
     message::{CompactionReason, Timestamp},
-    testing::cases,
 };
 
 use crate::support::tries::tries;
@@ -58,13 +58,13 @@ fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> Strin
             let target = target.map_or("none".to_owned(), |target| target.to_string());
             format!("compact {} {target}", name(&reason))
         }
-        Some(Output::Notify(Notice::Suspended { tokens, threshold })) => {
+        Some(Output::Suspended { tokens, threshold }) => {
             format!("suspended {tokens} {threshold}")
         }
-        Some(Output::Notify(Notice::Paused { failures, until })) => {
+        Some(Output::Paused { failures, until }) => {
             format!("paused {failures} {}", until.0 / 1_000)
         }
-        Some(Output::Notify(Notice::UnknownWindow)) => "unknown window".to_owned(),
+        Some(Output::UnknownWindow) => "unknown window".to_owned(),
         Some(Output::CannotFit { floor, tokens, limit }) => {
             format!("cannot fit {floor} {tokens} {limit}")
         }
@@ -136,8 +136,8 @@ fn any_policy() -> impl Strategy<Value = AutoPolicy> {
         (0.0..=1.0).prop_map(Threshold::MessagesOver),
     ];
     let target = prop_oneof![
-        (0.0..=1.0).prop_map(Target::Fraction),
-        (0_u64..300_000).prop_map(Target::Tokens),
+        (0.0..=1.0).prop_map(Threshold::Fraction),
+        (0_u64..300_000).prop_map(Threshold::Tokens),
     ];
     let usage = any::<bool>();
     let numbers = (0_u64..50_000, 0_u64..100_000, 0_u32..4, 0_u32..4);
@@ -260,7 +260,10 @@ proptest! {
                     auto.handle(Timestamp(50_000), Input::Failed { reason });
                 }
                 output => {
-                    let through = matches!(output, None | Some(Output::Notify(_)));
+                    let through = matches!(
+                        output,
+                        None | Some(Output::Suspended { .. } | Output::Paused { .. } | Output::UnknownWindow)
+                    );
                     prop_assert!(through, "{output:?}");
                     return Ok(());
                 }

@@ -7,16 +7,18 @@
 use serde_json::Value;
 use threadfold::{
     WireFormat,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        OpenAiChat, OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
 use crate::support::bodies;
 
-const CODECS: [&dyn WireFormat; 5] =
-    [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
+const CODECS: [&dyn WireFormat; 5] = [
+    &Dialect::Anthropic,
+    &Dialect::BedrockConverse,
+    &Dialect::Gemini,
+    &Dialect::OpenAiChat,
+    &Dialect::OpenAiResponses,
+];
 
 /// The result of reading a body and writing it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

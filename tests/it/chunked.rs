@@ -22,7 +22,7 @@ use threadfold::{
         Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step,
         StrategyError,
     },
-    testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper},
 };
 
 use crate::support::tries::tries;
@@ -558,7 +558,7 @@ fn an_agent_in_the_middle_of_its_work_is_asked_to_go_on() {
 #[test]
 fn a_hostile_model_leaves_the_thread_as_it_was() {
     for way in Misbehaviour::ALL {
-        let model = HostileModel::new([way]);
+        let model = ScriptedModel::repeating([way]);
         let (thread, brief, waits) =
             (Snapshot::new(conversation()), Brief::default(), WakefulSleeper::default());
         let models = Models { sleeper: Some(&waits), ..Models::one(&model) };

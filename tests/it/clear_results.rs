@@ -14,7 +14,7 @@ use threadfold::{
     recall::{Recall, RecallRequest, tool},
     retention::{AuditOptions, FactClass, Facts, RetentionPolicy},
     store::Journal,
-    strategy::{Brief, ClearInputs, ClearResults, Ladder, Snapshot, Step, Summarize},
+    strategy::{Brief, ClearResults, Ladder, Snapshot, Step, Summarize},
     testing::ScriptedModel,
     tokens::ByteEstimate,
 };
@@ -139,7 +139,8 @@ fn inputs_and_reasoning_go_only_where_that_is_wanted() {
     assert_eq!((count(&left), inputs(&left)[0].as_str()), (2, r#"{"path":"a.rs"}"#));
 
     let strategy = ClearResults {
-        inputs: ClearInputs::Of(vec!["read".into()]),
+        inputs: true,
+        inputs_of: vec!["read".into()],
         keep_reasoning: Some(1),
         ..keeping(1)
     };
@@ -179,7 +180,8 @@ fn the_edits_of_anthropic_are_options() {
         exclude_tools: vec!["memory".into()],
         keep_errors: false,
         obsolete: false,
-        inputs: ClearInputs::Of(vec!["read".into()]),
+        inputs: true,
+        inputs_of: vec!["read".into()],
         keep_reasoning: Some(2),
         at_least: 900,
         from_tokens: 0,

@@ -7,6 +7,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use crate::support::cases::{self, Case};
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
@@ -14,11 +15,7 @@ use threadfold::{
     log::Event,
     message::{CompactionReason, Json, Role, ToolUse},
     session::{CompactionEvent, SessionBuilder, SessionEvent},
-    testing::{
-        Answer,
-        cases::{self, Case},
-        notation,
-    },
+    testing::{Answer, notation},
 };
 
 use crate::support::{

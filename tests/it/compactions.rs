@@ -17,10 +17,7 @@ use threadfold::{
     strategy::{
         Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
     },
-    testing::{
-        Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
-        notation,
-    },
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, notation},
 };
 
 const RAW: &str = "zebra stripes matter here";
@@ -203,7 +200,7 @@ fn failures_leave_one_event_more_and_nothing_else() {
     for strategy in strategies {
         for misbehaviour in misbehaviours {
             // A chunked run may turn the few edits of such a model into a summary, or cut it.
-            let model = HostileModel::new([misbehaviour]);
+            let model = ScriptedModel::repeating([misbehaviour]);
             let mut kept = Kept::begun();
             let (thread, stored, epoch) =
                 (kept.messages(), kept.stored(), kept.agent.thread().epoch());
@@ -267,7 +264,7 @@ fn when_all_rungs_fail_the_record_says_what_each_did_and_spent() {
 #[test]
 fn the_record_of_a_ladder_names_the_rung_that_did_it() {
     let mut kept = Kept::begun();
-    let model = HostileModel::new([Misbehaviour::Blank]);
+    let model = ScriptedModel::repeating([Misbehaviour::Blank]);
     let ladder = Ladder::default();
     let done = kept.compact(&ladder, Models::one(&model)).unwrap();
     let record = kept.journal.log().compaction(done.id).unwrap();
@@ -361,7 +358,7 @@ fn a_compaction_is_undone_with_everything_that_came_since() {
 #[test]
 fn a_failed_number_is_never_given_again() {
     let mut kept = Kept::begun();
-    let fails = HostileModel::new([Misbehaviour::Fails]);
+    let fails = ScriptedModel::repeating([Misbehaviour::Fails]);
     kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
     let done = kept.compact(&Summarize::default(), Models::one(&ExtractiveModel)).unwrap();
     assert_eq!(done.id, CompactionId(1));
@@ -390,7 +387,7 @@ fn only_messages_are_sent_whatever_else_is_in_the_log() {
     ] {
         kept.journal.append(Timestamp(kept.now), event).unwrap();
     }
-    let fails = HostileModel::new([Misbehaviour::Fails]);
+    let fails = ScriptedModel::repeating([Misbehaviour::Fails]);
     kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
     assert_eq!(kept.journal.log().replay().unwrap(), messages);
     let model = Recorded::new(ExtractiveModel);

@@ -5,14 +5,12 @@
 //! that are switched off, then `--- expect` with the thread after, or `--- expect error` with the
 //! text of the error. A successful case is also applied from its stored plan.
 
+use crate::support::cases::{self, Case};
 use threadfold::{
     Message, Plan, Replacement,
     compact::{CompactError, CompactOptions},
     legality,
-    testing::{
-        cases::{self, Case},
-        notation,
-    },
+    testing::notation,
 };
 
 #[test]

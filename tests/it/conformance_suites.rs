@@ -11,9 +11,7 @@ use futures::{
     executor::block_on,
     stream::{self, BoxStream},
 };
-use threadfold::wire::{
-    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses,
-};
+use threadfold::wire::Dialect;
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
@@ -21,7 +19,7 @@ use threadfold::{
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
     testing::{
-        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel,
+        ExtractiveModel, Misbehaviour, ScriptedModel,
         conformance::{self, Law},
     },
 };
@@ -35,8 +33,8 @@ fn our_models_conform() {
         Box::new(ScriptedModel::new(["hello there, how are you today, my friend?"; 5])),
         Box::new(ExtractiveModel),
         Box::new(model_of(&agent)),
-        Box::new(HostileModel::new([Misbehaviour::Slow])),
-        Box::new(HostileModel::new([Misbehaviour::Fails])),
+        Box::new(ScriptedModel::repeating([Misbehaviour::Slow])),
+        Box::new(ScriptedModel::repeating([Misbehaviour::Fails])),
         Box::new(OnlyCompletes),
     ];
     for model in models {
@@ -53,11 +51,11 @@ fn our_conversations_conform() {
 /// Every codec with bodies in its normal form. One line each.
 const CODECS: &[(&dyn WireFormat, &[&str])] = &[
     (&Identity(Fault::None), BODIES),
-    (&AnthropicMessages, ANTHROPIC_BODIES),
-    (&BedrockConverse, CONVERSE_BODIES),
-    (&OpenAiChat, CHAT_BODIES),
-    (&OpenAiResponses, RESPONSES_BODIES),
-    (&GeminiGenerate, GEMINI_BODIES),
+    (&Dialect::Anthropic, ANTHROPIC_BODIES),
+    (&Dialect::BedrockConverse, CONVERSE_BODIES),
+    (&Dialect::OpenAiChat, CHAT_BODIES),
+    (&Dialect::OpenAiResponses, RESPONSES_BODIES),
+    (&Dialect::Gemini, GEMINI_BODIES),
 ];
 
 const ANTHROPIC_BODIES: &[&str] = &[
@@ -164,7 +162,7 @@ fn a_broken_model_is_caught() {
         let breach = block_on(conformance::model(&model)).unwrap_err();
         assert_eq!(breach.law, law, "{breach}");
     }
-    let cut = HostileModel::new([Misbehaviour::CutStream]);
+    let cut = ScriptedModel::repeating([Misbehaviour::CutStream]);
     // `complete` of a cut stream is an error, but the stream itself has no end.
     assert_eq!(block_on(conformance::model(&cut)).unwrap_err().law, Law::StreamEnds);
 }

@@ -4,7 +4,6 @@ use threadfold::{
     ContextWindow,
     auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure},
     compact::Prices,
-    cost::CostPolicy,
     message::{CompactionReason, Timestamp},
 };
 
@@ -21,15 +20,16 @@ fn policy() -> AutoPolicy {
         cache_block: 1,
     };
     AutoPolicy {
-        cost: Some(CostPolicy { summary_tokens: 0, ..prices.into() }),
+        prices: Some(prices),
+        summary_tokens: 0,
         estimates_usage: true,
         ..AutoPolicy::default()
     }
 }
 
-fn with(change: &dyn Fn(&mut CostPolicy)) -> AutoPolicy {
+fn with(change: &dyn Fn(&mut AutoPolicy)) -> AutoPolicy {
     let mut policy = policy();
-    change(policy.cost.as_mut().unwrap());
+    change(&mut policy);
     policy
 }
 
@@ -58,7 +58,7 @@ fn a_cold_cache_lets_it_fire_before_the_threshold_if_much_is_saved() {
     assert!(fires(policy(), pressure(140_000, 0), LIFE));
     assert!(!fires(policy(), pressure(140_000, 0), LIFE - 1), "the cache is warm");
     assert!(!fires(policy(), pressure(114_000, 0), LIFE), "less than an eighth would be saved");
-    let without = AutoPolicy { cost: None, ..policy() };
+    let without = AutoPolicy { prices: None, ..policy() };
     assert!(!fires(without, pressure(140_000, 0), LIFE), "nobody named prices");
 }
 

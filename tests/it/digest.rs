@@ -6,8 +6,7 @@ use threadfold::{
     compact::{TrimToolResults, trim},
     legality, log,
     message::{
-        CheckpointIds, CompactionId, CompactionReason, Json, Summary, SystemReminder, Thinking,
-        ToolResult, ToolUse,
+        CheckpointIds, CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse,
     },
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, Step, StrategyError},
     testing::generate,
@@ -275,8 +274,8 @@ fn a_short_thread_is_left_alone() {
 
 #[test]
 fn a_thread_of_reminders_alone_is_left_alone() {
-    let reminder = SystemReminder::new("It is late.");
-    let thread = [Message::new(Role::User, vec![reminder.into()])];
+    let reminder = ContentBlock::reminder("It is late.");
+    let thread = [Message::new(Role::User, vec![reminder])];
     for target in [0, 2] {
         let error = begin(Digest::default(), &thread, &towards(target)).unwrap_err();
         assert!(matches!(error, StrategyError::NothingToCompact { .. }), "{error}");

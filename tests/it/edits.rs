@@ -4,15 +4,13 @@
 //! its end, the body is the inserted messages), then `--- expect` with the thread after, or `---
 //! expect error` with the text of the error.
 
+use crate::support::cases::{self, Case};
 use threadfold::{
     Message, Plan, Replacement, Role,
     compact::{CompactError, CompactOptions, Edit, Position},
     legality,
     message::{CompactionId, Summary},
-    testing::{
-        cases::{self, Case},
-        notation,
-    },
+    testing::notation,
 };
 
 #[test]

@@ -13,7 +13,7 @@ use threadfold::{
     strategy::{
         Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, StrategyError, Summarize,
     },
-    testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, notation},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, notation},
 };
 
 const RULE: &str = "Never touch the lexer.";
@@ -111,7 +111,7 @@ fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
 #[test]
 fn a_hostile_summariser_leaves_everything_as_it_was() {
     for way in Misbehaviour::ALL {
-        let model = HostileModel::new([way]);
+        let model = ScriptedModel::repeating([way]);
         let thread = Snapshot::new(conversation());
         let before = thread.messages().to_vec();
         let outcome = run(&Summarize::default(), &thread, Models::one(&model));

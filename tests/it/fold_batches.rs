@@ -10,6 +10,7 @@
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
+use crate::support::cases;
 use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
@@ -21,11 +22,11 @@ use threadfold::{
         ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse, Turn,
     },
     strategy::{
-        Brief, CompactionStrategy, FoldBatches, Proposal, Rejection, RunError, Scoring, Snapshot,
-        Step, StrategyError,
+        Brief, CompactionStrategy, FoldBatches, Proposal, Rejection, RunError, Snapshot, Step,
+        StrategyError,
     },
     testing::{
-        Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper, cases,
+        Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::{junk_thread, legal_thread},
         notation,
     },
@@ -724,7 +725,6 @@ fn a_view_that_is_larger_than_what_it_stands_for_is_refused() {
 #[test]
 fn options_that_make_no_sense_are_refused_before_a_call() {
     let all = FoldBatches::default;
-    let scoring = Scoring::default;
     let rows = [
         (FoldBatches { chunk_messages: 0, ..all() }, "chunk_messages is 0: at least 1 is needed"),
         (FoldBatches { chunk_tokens: Some(0), ..all() }, "chunk_tokens is 0: at least 1 is needed"),
@@ -739,20 +739,20 @@ fn options_that_make_no_sense_are_refused_before_a_call() {
             "prompt is blank: a text is needed, or none for the built-in one",
         ),
         (
-            FoldBatches { scoring: Scoring { user_weight: -1.0, ..scoring() }, ..all() },
-            "scoring.user_weight is -1: a number from 0 is needed",
+            FoldBatches { user_weight: -1.0, ..all() },
+            "user_weight is -1: a number from 0 is needed",
         ),
         (
-            FoldBatches { scoring: Scoring { length_weight: f64::NAN, ..scoring() }, ..all() },
-            "scoring.length_weight is NaN: a number from 0 is needed",
+            FoldBatches { length_weight: f64::NAN, ..all() },
+            "length_weight is NaN: a number from 0 is needed",
         ),
         (
-            FoldBatches { scoring: Scoring { recency_decay: 1.5, ..scoring() }, ..all() },
-            "scoring.recency_decay is 1.5: a number from 0 to 1 is needed",
+            FoldBatches { recency_decay: 1.5, ..all() },
+            "recency_decay is 1.5: a number from 0 to 1 is needed",
         ),
         (
-            FoldBatches { scoring: Scoring { keywords: vec!["".into()], ..scoring() }, ..all() },
-            "a word of scoring.keywords is blank: all texts hold it",
+            FoldBatches { keywords: vec!["".into()], ..all() },
+            "a word of keywords is blank: all texts hold it",
         ),
     ];
     for (options, expected) in rows {
@@ -768,10 +768,9 @@ fn options_that_make_no_sense_are_refused_before_a_call() {
 
 #[test]
 fn settings_are_read_from_a_file_and_unknown_ones_are_refused() {
-    let text = r#"{"chunk_messages":7,"scoring":{"user_weight":9.0}}"#;
+    let text = r#"{"chunk_messages":7,"user_weight":9.0}"#;
     let read: FoldBatches = serde_json::from_str(text).unwrap();
-    let scoring = Scoring { user_weight: 9.0, ..Scoring::default() };
-    assert_eq!(read, FoldBatches { chunk_messages: 7, scoring, ..FoldBatches::default() });
+    assert_eq!(read, FoldBatches { chunk_messages: 7, user_weight: 9.0, ..FoldBatches::default() });
     assert!(serde_json::from_str::<FoldBatches>(r#"{"chunk_size":7}"#).is_err());
     let stored = serde_json::to_string(&read).unwrap();
     assert_eq!(serde_json::from_str::<FoldBatches>(&stored).unwrap(), read);
@@ -779,7 +778,7 @@ fn settings_are_read_from_a_file_and_unknown_ones_are_refused() {
 
 #[test]
 fn a_message_scores_by_role_age_and_what_it_says() {
-    let scoring = Scoring::default();
+    let scoring = FoldBatches::default();
     let alone = |message: &Message| scoring.score(message, 0, 1);
     let text = "the same text";
     let (system, user, assistant) =
@@ -806,7 +805,8 @@ fn a_message_scores_by_role_age_and_what_it_says() {
 
 #[test]
 fn weights_are_options() {
-    let scoring = Scoring { user_weight: 2.0, assistant_weight: 20.0, ..Scoring::default() };
+    let scoring =
+        FoldBatches { user_weight: 2.0, assistant_weight: 20.0, ..FoldBatches::default() };
     let score = |message: Message| scoring.score(&message, 0, 1);
     assert!(score(Message::user("a")) < score(Message::assistant("a")));
 }
@@ -851,8 +851,8 @@ fn with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place() {
 
 #[test]
 fn of_equals_the_older_go_first() {
-    let flat = Scoring { recency_decay: 1.0, user_weight: 3.0, ..Scoring::default() };
-    let options = FoldBatches { scoring: flat, summary_tokens: 100, ..by_tens() };
+    let flat = FoldBatches { recency_decay: 1.0, user_weight: 3.0, ..by_tens() };
+    let options = FoldBatches { summary_tokens: 100, ..flat };
     let messages: Vec<Message> = (1..=30).map(|number| said(2 * number, 100)).collect();
     let thread = snapshot(messages.clone());
     let run = Run::numbered(&options, &thread, &to_target(&messages, 300));
@@ -923,7 +923,7 @@ fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() 
     let thread = snapshot(talk(60));
     for way in Misbehaviour::ALL {
         let run = || {
-            let (model, sleeper) = (HostileModel::new([way]), WakefulSleeper::default());
+            let (model, sleeper) = (ScriptedModel::repeating([way]), WakefulSleeper::default());
             let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
             let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_| {}));
             driven.map(|driven| driven.plan).map_err(|failed| failed.to_string())

@@ -11,10 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::cases;
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
-use threadfold::{
-    EventLog, WireFormat, log::Event, message::Timestamp, testing::cases, wire::DecodeOptions,
-};
+use threadfold::{EventLog, WireFormat, log::Event, message::Timestamp, wire::DecodeOptions};
 
 use crate::{
     fuzz_cases::{compact, edl, log_read, prose, stream, wire_decode},

@@ -18,7 +18,7 @@ use threadfold::{
         Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
     },
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
-    testing::{ExtractiveModel, FailingStore, ScriptedModel, notation},
+    testing::{ExtractiveModel, ScriptedModel, faulty_store, notation},
     tokens::ByteEstimate,
 };
 
@@ -144,12 +144,14 @@ fn interleave(store: &dyn ThreadStore) -> LoggedEvent {
     event
 }
 
-type Shelf = Slow<FailingStore<MemoryStore>>;
+type Shelf = Slow<Arc<dyn ThreadStore>>;
 
 /// A journal with one stored event and three others, over a store with these faults.
 fn journal(faults: &[Option<usize>]) -> (Arc<Shelf>, Journal) {
     let faults = [&[None], faults].concat();
-    let store = Arc::new(Slow(FailingStore::new(MemoryStore::default(), faults)));
+    let store = Arc::new(Slow(
+        Arc::new(faulty_store(MemoryStore::default(), &faults)) as Arc<dyn ThreadStore>
+    ));
     let mut journal = block_on(Journal::open(store.clone(), id())).unwrap();
     journal.append(Timestamp(1), said("a")).unwrap();
     block_on(journal.flush()).unwrap();
@@ -236,7 +238,7 @@ fn what_a_store_reads_back_in_another_form_is_known_again() {
     answer.make_mut().stop_reason = Some(StopReason::Other("end_turn".into()));
     let folder = std::env::temp_dir().join(format!("threadfold-again-{}", std::process::id()));
     let files = threadfold::store::JsonlStore::open(&folder).unwrap();
-    let store = Arc::new(FailingStore::new(files, [Some(1)]));
+    let store = Arc::new(faulty_store(files, &[Some(1)]));
     let mut journal = block_on(Journal::open(store.clone(), id())).unwrap();
     journal.append(Timestamp(1), Event::MessageAppended(answer)).unwrap();
     journal.append(Timestamp(2), said("b")).unwrap();

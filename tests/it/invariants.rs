@@ -20,18 +20,17 @@ use serde_json::Value;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
     Request, StrategyRegistry,
-    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Threshold},
     drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
     store::{Archive, Journal, MemoryArchive, Visible},
-    strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, StrategyConfig, Summarize},
+    strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
     testing::{
-        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
-        generate::legal_thread,
+        ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, generate::legal_thread,
     },
-    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+    wire::{DecodeOptions, EncodeOptions},
 };
 
 use crate::support::{brief::brief, recorded, tries::tries};
@@ -49,7 +48,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     all.extend(small);
     let ladder =
         r#"{"ladder": {"rungs": [{"summarize": {"messages": 2}}, "trim-tool-results", "digest"]}}"#;
-    let ladder: StrategyConfig = serde_json::from_str(ladder).unwrap();
+    let ladder: serde_json::Value = serde_json::from_str(ladder).unwrap();
     all.push(registry.build(&ladder).unwrap());
     all
 }
@@ -117,7 +116,7 @@ fn assert_in_order(name: &str, before: &[Message], after: &[Message]) {
 fn assert_silent(name: &str, tokens: u64, target: u64) {
     let policy = AutoPolicy {
         threshold: Threshold::Tokens(target + 1),
-        target: Target::Tokens(target),
+        target: Threshold::Tokens(target),
         estimates_usage: true,
         ..AutoPolicy::default()
     };
@@ -130,8 +129,7 @@ fn assert_silent(name: &str, tokens: u64, target: u64) {
 
 /// 3 and 4: every request is legal and complete.
 fn assert_sendable(name: &str, request: &Request, after: &[Message]) {
-    let prefill = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
-    let options = EncodeOptions { traits: prefill, ..EncodeOptions::default() };
+    let options = EncodeOptions { accepts_prefill: true, ..EncodeOptions::default() };
     let next = Request { messages: after.to_vec().into(), ..request.clone() };
     let mut held = String::new();
     texts(&serde_json::to_value(after).unwrap(), &mut held);
@@ -207,7 +205,7 @@ fn assert_untouched_by_failure(
     }
     let (log, thread) = (journal.log().clone(), agent.messages().clone());
     let (archive, sleeper, model) =
-        (MemoryArchive::default(), WakefulSleeper::default(), HostileModel::new([way]));
+        (MemoryArchive::default(), WakefulSleeper::default(), ScriptedModel::repeating([way]));
     let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
     let brief = Brief { now: Timestamp(2), ..Brief::default() };
     let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
@@ -253,7 +251,7 @@ proptest! {
         prop_assume!(way != Misbehaviour::Inflates);
         let request = Request::new(thread);
         for strategy in strategies() {
-            let model = || Box::new(HostileModel::new([way])) as Box<dyn Model>;
+            let model = || Box::new(ScriptedModel::repeating([way])) as Box<dyn Model>;
             check(strategy.as_ref(), &request, &brief, &model);
             assert_untouched_by_failure(strategy.as_ref(), &request.messages, way);
         }

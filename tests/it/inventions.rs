@@ -6,7 +6,7 @@ use threadfold::{
     message::{Role, SharedVec, Summary},
     retention::{AuditOptions, FactClass, Facts, RetentionPolicy, invented},
     strategy::{Brief, Proposal, Snapshot},
-    wire::{AnthropicMessages, DecodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, WireFormat},
 };
 
 use crate::support::recorded::requests;
@@ -36,7 +36,7 @@ const PLANTS: [&str; 18] = [
 /// A thread of the examples and every real one.
 fn threads() -> Vec<SharedVec<Message>> {
     let body = include_bytes!("../../examples/data/coding-thread.json");
-    let example = AnthropicMessages.decode_slice(body, &DecodeOptions::default()).unwrap();
+    let example = Dialect::Anthropic.decode_slice(body, &DecodeOptions::default()).unwrap();
     let others = requests().into_iter().map(|(_, _, request)| request.messages);
     std::iter::once(example.messages).chain(others).collect()
 }

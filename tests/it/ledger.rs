@@ -7,7 +7,7 @@ use serde::Deserialize;
 use threadfold::{
     ContentBlock, Message,
     ledger::{Ledger, Rule, RuleSource, RuleStatus},
-    message::{Role, Summary, SystemReminder, ToolResult},
+    message::{Role, Summary, ToolResult},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -46,8 +46,8 @@ fn ledger(steps: &[Step]) -> Ledger {
                 Message::new(Role::User, vec![ToolResult::text("t1", text.as_str()).into()])
             }
             Step::Reminder(text) => {
-                let reminder = SystemReminder::new(text.as_str());
-                Message::new(Role::User, vec![ContentBlock::text("Go on."), reminder.into()])
+                let reminder = ContentBlock::reminder(text.as_str());
+                Message::new(Role::User, vec![ContentBlock::text("Go on."), reminder])
             }
             Step::Summary(text) => Message::summary(Role::User, Summary::new(text.as_str())),
             Step::Add(text) => {
@@ -55,8 +55,8 @@ fn ledger(steps: &[Step]) -> Ledger {
                 continue;
             }
             Step::Revoke(text) => {
-                let id = ledger.find(text).unwrap().id;
-                assert!(ledger.revoke(id));
+                let id = ledger.find(text).unwrap().id.clone();
+                assert!(ledger.revoke(&id));
                 continue;
             }
         };
@@ -98,7 +98,7 @@ fn a_rule_names_where_it_was_said_and_what_took_its_place() {
     let rules: Vec<&Rule> = ledger.rules().collect();
     let [never, always] = rules[..] else { panic!("{rules:?}") };
     assert_eq!(never.source, RuleSource::Message { position: 4 });
-    assert_eq!(never.status, RuleStatus::Superseded { by: always.id });
+    assert_eq!(never.status, RuleStatus::Superseded { by: always.id.clone() });
     let stored = r#"{"id":"6c876a01f760e74d","text":"Always use tabs.","source":{"message":{"position":7}},"status":"active"}"#;
     assert_eq!(serde_json::to_string(always).unwrap(), stored);
     assert_eq!(&serde_json::from_str::<Rule>(stored).unwrap(), always);
@@ -112,8 +112,8 @@ fn a_ledger_is_bounded_and_counts_what_it_left_out() {
     assert_eq!((ledger.rules().count(), ledger.left_out()), (Ledger::MAX_RULES, 50));
     let refusal = |ledger: &mut Ledger, text: &str| ledger.add(text).unwrap_err().rule;
     assert_eq!(refusal(&mut ledger, "Be brief.").as_str(), "100 rules hold already, the most");
-    let first = ledger.rules().next().unwrap().id;
-    ledger.revoke(first);
+    let first = ledger.rules().next().unwrap().id.clone();
+    ledger.revoke(&first);
     assert!(ledger.add("Be brief.").is_ok());
     assert!(ledger.rules().all(|rule| rule.id != first));
     let long = "long ".repeat(200);

@@ -5,13 +5,8 @@
 //! positions where it may be cut; `--- loop` with the message at which the open tool loop begins,
 //! or `none`; `--- open calls` with their ids.
 
-use threadfold::{
-    Message, legality,
-    testing::{
-        cases::{self, Case},
-        notation,
-    },
-};
+use crate::support::cases::{self, Case};
+use threadfold::{Message, legality, testing::notation};
 
 #[test]
 fn legality_passes_its_cases() {

@@ -15,7 +15,7 @@ use threadfold::{
     message::{
         Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult, ToolUse, Turn,
     },
-    strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, RangeForm, Snapshot, Step, Summarize},
+    strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Step, Summarize},
     testing::WakefulSleeper,
 };
 
@@ -125,7 +125,7 @@ fn viewed() -> Vec<Message> {
 fn batches_that_a_view_leaves_out_are_told_to_whoever_sums_up_next() {
     let next: [Box<dyn CompactionStrategy>; 4] = [
         Box::new(Summarize::default()),
-        Box::new(Summarize { range: RangeForm::Text, ..Summarize::default() }),
+        Box::new(Summarize { as_text: true, ..Summarize::default() }),
         Box::new(Chunked::default()),
         Box::new(Digest::default()),
     ];
@@ -160,7 +160,7 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
 fn strategies() -> [Arc<dyn CompactionStrategy>; 6] {
     [
         Arc::new(Summarize { messages: 4, ..Summarize::default() }),
-        Arc::new(Summarize { range: RangeForm::Text, ..Summarize::default() }),
+        Arc::new(Summarize { as_text: true, ..Summarize::default() }),
         Arc::new(FoldBatches { chunk_messages: 5, keep_recent: 2, ..FoldBatches::default() }),
         Arc::new(FoldBatches::default()),
         Arc::new(Chunked::default()),

@@ -10,10 +10,7 @@ use threadfold::{
     message::{ModelError, StopReason},
     recall::{Recall, RecallRequest},
     strategy::{CompactionStrategy, Digest, Ladder, Native},
-    wire::{
-        AnthropicMessages, CompactionAsked, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat,
-        OpenAiResponses, WireFormat,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 use crate::support::{
@@ -46,7 +43,7 @@ impl Provider {
 
     /// Sends a request and returns the body.
     fn send(&self, request: &Request) -> String {
-        let options = EncodeOptions { model: Some("m".into()), traits: ModelTraits::default() };
+        let options = EncodeOptions::for_model("m");
         let encoded = self.codec.encode(request, &options);
         wire_cases::save(&format!("native_{}", self.name()), &encoded);
         let body = encoded.body.as_str().to_owned();
@@ -139,8 +136,8 @@ impl Model for Provider {
     }
 
     async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
-        let Some(native) = self.codec.native_compaction() else { return Ok(None) };
-        let body = self.send(&native.request(request));
+        let Some(request) = self.codec.compaction_request(request) else { return Ok(None) };
+        let body = self.send(&request);
         let sealed = self.sealed(true);
         let answer = match self.name() {
             "anthropic-messages" => {
@@ -178,7 +175,7 @@ fn told(session: &mut Session, provider: &Provider) {
     assert!(provider.last().contains("And now?"));
 }
 
-const DIALECTS: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiResponses];
+const DIALECTS: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiResponses];
 
 #[test]
 fn the_providers_block_goes_back_to_it_and_to_no_other() {
@@ -193,7 +190,7 @@ fn the_providers_block_goes_back_to_it_and_to_no_other() {
         let seal = format!("sealed by {}", codec.name());
         assert!(provider.last().contains(&seal), "{}", provider.last());
 
-        for other in [&OpenAiChat as &dyn WireFormat, DIALECTS[0], DIALECTS[1]] {
+        for other in [&Dialect::OpenAiChat as &dyn WireFormat, DIALECTS[0], DIALECTS[1]] {
             let other = Provider::new(other);
             session.set_agent(other.agent());
             say(&mut session, "Go on.").unwrap();
@@ -208,7 +205,7 @@ fn the_providers_block_goes_back_to_it_and_to_no_other() {
 
 #[test]
 fn the_originals_return_with_an_undo_and_can_be_recalled() {
-    let provider = Provider::new(&AnthropicMessages);
+    let provider = Provider::new(&Dialect::Anthropic);
     let mut session = session(&provider);
     told(&mut session, &provider);
     let id = session.log().standing().last().unwrap().id;
@@ -216,14 +213,14 @@ fn the_originals_return_with_an_undo_and_can_be_recalled() {
     let recalled = format!("{recalled:?}");
     assert!(recalled.contains("Question 2 about the lamp."), "{recalled}");
     block_on(session.undo_compaction(id)).unwrap();
-    session.set_agent(Provider::new(&OpenAiChat).agent());
+    session.set_agent(Provider::new(&Dialect::OpenAiChat).agent());
     assert!(session.messages().iter().all(|message| !message.is_summary()));
     assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
 }
 
 #[test]
 fn what_cannot_be_looked_into_is_said() {
-    let provider = Provider::new(&AnthropicMessages);
+    let provider = Provider::new(&Dialect::Anthropic);
     let mut session = session(&provider);
     told(&mut session, &provider);
     let record = session.log().standing().last().unwrap();
@@ -236,7 +233,7 @@ fn what_cannot_be_looked_into_is_said() {
 
 #[test]
 fn a_provider_without_a_compaction_of_its_own_leaves_it_to_the_next_rung() {
-    let provider = Provider::new(&OpenAiChat);
+    let provider = Provider::new(&Dialect::OpenAiChat);
     let mut session = session(&provider);
     told(&mut session, &provider);
     let record = session.log().standing().last().unwrap();
@@ -249,7 +246,7 @@ fn a_provider_without_a_compaction_of_its_own_leaves_it_to_the_next_rung() {
 
 #[test]
 fn an_answer_without_a_compaction_is_none() {
-    let answer = |body: &str| AnthropicMessages.decode_response(body.as_bytes()).unwrap();
+    let answer = |body: &str| Dialect::Anthropic.decode_response(body.as_bytes()).unwrap();
     let rows = [
         (
             r#"{"content":[],"stop_reason":"refusal"}"#,
@@ -290,7 +287,7 @@ fn a_provider_that_compacts_within_an_answer_is_read_and_gets_its_block_back() {
         let compacted = session.log().provider_compactions().count();
         assert!(compacted > 0, "{}", codec.name());
         assert!(provider.last().contains("sealed by"), "{}", provider.last());
-        let other = Provider::new(&OpenAiChat);
+        let other = Provider::new(&Dialect::OpenAiChat);
         session.set_agent(other.agent());
         say(&mut session, "Go on.").unwrap();
         assert!(other.last().contains("Question 0."), "nothing of the thread was dropped");
@@ -310,7 +307,7 @@ impl Draw {
 
 #[test]
 fn a_thousand_histories_stay_legal_from_provider_to_provider() {
-    let codecs: [&'static dyn WireFormat; 3] = [DIALECTS[0], DIALECTS[1], &OpenAiChat];
+    let codecs: [&'static dyn WireFormat; 3] = [DIALECTS[0], DIALECTS[1], &Dialect::OpenAiChat];
     let (mut native, mut switched) = (0, 0);
     for seed in 0..1_000 {
         let mut draw = Draw(seed);
@@ -360,51 +357,52 @@ fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
     let read = |codec: &dyn WireFormat, body: Value| {
         codec.decode(&body, &DecodeOptions::default()).unwrap()
     };
-    let asked =
-        |codec: &dyn WireFormat, body| codec.native_compaction().unwrap().asked(&read(codec, body));
+    let asked = |codec: &dyn WireFormat, body| codec.compaction_asked(&read(codec, body));
     let claude = |more: Value| {
         let mut body =
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let now = |instructions: Option<&str>| {
-        Some(CompactionAsked::Now { instructions: instructions.map(Into::into) })
-    };
-    let from = |tokens| Some(CompactionAsked::From { tokens, instructions: None });
+    let now = |instructions: Option<&str>| Some((Some(0), instructions.map(Into::into)));
+    let from = |tokens| Some((tokens, None));
     let edits = |edit: Value| json!({"context_management": {"edits": [{"type": "clear_thinking_20251015"}, edit]}});
     let gpt = |item: Value, management: Value| json!({"input": [{"role": "user", "content": "hi"}, item], "context_management": management});
     let said = json!({"role": "user", "content": "on"});
     let rows: [(&dyn WireFormat, Value, _); 8] = [
-        (&AnthropicMessages, claude(json!({})), None),
-        (&AnthropicMessages, claude(json!({"compaction": {"type": "summarize"}})), now(None)),
+        (&Dialect::Anthropic, claude(json!({})), None),
+        (&Dialect::Anthropic, claude(json!({"compaction": {"type": "summarize"}})), now(None)),
         (
-            &AnthropicMessages,
+            &Dialect::Anthropic,
             claude(json!({"compaction": {"type": "summarize", "instructions": "Names."}})),
             now(Some("Names.")),
         ),
         (
-            &AnthropicMessages,
+            &Dialect::Anthropic,
             claude(edits(
                 json!({"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60_000}}),
             )),
             from(Some(60_000)),
         ),
-        (&AnthropicMessages, claude(edits(json!({"type": "compact_20260112"}))), from(None)),
-        (&OpenAiResponses, gpt(json!({"type": "compaction_trigger"}), Value::Null), now(None)),
+        (&Dialect::Anthropic, claude(edits(json!({"type": "compact_20260112"}))), from(None)),
         (
-            &OpenAiResponses,
+            &Dialect::OpenAiResponses,
+            gpt(json!({"type": "compaction_trigger"}), Value::Null),
+            now(None),
+        ),
+        (
+            &Dialect::OpenAiResponses,
             gpt(said.clone(), json!([{"type": "compaction", "compact_threshold": 200_000}])),
             from(Some(200_000)),
         ),
-        (&OpenAiResponses, gpt(said, Value::Null), None),
+        (&Dialect::OpenAiResponses, gpt(said, Value::Null), None),
     ];
     for (codec, body, expected) in rows {
         assert_eq!(asked(codec, body.clone()), expected, "{body}");
     }
     for codec in DIALECTS {
-        let native = codec.native_compaction().unwrap();
-        let body = native.answer("m", "They spoke of lamps.", Usage::new(1_000, 50));
+        let usage = Usage::new(1_000, 50);
+        let body = codec.compaction_answer("m", "They spoke of lamps.", usage).unwrap();
         let turn = codec.decode_response(body.as_str().as_bytes()).unwrap();
         assert_eq!(turn.usage, Some(Usage::new(1_000, 50)), "{body}");
         // The client sends the block back, and the gateway may ask a provider of any dialect.
@@ -417,7 +415,7 @@ fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
         };
         let request = read(codec, later);
         assert!(request.messages[0].is_summary(), "{request:?}");
-        let written = OpenAiChat.encode(&request, &EncodeOptions::default()).body;
+        let written = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default()).body;
         assert!(written.as_str().contains("They spoke of lamps."), "{written}");
     }
 }
@@ -429,9 +427,9 @@ fn a_request_for_a_compaction_has_nothing_that_the_provider_refuses() {
         "tool_choice": {"type": "any"}, "context_management": {"edits": []},
         "output_config": {"effort": "low", "format": {"type": "json_schema"}},
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]});
-    let request = AnthropicMessages.decode(&body, &DecodeOptions::default()).unwrap();
-    let asked = AnthropicMessages.native_compaction().unwrap().request(request);
-    let encoded = AnthropicMessages.encode(&asked, &EncodeOptions::default());
+    let request = Dialect::Anthropic.decode(&body, &DecodeOptions::default()).unwrap();
+    let asked = Dialect::Anthropic.compaction_request(request).unwrap();
+    let encoded = Dialect::Anthropic.encode(&asked, &EncodeOptions::default());
     let expected = json!({"model": "m", "max_tokens": 9,
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "output_config": {"effort": "low"}, "compaction": {"type": "summarize"},
@@ -442,11 +440,11 @@ fn a_request_for_a_compaction_has_nothing_that_the_provider_refuses() {
 #[test]
 fn a_pause_after_a_compaction_goes_on() {
     let body = r#"{"content":[{"type":"compaction","content":"All."}],"stop_reason":"compaction"}"#;
-    let turn = AnthropicMessages.decode_response(body.as_bytes()).unwrap();
+    let turn = Dialect::Anthropic.decode_response(body.as_bytes()).unwrap();
     assert_eq!(turn.stop_reason, StopReason::PauseTurn);
     let is_compaction = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if opaque.is_compaction());
     assert!(turn.message.content.iter().all(is_compaction));
     let request = Request::new(vec![Message::user("hi"), turn.message]);
-    let body = AnthropicMessages.encode(&request, &EncodeOptions::default()).body;
+    let body = Dialect::Anthropic.encode(&request, &EncodeOptions::default()).body;
     assert!(body.as_str().ends_with(r#"{"type":"compaction","content":"All."}]}]}"#), "{body}");
 }

@@ -15,10 +15,7 @@ use threadfold::{
     },
     model::{Tool, ToolContext, ToolOutput},
     testing::ScriptedModel,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat,
-        OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect},
 };
 
 /// This many nested results, made by their constructor.
@@ -136,11 +133,11 @@ fn a_body_with_results_in_results_is_refused_or_can_be_logged() {
         let anthropic = json!({"messages": [{"role": "user", "content": nested(depth)}]});
         let converse = json!({"messages": [{"role": "user", "content": toolresult(depth)}]});
         let rows: [(&dyn WireFormat, &Value); 5] = [
-            (&AnthropicMessages, &anthropic),
-            (&BedrockConverse, &converse),
-            (&OpenAiChat, &anthropic),
-            (&OpenAiResponses, &anthropic),
-            (&GeminiGenerate, &anthropic),
+            (&Dialect::Anthropic, &anthropic),
+            (&Dialect::BedrockConverse, &converse),
+            (&Dialect::OpenAiChat, &anthropic),
+            (&Dialect::OpenAiResponses, &anthropic),
+            (&Dialect::Gemini, &anthropic),
         ];
         for (codec, body) in rows {
             let decoded = codec.decode(body, &DecodeOptions::default());

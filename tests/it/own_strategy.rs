@@ -11,16 +11,16 @@ use threadfold::{
     message::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
     },
-    strategy::{
-        Attempt, Brief, ModelRole, Proposal, Snapshot, StrategyError,
-        attempt::{self, AskOptions},
-    },
+    strategy::{Attempt, Brief, ModelRole, Proposal, Snapshot, StrategyError, attempt},
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
 /// Summarises all but the last messages.
 #[derive(Debug)]
-struct SumUp(AskOptions);
+struct SumUp(ModelRole, Duration);
+
+/// More than all waits of a test together.
+const LONG: Duration = Duration::from_secs(120);
 
 impl CompactionStrategy for SumUp {
     fn name(&self) -> &str {
@@ -38,7 +38,7 @@ impl CompactionStrategy for SumUp {
         let mut request = Request::new(messages[..cut].to_vec());
         request.tools = thread.tools().clone();
         request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
-        attempt::ask(self.0, request, move |turn| {
+        attempt::ask_within(self.0, self.1, request, move |turn| {
             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
         })
     }
@@ -90,7 +90,7 @@ fn a_question_is_repeated_as_the_provider_asks_and_every_call_is_counted() {
     let model = ScriptedModel::new([busy(None), busy(Some(7)), busy(None), summary()]);
     let waits = WakefulSleeper::default();
     let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
-    let strategy = SumUp(ModelRole::Fast.into());
+    let strategy = SumUp(ModelRole::Fast, LONG);
     let thread = Snapshot::new(thread());
     let driven = run(&strategy, &thread, &Brief::default(), models).unwrap();
     assert_eq!((driven.calls, driven.usage.input, driven.usage.output), (4, 130, 7));
@@ -103,9 +103,8 @@ fn a_question_that_cannot_be_answered_in_time_fails_with_what_it_cost() {
     let model = ScriptedModel::new([busy(None), busy(Some(30)), summary()]);
     let waits = WakefulSleeper::default();
     let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
-    let options = AskOptions { max_wait: Duration::from_secs(20), ..ModelRole::Fast.into() };
     let thread = Snapshot::new(thread());
-    let strategy = SumUp(options);
+    let strategy = SumUp(ModelRole::Fast, Duration::from_secs(20));
     let failed = run(&strategy, &thread, &Brief::default(), models).unwrap_err();
     assert_eq!((failed.calls, failed.usage.input, model.remaining()), (2, 20, 1));
     assert!(matches!(failed.strategy(), Some(StrategyError::Model(_))), "{failed}");
@@ -117,7 +116,7 @@ fn the_plan_has_all_marks_in_an_open_tool_loop() {
     let model = ScriptedModel::new([summary()]);
     let (thread, number) = (Snapshot::new(thread()), Some(CompactionId(5)));
     let brief = Brief { compaction: number, ..Brief::default() };
-    let strategy = SumUp(ModelRole::Fast.into());
+    let strategy = SumUp(ModelRole::Fast, LONG);
     let driven = run(&strategy, &thread, &brief, Models::one(&model)).unwrap();
     let after = driven.plan.after(thread.messages()).unwrap();
     let ContentBlock::Summary(summary) = &after[0].content[0] else { panic!("{after:?}") };
@@ -131,7 +130,7 @@ fn it_compacts_a_session() {
     let long = format!("Never touch the lexer. Where is it? {}", "I looked. ".repeat(40));
     let answers = [Answer::from("In src/parse.rs."), "A hundred lines.".into(), summary()];
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(answers)));
-    let strategy = Arc::new(SumUp(ModelRole::Conversation.into()));
+    let strategy = Arc::new(SumUp(ModelRole::Conversation, LONG));
     let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
     for text in [&long, "How long is it?", "/compact"] {
         block_on(async { session.send(text).await }).unwrap();

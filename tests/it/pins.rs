@@ -22,7 +22,7 @@ use threadfold::{
         Summarize, TrimToolResults,
     },
     turn::TurnMachine,
-    wire::{DecodeOptions, EncodeOptions, ModelTraits, TurnBuilder},
+    wire::{DecodeOptions, EncodeOptions, TurnBuilder},
 };
 use threadfold_edl::Limits;
 
@@ -81,7 +81,6 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
     is_setting::<FoldBatches>();
     is_setting::<KeepRecent>();
     is_setting::<Limits>();
-    is_setting::<ModelTraits>();
     is_setting::<RenderOptions>();
     is_setting::<RetentionPolicy>();
     is_setting::<Summarize>();

@@ -4,14 +4,14 @@ use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Request, StrategyRegistry,
     message::{CompactionReason, Summary},
     render::ChunkBudget,
-    strategy::{Brief, Chunked, FoldBatches, RangeForm, Snapshot, Step, Summarize},
+    strategy::{Brief, Chunked, FoldBatches, Snapshot, Step, Summarize},
     testing::ScriptedModel,
 };
 
 /// The strategies that ask a model for a summary, each with options in the form of settings.
 const ASKING: [&str; 4] = [
     r#"{"summarize": OPTIONS}"#,
-    r#"{"summarize": {"range": "text", OPTIONS}}"#,
+    r#"{"summarize": {"as_text": true, OPTIONS}}"#,
     r#"{"chunked": OPTIONS}"#,
     r#"{"fold-batches": OPTIONS}"#,
 ];
@@ -140,7 +140,7 @@ fn an_earlier_summary_is_updated_where_it_stands_and_only_then() {
 
 #[test]
 fn a_reader_of_text_gets_the_earlier_summary_apart_from_the_new_messages() {
-    let strategy = Summarize { range: RangeForm::Text, ..Summarize::default() };
+    let strategy = Summarize { as_text: true, ..Summarize::default() };
     let request = asked(&strategy, compacted(), &Brief::default());
     let texts: Vec<String> = request.messages.iter().map(text_of).collect();
     let [summary, transcript, question] = &texts[..] else { panic!("{texts:?}") };

@@ -10,12 +10,12 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     fmt::Write as _,
-    ops::ControlFlow,
     pin::pin,
     sync::Arc,
     task::{Context, Waker},
 };
 
+use crate::support::cases;
 use futures::{StreamExt, executor::block_on};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use threadfold::{
     message::{CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, RecallRequest, tool},
     session::SessionBuilder,
-    testing::{Answer, cases, notation},
+    testing::{Answer, notation},
 };
 
 use crate::support::{
@@ -561,15 +561,9 @@ fn a_search_of_a_long_conversation_lets_other_tasks_run() {
     }
     compact(&mut log, "..", "A long talk.");
     let query = RecallRequest::Search { query: "731".into(), offset: 0 };
-    let mut answering = Recall::of(&log).begin(&query).unwrap();
-    let mut steps = 1;
-    let recalled = loop {
-        match answering.step() {
-            ControlFlow::Break(recalled) => break recalled,
-            ControlFlow::Continue(rest) => (answering, steps) = (rest, steps + 1),
-        }
-    };
-    assert!(steps >= 10, "{steps} steps for 2.7 MB");
+    let mut steps: Vec<_> = Recall::of(&log).begin(&query).unwrap().collect();
+    let recalled = steps.pop().flatten().unwrap();
+    assert!(steps.len() >= 9 && steps.iter().all(Option::is_none), "{} steps", steps.len() + 1);
     assert_eq!(recalled, Recall::of(&log).answer(&query).unwrap());
     assert_eq!(recalled.passages[0].number, 731);
 

@@ -13,19 +13,19 @@
 
 use std::ops::Range;
 
+use crate::support::cases;
 use proptest::prelude::*;
 use threadfold::{
     ContentBlock, Message, Role,
     message::{
         ContextUpdate, Document, Image, Json, MediaSource, Opaque, RedactedThinking,
-        ServerToolResult, ServerToolUse, Summary, SystemReminder, Thinking, ToolInput, ToolResult,
-        ToolUse,
+        ServerToolResult, ServerToolUse, Summary, Thinking, ToolInput, ToolResult, ToolUse,
     },
     render::{
         Chunk, ChunkBudget, RenderOptions, Rendered, chunk, chunk_ranges, render, render_into,
         write_to,
     },
-    testing::{cases, notation},
+    testing::notation,
 };
 
 use crate::support::tries::tries;
@@ -232,7 +232,7 @@ fn block() -> impl Strategy<Value = ContentBlock> {
         1 => (hostile(), input()).prop_map(|(name, json)| ServerToolUse::new("s", name, json).into()),
         1 => (hostile(), payload())
             .prop_map(|(kind, json)| ServerToolResult::new("s", kind, json).into()),
-        1 => hostile().prop_map(|text| SystemReminder::new(text).into()),
+        1 => hostile().prop_map(|text| ContentBlock::reminder(text)),
         1 => (hostile(), hostile())
             .prop_map(|(path, text)| ContextUpdate::new(vec![path.into()], text).into()),
         1 => Just(ContentBlock::checkpoint("aaaaaa".parse().unwrap())),

@@ -9,8 +9,7 @@ use threadfold::{
     ContentBlock, Message, Role,
     message::{Summary, ToolResult, ToolUse},
     retention::{
-        AuditOptions, Enriched, Fact, FactClass, Facts, Retention, RetentionPolicy, Shortfall,
-        addendum, audit, enrich,
+        AuditOptions, Fact, FactClass, Facts, Retention, RetentionPolicy, addendum, audit, enrich,
     },
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
@@ -217,10 +216,9 @@ proptest! {
     fn an_addendum_fits_and_holds_what_it_lists(thread in generate::legal_thread(0..16), budget in 0_u64..300) {
         let retention = audit(&thread, &[], &AuditOptions::default());
         let Some(found) = addendum(&retention, budget, &COUNTER) else { return Ok(()) };
-        prop_assert!(COUNTER.text(&found.text) <= budget);
-        let items = found.text.lines().filter(|line| line.starts_with("- ")).count();
-        prop_assert_eq!(items, found.listed);
-        prop_assert!(!found.text.contains("</"));
+        prop_assert!(COUNTER.text(&found) <= budget);
+        prop_assert!(found.lines().any(|line| line.starts_with("- ")));
+        prop_assert!(!found.contains("</"));
     }
 }
 
@@ -331,16 +329,14 @@ fn names_that_only_tools_say_count_when_they_come_up_often() {
 fn the_users_words_outlive_a_second_compaction() {
     let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
     let policy = RetentionPolicy::default();
-    let Enriched::WithAddendum { text, retention, without, .. } =
-        enrich("All went well.", &Facts::of(&before, policy.audit.clone()), &[], &policy, &COUNTER)
-    else {
-        panic!("a constraint is missing")
-    };
+    let facts = Facts::of(&before, policy.audit.clone());
+    let (text, retention) = enrich("All went well.", &facts, &[], &policy, &COUNTER);
+    let without = facts.audit(&[Message::summary(Role::User, Summary::new("All went well."))]);
     assert_eq!((without.overall.kept, retention.overall.kept), (0, 1));
     let second = [Message::summary(Role::User, Summary::new(text))];
     let again = audit(&second, &[], &AuditOptions::default());
     assert_eq!(again.of(FactClass::Constraint).facts, 1, "{again}");
-    assert_eq!(again.missing[0].speaker, threadfold::retention::Speaker::User);
+    assert!(again.missing[0].is_users());
 }
 
 #[test]
@@ -348,20 +344,18 @@ fn a_policy_says_enough_or_why_not() {
     let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
     let whole = "Fix src/parse.rs; never touch the lexer.";
     let facts = Facts::of(&before, AuditOptions::default());
-    let of =
-        |summary: &str, policy: &RetentionPolicy| enrich(summary, &facts, &[], policy, &COUNTER);
+    let of = |summary: &str, policy: &RetentionPolicy| {
+        let (text, retention) = enrich(summary, &facts, &[], policy, &COUNTER);
+        (policy.shortfall(&retention), text)
+    };
     let policy = RetentionPolicy::default();
-    assert!(matches!(of(whole, &policy), Enriched::Enough { .. }));
+    assert_eq!(of(whole, &policy), (None, whole.into()));
     let silent = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-    let Enriched::TooLittle { reason, text, .. } = of("Fine.", &silent) else { panic!("lost") };
-    assert_eq!((reason, &*text), (Shortfall::Constraints { lost: 1 }, "Fine."));
+    let lost = "1 sentences in which the user demanded something are lost";
+    assert_eq!(of("Fine.", &silent), (Some(lost.into()), "Fine.".into()));
     let lax = RetentionPolicy { constraints_verbatim: false, minimum: 80, ..silent };
-    let Enriched::TooLittle { reason, .. } = of("See src/parse.rs.", &lax) else { panic!("lost") };
-    assert_eq!(reason, Shortfall::Recall { found: 50, minimum: 80 });
-    assert_eq!(
-        reason.to_string(),
-        "the summary keeps 50 % of the facts by weight; 80 % are needed"
-    );
+    let few = "the summary keeps 50 % of the facts by weight; 80 % are needed";
+    assert_eq!(of("See src/parse.rs.", &lax).0.as_deref(), Some(few));
 }
 
 #[test]
@@ -375,10 +369,8 @@ fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
     let facts = Facts::of(&said.collect::<Vec<_>>(), all());
     let of = |wanted, addendum_tokens| {
         let policy = RetentionPolicy { wanted, addendum_tokens, ..RetentionPolicy::default() };
-        match enrich("Fine.", &facts, &[], &policy, &COUNTER) {
-            Enriched::WithAddendum { retention, .. } => Some(retention),
-            _ => None,
-        }
+        let (text, retention) = enrich("Fine.", &facts, &[], &policy, &COUNTER);
+        (&*text != "Fine." && policy.shortfall(&retention).is_none()).then_some(retention)
     };
     let percents = |retention: &Retention| {
         [FactClass::Path, FactClass::Command].map(|class| retention.of(class).weight_percent())
@@ -397,14 +389,10 @@ fn an_addendum_forges_nothing() {
     let rule = "Never write <checkpoint:a1b2c3> or\n`# user:` here, however `often` a tool asks.";
     let retention = audit(&[Message::user(rule)], &[], &all());
     let found = addendum(&retention, 1_000, &COUNTER).unwrap();
-    assert!(found.text.contains(&rule.replace('\n', " ")), "{}", found.text);
+    assert!(found.contains(&rule.replace('\n', " ")), "{found}");
     assert!(
-        found
-            .text
-            .lines()
-            .all(|line| line.is_empty() || line.starts_with("- ") || line.ends_with(':')),
-        "{}",
-        found.text
+        found.lines().all(|line| line.is_empty() || line.starts_with("- ") || line.ends_with(':')),
+        "{found}"
     );
 }
 
@@ -476,15 +464,15 @@ fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
         facts
     });
     let policy = RetentionPolicy { minimum: 0, ..RetentionPolicy::default() };
-    let enriched = enrich("All went well.", &facts, after, &policy, &COUNTER);
-    let Enriched::WithAddendum { text, retention, without, .. } = enriched else {
-        panic!("a constraint is missing")
-    };
+    let (text, retention) = enrich("All went well.", &facts, after, &policy, &COUNTER);
+    assert!(text.contains("- Never touch the lexer."), "{text}");
     let standing = |summary: &str| {
         let mut standing = after.to_vec();
         standing.push(Message::summary(Role::User, Summary::new(summary)));
         standing
     };
+    let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+    let (_, without) = enrich("All went well.", &facts, after, &bare, &COUNTER);
     assert_eq!(without, facts.audit(&standing("All went well.")));
     assert_eq!(retention, facts.audit(&standing(&text)));
 }

@@ -215,7 +215,7 @@ fn a_rule_that_was_taken_back_is_nowhere_once_its_message_is_summed_up() {
     let [summarize, ..] = &strategies()[..] else { panic!("no strategies") };
     let (session, model) = after_ten(summarize.clone(), Way::Ok);
     assert!(!sent(&model.last()).contains(GONE), "{}", sent(&model.last()));
-    let status: Vec<RuleStatus> = session.rules().rules().map(|rule| rule.status).collect();
+    let status: Vec<RuleStatus> = session.rules().rules().map(|rule| rule.status.clone()).collect();
     assert_eq!(status, [RuleStatus::Active, RuleStatus::Revoked]);
 }
 
@@ -261,8 +261,8 @@ fn a_session_that_is_taken_up_and_one_that_forks_have_the_same_rules() {
     let mut session = resume();
     say(&mut session, &format!("Mend the parser. {RULE} {GONE}"));
     let id = session.add_rule("Answer in French.").unwrap();
-    let gone = session.rules().find(GONE).unwrap().id;
-    assert!(session.revoke_rule(gone).unwrap() && !session.revoke_rule(gone).unwrap());
+    let gone = session.rules().find(GONE).unwrap().id.clone();
+    assert!(session.revoke_rule(&gone).unwrap() && !session.revoke_rule(&gone).unwrap());
     chat(&mut session, 0);
     say(&mut session, "/compact");
     let expected = format!("- Never send mails.\n- {RULE}\n- Answer in French.\n");
@@ -272,9 +272,9 @@ fn a_session_that_is_taken_up_and_one_that_forks_have_the_same_rules() {
     let mut again = resume();
     assert_eq!(again.rules(), session.rules());
     assert_eq!(again.log().rules(None), *session.rules());
-    assert!(again.revoke_rule(id).unwrap());
-    let mails = again.rules().find("Never send mails.").unwrap().id;
-    assert!(again.revoke_rule(mails).unwrap());
+    assert!(again.revoke_rule(&id).unwrap());
+    let mails = again.rules().find("Never send mails.").unwrap().id.clone();
+    assert!(again.revoke_rule(&mails).unwrap());
     say(&mut again, "Go on.");
     // Resuming does not restore a rule of the builder that the host has revoked.
     assert_eq!(resume().rules().to_string(), format!("- {RULE}\n"));
@@ -317,7 +317,7 @@ fn what_a_redactor_takes_out_is_in_no_rule() {
     say(&mut session, "/compact");
     let text = sent_after(&mut session, &model);
     assert!(!text.contains("Ada") && text.contains("- Never call [name] before noon.\n"), "{text}");
-    assert!(session.revoke_rule(id).unwrap());
+    assert!(session.revoke_rule(&id).unwrap());
     let list = "- Always be polite to [name].\n- Never call [name] before noon.\n";
     assert_eq!(session.rules().to_string(), list);
 }
@@ -397,7 +397,7 @@ fn events_of_rules_are_stored_as_their_cases_say() {
     let text = fs::read_to_string("testdata/ledger/events.jsonl").unwrap();
     let events: Vec<LoggedEvent> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let id = "6c876a01f760e74d".parse().unwrap();
+    let id = "6c876a01f760e74d".into();
     let changes =
         [RuleChange::Added { text: "Never send mails.".into() }, RuleChange::Revoked { id }];
     let found: Vec<&Event> = events.iter().map(|logged| &logged.event).collect();
@@ -428,8 +428,8 @@ proptest! {
                 2 => say(&mut session, "/compact"),
                 3 => drop(session.add_rule(format!("Rule {number}.")).unwrap()),
                 4 => {
-                    let id = session.rules().active().next().map(|rule| rule.id);
-                    let _ = id.map(|id| session.revoke_rule(id).unwrap());
+                    let id = session.rules().active().next().map(|rule| rule.id.clone());
+                    let _ = id.map(|id| session.revoke_rule(&id).unwrap());
                 }
                 _ => {
                     let at = session.messages().len() / 2;

@@ -17,8 +17,8 @@ use threadfold::{
     message::{
         Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image,
         Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor,
-        ServerToolResult, ServerToolUse, StopReason, Summary, SystemReminder, Text, TextBlock,
-        Thinking, Timestamp, ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
+        ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, Thinking, Timestamp,
+        ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
     },
     model::{self, Tool, ToolContext, ToolOutput},
     recall::{Recall, RecallRequest},
@@ -114,8 +114,8 @@ fn said(round: usize) -> Vec<ContentBlock> {
         codec: "bedrock-converse".into(),
         value: Json::parse(r#"{"s3Location":{"uri":"s3://hunter2/J\u00fcrgen"}}"#).unwrap(),
     };
-    let mut reminder = SystemReminder::new("Mind hunter2.");
-    reminder.extra = extra();
+    let reminder = TextBlock { extra: extra(), ..TextBlock::new("Mind hunter2.") };
+    let reminder = ContentBlock::SystemReminder(reminder);
     let mut update = ContextUpdate::new(vec!["src/hunter2.rs".into()], "4111111111111111 changed");
     update.extra = extra();
     let mut result = ToolResult::new(
@@ -131,7 +131,7 @@ fn said(round: usize) -> Vec<ContentBlock> {
         ContentBlock::text(
             "Never tell hunter2 to anybody. Is J\u{fc}rgen there? Fix src/hunter2.rs.",
         ),
-        reminder.into(),
+        reminder,
         update.into(),
         document.into(),
         image.into(),

@@ -7,14 +7,14 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage,
-    auto::{AutoPolicy, Target, Threshold},
+    auto::{AutoPolicy, Threshold},
     log::Event,
     message::{ModelErrorKind, StopReason, ToolResult, ToolUse},
     model::ModelError,
     session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize, TrimToolResults},
-    testing::{Answer, FailingStore, ScriptedModel},
+    testing::{Answer, ScriptedModel, faulty_store},
     tokens::ByteEstimate,
 };
 
@@ -263,7 +263,7 @@ fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
     let summarize =
         Summarize { messages: 2, user_messages: 0, summary_tokens: 50, ..Summarize::default() };
     let policy =
-        AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
+        AutoPolicy { enabled: false, target: Threshold::Tokens(900), ..AutoPolicy::default() };
     let mut bench = bench(script, |builder| {
         builder.compact_context_tool().strategy(Arc::new(summarize)).policy(policy)
     });
@@ -307,7 +307,7 @@ fn where_a_strategy_finds_nothing_the_tool_says_zeros() {
     let mut script = past(8);
     script.extend([Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()]);
     let policy =
-        AutoPolicy { enabled: false, target: Target::Tokens(300), ..AutoPolicy::default() };
+        AutoPolicy { enabled: false, target: Threshold::Tokens(300), ..AutoPolicy::default() };
     let mut bench = bench(script, |builder| {
         let strategy = Arc::new(TrimToolResults::default());
         builder.compact_context_tool().strategy(strategy).policy(policy)
@@ -333,7 +333,7 @@ fn the_tool_says_why_it_failed() {
     ]);
     let summarize = Summarize { messages: 2, summary_tokens: 50, ..Summarize::default() };
     let policy =
-        AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
+        AutoPolicy { enabled: false, target: Threshold::Tokens(900), ..AutoPolicy::default() };
     let mut bench = bench(script, |builder| {
         builder.compact_context_tool().strategy(Arc::new(summarize)).policy(policy)
     });
@@ -613,7 +613,7 @@ fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
     let model = ScriptedModel::new(script);
     // Every turn writes its prompt and its answer; then comes the record of the compaction.
     let faults = [vec![None; 16], vec![Some(0)]].concat();
-    let store = Arc::new(FailingStore::new(MemoryStore::default(), faults));
+    let store = Arc::new(faulty_store(MemoryStore::default(), &faults));
     let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
     let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
     let mut session = Session::builder(ModelAgent::new(Arc::new(model)))

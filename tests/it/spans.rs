@@ -20,7 +20,7 @@ use threadfold::{
     model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, Summarize},
-    testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ScriptedModel, WakefulSleeper, faulty_store},
 };
 use tracing::{
     Dispatch, Metadata, Subscriber,
@@ -368,7 +368,7 @@ fn a_compaction_that_is_dropped_is_one_span_that_was_cancelled() {
 fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
     let spans = Spans::default();
     subscribed(&spans, || {
-        let store = FailingStore::new(MemoryStore::default(), vec![Some(0), Some(0)]);
+        let store = faulty_store(MemoryStore::default(), &[Some(0), Some(0)]);
         let (mut agent, mut journal) = kept(store);
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };

@@ -11,7 +11,7 @@ use threadfold::{
     model::{Clock, ModelError, ModelErrorKind},
     session::SessionError,
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
-    testing::{Answer, FailingStore, ScriptedModel},
+    testing::{Answer, ScriptedModel, faulty_store},
 };
 
 use crate::support::folder::Folder;
@@ -27,7 +27,7 @@ fn files(folder: &Folder, name: &str) -> JsonlStore {
 /// One store for both writers, and two stores over one folder.
 fn stores(folder: &Folder) -> Vec<[Arc<dyn ThreadStore>; 2]> {
     let memory: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
-    let failing = FailingStore::new(MemoryStore::default(), []);
+    let failing = faulty_store(MemoryStore::default(), &[]);
     let boxed: Arc<dyn ThreadStore> = Arc::new(Box::new(failing) as Box<dyn ThreadStore>);
     let one: Arc<dyn ThreadStore> = Arc::new(files(folder, "a"));
     vec![
@@ -119,7 +119,7 @@ fn two_writers_who_say_the_same_at_the_same_time_are_two() {
 
 #[test]
 fn a_write_that_was_dropped_is_not_taken_for_that_of_another_new_log() {
-    let store = || FailingStore::new(MemoryStore::default(), [Some(0)]);
+    let store = || faulty_store(MemoryStore::default(), &[Some(0)]);
     let store: Arc<dyn ThreadStore> = Arc::new(store());
     let (mut first, mut second) = (open(&store), open(&store));
     // It is unknown whether the first write was stored.
@@ -130,8 +130,7 @@ fn a_write_that_was_dropped_is_not_taken_for_that_of_another_new_log() {
 
 #[test]
 fn what_a_dropped_write_brought_to_the_store_is_ours() {
-    let store: Arc<dyn ThreadStore> =
-        Arc::new(FailingStore::new(MemoryStore::default(), [Some(1)]));
+    let store: Arc<dyn ThreadStore> = Arc::new(faulty_store(MemoryStore::default(), &[Some(1)]));
     let mut journal = open(&store);
     journal.append(Timestamp(7), Event::MessageAppended(Message::user("one"))).unwrap();
     assert!(say(&mut journal, "two").is_err());

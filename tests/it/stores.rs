@@ -23,8 +23,8 @@ use threadfold::{
     },
     strategy::ArchiveEntry,
     testing::{
-        FailingStore,
         conformance::{self, Law},
+        faulty_store,
     },
 };
 
@@ -43,7 +43,7 @@ fn our_stores_conform() {
     let mut makers: [Box<dyn FnMut() -> Box<dyn ThreadStore>>; 4] = [
         Box::new(|| Box::new(MemoryStore::default())),
         Box::new(|| Box::new(Arc::new(Box::new(MemoryStore::default())))),
-        Box::new(|| Box::new(FailingStore::new(MemoryStore::default(), []))),
+        Box::new(|| Box::new(faulty_store(MemoryStore::default(), &[]))),
         Box::new(move || Box::new(JsonlStore::open(new_folder()).unwrap().without_sync())),
     ];
     for make in &mut makers {
@@ -68,14 +68,14 @@ fn our_archives_conform() {
 #[test]
 fn our_stores_conform_where_they_fail() {
     let outcome = block_on(conformance::failing_store(|place| {
-        let store = FailingStore::new(MemoryStore::default(), [None, Some(place)]);
+        let store = faulty_store(MemoryStore::default(), &[None, Some(place)]);
         (place <= 3).then(|| Box::new(store) as _)
     }));
     outcome.unwrap_or_else(|breach| panic!("{breach}"));
     let folder = Folder::new();
     let outcome = block_on(conformance::failing_store(|place| {
         let files = JsonlStore::open(folder.join(place.to_string())).unwrap();
-        (place <= 3).then(|| Box::new(FailingStore::new(files, [None, Some(place)])) as _)
+        (place <= 3).then(|| Box::new(faulty_store(files, &[None, Some(place)])) as _)
     }));
     outcome.unwrap_or_else(|breach| panic!("{breach}"));
 }

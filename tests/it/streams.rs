@@ -14,6 +14,7 @@ use std::{
     },
 };
 
+use crate::support::cases::Case;
 use futures::{FutureExt, StreamExt, executor::block_on, stream};
 use proptest::{
     collection::vec,
@@ -25,19 +26,19 @@ use threadfold::{
     ContentBlock, Turn, WireFormat,
     message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Model},
-    testing::{cases::Case, conformance},
-    wire::{AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses},
+    testing::conformance,
+    wire::Dialect,
 };
 
 use crate::support::{stream_cases, tries::tries};
 
 /// The codecs, and the folders of their cases. One line each.
 const CODECS: &[(&dyn WireFormat, &str)] = &[
-    (&AnthropicMessages, "anthropic"),
-    (&BedrockConverse, "converse"),
-    (&GeminiGenerate, "gemini"),
-    (&OpenAiChat, "openai-chat"),
-    (&OpenAiResponses, "openai-responses"),
+    (&Dialect::Anthropic, "anthropic"),
+    (&Dialect::BedrockConverse, "converse"),
+    (&Dialect::Gemini, "gemini"),
+    (&Dialect::OpenAiChat, "openai-chat"),
+    (&Dialect::OpenAiResponses, "openai-responses"),
 ];
 
 /// Every case with its codec, and whether it ends with an answer.
@@ -196,13 +197,13 @@ fn what_comes_behind_the_end_changes_nothing() {
         let events = stream_cases::events(&case);
         let mut builder = codec.turn_builder();
         for event in &events {
-            builder.handle(&event.name, &event.data).unwrap();
+            builder.handle(&event.0, &event.1).unwrap();
         }
         let complete = builder.is_complete();
         assert!(complete || case.name.contains("without"), "{}", case.name);
         for _ in 0..2 {
             for event in events.iter().filter(|_| complete) {
-                let told = builder.handle(&event.name, &event.data).unwrap();
+                let told = builder.handle(&event.0, &event.1).unwrap();
                 assert_eq!(written(&told), "", "{}", case.name);
             }
             assert_eq!(builder.finish().unwrap(), answer(codec, &case), "{}", case.name);
@@ -399,7 +400,7 @@ fn an_adapter_of_it_keeps_what_every_model_must() {
 #[test]
 fn an_event_that_is_too_large_is_no_matter_of_trying_again() {
     let line = vec![b'x'; 17 * 1024 * 1024];
-    let (_, end) = read(&AnthropicMessages, line.chunks(1024 * 1024));
+    let (_, end) = read(&Dialect::Anthropic, line.chunks(1024 * 1024));
     let error = end.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Other);
     assert_eq!(error.message, "an event of the stream has more than 16777216 bytes");
@@ -423,7 +424,7 @@ fn much_of_everything_takes_time_in_proportion() {
          data: {{\"type\":\"message_stop\"}}\n\n"
     );
     let (deltas, end) =
-        read(&AnthropicMessages, [(start + &many(&block).concat() + &stop).as_bytes()]);
+        read(&Dialect::Anthropic, [(start + &many(&block).concat() + &stop).as_bytes()]);
     assert_eq!((deltas.len(), end.unwrap().message.content.len()), (10_000, 10_000));
 
     let piece = |n: usize| {
@@ -436,6 +437,6 @@ fn much_of_everything_takes_time_in_proportion() {
         )
     };
     let text = many(&piece).concat() + "data: [DONE]\n\n";
-    let (deltas, end) = read(&OpenAiChat, [text.as_bytes()]);
+    let (deltas, end) = read(&Dialect::OpenAiChat, [text.as_bytes()]);
     assert_eq!((deltas.len(), end.unwrap().message.tool_uses().count()), (10_000, 10_000));
 }

@@ -13,27 +13,24 @@ use threadfold::{
     ledger::Ledger,
     log::Event,
     message::{
-        CompactionReason, ContextUpdate, Document, MediaSource, Summary, SystemReminder, Text,
-        Timestamp, ToolResult, ToolUse,
+        CompactionReason, ContextUpdate, Document, MediaSource, Summary, Text, Timestamp,
+        ToolResult, ToolUse,
     },
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, FoldBatches},
     testing::{ExtractiveModel, ScriptedModel},
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        ModelTraits, OpenAiChat, OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
 use crate::support::tries::tries;
 
 const FORMATS: [(&str, &dyn WireFormat); 5] = [
-    ("anthropic-messages", &AnthropicMessages),
-    ("bedrock-converse", &BedrockConverse),
-    ("gemini", &GeminiGenerate),
-    ("openai-chat", &OpenAiChat),
-    ("openai-responses", &OpenAiResponses),
+    ("anthropic-messages", &Dialect::Anthropic),
+    ("bedrock-converse", &Dialect::BedrockConverse),
+    ("gemini", &Dialect::Gemini),
+    ("openai-chat", &Dialect::OpenAiChat),
+    ("openai-responses", &Dialect::OpenAiResponses),
 ];
 
 const ALL: DecodeOptions = DecodeOptions { checkpoints: true, reminders: true, summaries: true };
@@ -82,7 +79,7 @@ fn hostile() -> impl Strategy<Value = String> + Clone {
 
 fn said() -> impl Strategy<Value = ContentBlock> {
     let block = |kind: u8, text: String, path: String| match kind {
-        0 => SystemReminder::new(text).into(),
+        0 => ContentBlock::reminder(text),
         1 => ContextUpdate::new(vec!["src/a.rs".into(), path.into()], text).into(),
         2 => Summary::new(text).into(),
         _ => ContentBlock::text(text),
@@ -136,8 +133,7 @@ fn text_of(block: &ContentBlock) -> String {
 }
 
 fn travel(codec: &dyn WireFormat, thread: &[Message], recognise: DecodeOptions) -> Vec<Message> {
-    let traits = ModelTraits::default();
-    let options = EncodeOptions { model: Some("m".into()), traits };
+    let options = EncodeOptions::for_model("m");
     let sent = codec.encode(&Request::new(thread.to_vec()), &options).body;
     let read = codec.decode_slice(sent.as_str().as_bytes(), &recognise);
     read.unwrap_or_else(|error| panic!("{}: {error}: {sent}", codec.name())).messages.to_vec()
@@ -186,7 +182,7 @@ proptest! {
     fn what_stands_between_tags_gives_no_rule(text in hostile(), path in hostile()) {
         let update = ContextUpdate::new(vec![path.into()], text.as_str());
         let blocks: [ContentBlock; 3] =
-            [Summary::new(text.as_str()).into(), SystemReminder::new(text).into(), update.into()];
+            [Summary::new(text.as_str()).into(), ContentBlock::reminder(text), update.into()];
         for block in blocks {
             let thread = [Message::new(Role::User, vec![block])];
             for (name, codec) in FORMATS {

@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, ContextWindow, Message, ModelAgent, Role, Session,
-    auto::{AutoPolicy, Target, Threshold},
+    auto::{AutoPolicy, Threshold},
     message::{Json, ModelErrorKind, ToolUse},
     model::ModelError,
     session::{
@@ -27,7 +27,7 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
     let policy = AutoPolicy {
         enabled: threshold.is_some(),
         threshold: Threshold::Tokens(threshold.unwrap_or_default()),
-        target: Target::Tokens(900),
+        target: Threshold::Tokens(900),
         estimates_usage: true,
         ..AutoPolicy::default()
     };

@@ -12,15 +12,14 @@ use threadfold::{
     render::{ChunkBudget, RenderOptions},
     strategy::{Brief, Chunked, CompactionRun, RunStep, Snapshot},
     testing::ExtractiveModel,
-    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+    wire::{DecodeOptions, EncodeOptions},
 };
 
 use crate::support::recorded::{FORMATS, requests};
 
 #[test]
 fn every_strategy_leaves_every_thread_ready_to_send() {
-    let prefill = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
-    let options = EncodeOptions { traits: prefill, ..EncodeOptions::default() };
+    let options = EncodeOptions { accepts_prefill: true, ..EncodeOptions::default() };
     for (name, format, request) in requests() {
         let thread = Snapshot::of_request(&request);
         for strategy in StrategyRegistry::default().names() {

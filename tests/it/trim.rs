@@ -3,6 +3,7 @@
 //! A case is `--- options` in JSON, `--- thread`, and `--- expect N` with the thread after and the
 //! number of results that became shorter.
 
+use crate::support::cases;
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
@@ -14,7 +15,7 @@ use threadfold::{
     },
     strategy::{Brief, Rejection, Snapshot, Step, StrategyError, TrimToolResults},
     testing::{
-        cases, generate,
+        generate,
         notation::{parse, write},
     },
 };

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
-    ContextWindow, EventLog, Message, Plan, Replacement, Role, Thread, Usage,
+    EventLog, Message, Plan, Replacement, Role, Thread, Usage,
+    auto::Pressure,
     compact::{CompactOptions, Edit, Insert, Position, Splice},
-    log::{
-        self, CompactionFailure, CompactionRecord,
-        ContextCount::{self, Estimated, Reported, Unknown},
-        ContextUsage, Event, LoggedEvent,
-    },
+    log::{self, CompactionFailure, CompactionRecord, Event, LoggedEvent},
     message::{CompactionId, CompactionReason, Json, Timestamp, ToolResult},
     tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
@@ -86,8 +83,8 @@ impl Life {
         self.log(Event::CompactionFailed(Box::new(failure)));
     }
 
-    /// The context usage of the thread, of the log, and of a thread made from the log.
-    fn context(&self) -> [ContextUsage; 3] {
+    /// The pressure of the thread, of the log, and of a thread made from the log.
+    fn context(&self) -> [Pressure; 3] {
         let messages = self.thread.messages();
         let counter = self.thread.counter();
         let mut log = EventLog::new("main".parse().unwrap());
@@ -97,14 +94,17 @@ impl Life {
         let restored = Thread::restored(messages.clone(), &log, Arc::clone(counter));
         assert_eq!((restored.size(), restored.messages()), (self.thread.size(), messages));
         [
-            self.thread.context_usage(),
-            log::context_usage(&self.events, messages, counter.as_ref()),
-            restored.context_usage(),
+            Pressure::of(&self.thread),
+            Pressure::of_events(&self.events, messages, counter.as_ref()),
+            Pressure::of(&restored),
         ]
     }
 
-    fn assert_context(&self, counted: ContextCount, pending: u64) {
-        assert_eq!(self.context(), [ContextUsage { counted, pending }; 3]);
+    fn assert_context(&self, reported: Option<u64>, since: u64) {
+        let [live, logged, restored] = self.context();
+        assert_eq!((live, live), (logged, restored));
+        assert_eq!((live.reported, live.since), (reported, since));
+        assert_eq!(live.thread, tokens(self.thread.messages()));
     }
 }
 
@@ -224,11 +224,10 @@ fn a_compaction_changes_the_context_and_not_the_bill() {
         let options = CompactOptions::default();
         let plan = Plan::from_edits(life.thread.messages(), vec![edit], &options).unwrap();
         life.compact(plan, Usage::default());
-        let left = tokens(life.thread.messages());
         after.iter().for_each(|(input, output)| life.push(answer(Usage::new(*input, *output))));
         let total = log::total_usage(&life.events);
         assert_eq!((total.thread, total.events), (billed, events));
-        life.assert_context(reported.map_or(Estimated(left), Reported), 0);
+        life.assert_context(reported, 0);
     }
 }
 
@@ -242,44 +241,43 @@ fn of_two_compactions_the_last_counts() {
     }
     // The sum of the kept and the new ones would be 250 and 125.
     life.push(answer(Usage::new(100, 50)));
-    life.assert_context(Reported(150), 0);
+    life.assert_context(Some(150), 0);
     assert_eq!(log::total_usage(&life.events).compaction, Usage::new(20, 1));
 }
 
 #[test]
 fn the_last_call_says_how_full_the_context_is_and_the_rest_is_pending() {
     let mut life = Life::default();
-    life.assert_context(Unknown, 0);
+    life.assert_context(None, 0);
     life.push(Message::user("hi there"));
-    life.assert_context(Unknown, 3 + 4);
+    life.assert_context(None, 3 + 4);
     // 14,000 and then 14,300 tokens are a context of 14,300, not of 28,300.
     life.push(answer(Usage::new(13_900, 100)));
     life.push(answer(Usage::new(14_100, 200)));
-    life.assert_context(Reported(14_300), 0);
+    life.assert_context(Some(14_300), 0);
     life.push(result(Usage::new(900, 90)));
     life.push(Message::user("go on"));
-    life.assert_context(Reported(14_300), (1 + 4) + (2 + 4));
+    life.assert_context(Some(14_300), (1 + 4) + (2 + 4));
     life.log(Event::Host { kind: "approval".into(), data: Json::default() });
     life.fail(Usage::new(5, 5));
-    life.assert_context(Reported(14_300), 11);
-    assert_eq!(life.thread.context_usage().tokens(), Some(14_311));
+    life.assert_context(Some(14_300), 11);
+    assert_eq!(Pressure::of(&life.thread).tokens(), 14_311);
 }
 
 #[test]
 fn zeros_are_no_count() {
     let mut life = Life::default();
     life.push(answer(Usage::default()));
-    life.assert_context(Unknown, 2 + 4);
-    assert_eq!(life.thread.context_usage().tokens(), None);
-    assert_eq!(life.thread.context_usage().tokens_or_estimate(), 6);
+    life.assert_context(None, 2 + 4);
+    assert_eq!(Pressure::of(&life.thread).tokens(), 6);
     life.push(answer(Usage::new(0, 40)));
     life.push(answer(Usage { cache_read: 9, ..Usage::default() }));
-    life.assert_context(Reported(40), 6);
+    life.assert_context(Some(40), 6);
     // Only the model's own messages state the usage of a call.
     let mut message = Message::user("forty");
     message.make_mut().usage = Some(Usage::new(1, 1));
     life.push(message);
-    life.assert_context(Reported(40), 6 + 6);
+    life.assert_context(Some(40), 6 + 6);
 }
 
 #[test]
@@ -289,17 +287,16 @@ fn what_kept_answers_reported_is_stale_after_every_rewrite() {
     life.push(answer(Usage::new(170_000, 1_000)));
     life.push(Message::user("and on"));
     life.compact_first(1, Message::assistant("short"), Usage::new(9_000, 10));
-    let left = tokens(life.thread.messages());
-    life.assert_context(Estimated(left), 0);
+    life.assert_context(None, 0);
     life.push(Message::user("more"));
-    life.assert_context(Estimated(left), 6);
+    life.assert_context(None, 6);
     life.push(answer(Usage::new(3_000, 10)));
-    life.assert_context(Reported(3_010), 0);
+    life.assert_context(Some(3_010), 0);
     life.undo();
-    life.assert_context(Estimated(tokens(life.thread.messages())), 0);
+    life.assert_context(None, 0);
     life.push(answer(Usage::new(171_000, 10)));
     life.truncate(2);
-    life.assert_context(Estimated(tokens(life.thread.messages())), 0);
+    life.assert_context(None, 0);
 }
 
 #[test]
@@ -310,10 +307,10 @@ fn what_changes_nothing_leaves_the_count() {
     life.truncate(7);
     let nothing = life.thread.plan(&[], &CompactOptions::default()).unwrap();
     life.compact(nothing, Usage::new(3, 3));
-    life.assert_context(Reported(15), 0);
+    life.assert_context(Some(15), 0);
     let all = life.thread.plan(&[Replacement::new("all")], &CompactOptions::default()).unwrap();
     life.compact(all, Usage::default());
-    life.assert_context(Estimated(1 + 4), 0);
+    life.assert_context(None, 0);
 }
 
 #[test]
@@ -322,32 +319,16 @@ fn messages_that_do_not_belong_to_the_log_are_no_panic() {
     life.push(answer(Usage::new(10, 5)));
     life.truncate(0);
     (0..5).for_each(|_| life.push(Message::user("hi")));
-    let context = log::context_usage(&life.events, &[Message::user("hi")], &ByteEstimate::TRIGGER);
-    assert_eq!(context, ContextUsage { counted: Estimated(0), pending: 5 });
+    let messages = [Message::user("hi")];
+    let pressure = Pressure::of_events(&life.events, &messages, &ByteEstimate::TRIGGER);
+    assert_eq!((pressure.reported, pressure.since, pressure.thread), (None, 5, 5));
 }
 
 #[test]
-fn pressure_is_a_part_of_the_window() {
-    let rows = [
-        (Reported(500_000), 1_000_000, 0.5),
-        (Reported(600), 1_000, 0.6),
-        (Estimated(600), 1_000, 0.6),
-        (Reported(1_500), 1_000, 1.5),
-        (Unknown, 1_000, 0.0),
-        (Reported(600), 0, 0.0),
-        (Unknown, 0, 0.0),
-    ];
-    for (counted, window, pressure) in rows {
-        let context = ContextUsage { counted, pending: 0 };
-        assert_eq!(context.pressure(ContextWindow::new(window)), pressure, "{counted:?} {window}");
-    }
-    let context = ContextUsage { counted: Reported(400), pending: 25 };
-    let percent = context.pressure(ContextWindow::new(12_000)) * 100.0;
-    assert_eq!((percent * 100.0).round() / 100.0, 3.54);
-    let unknown = ContextUsage { counted: Unknown, pending: 900 };
-    assert_eq!(unknown.pressure(ContextWindow::new(1_000)), 0.0);
-    let full = ContextUsage { counted: Estimated(u64::MAX), pending: u64::MAX };
-    assert_eq!(full.with_overhead(u64::MAX).tokens(), Some(u64::MAX));
+fn the_largest_counts_do_not_overflow() {
+    let (reported, since) = (Some(u64::MAX), u64::MAX);
+    let full = Pressure { reported, since, overhead: u64::MAX, thread: 1, ..Pressure::default() };
+    assert_eq!((full.tokens(), full.estimate()), (u64::MAX, u64::MAX));
 }
 
 #[test]
@@ -356,22 +337,10 @@ fn a_ratio_that_was_learnt_moves_estimates_and_not_reports() {
     for _ in 0..30 {
         ratio.learn(9_000, 10_000);
     }
-    let reported = ContextUsage { counted: Reported(5_000), pending: 900 };
-    assert_eq!(reported.calibrated(&ratio).tokens(), Some(5_000 + 999));
-    let estimated = ContextUsage { counted: Estimated(9_000), pending: 900 };
-    assert_eq!(estimated.calibrated(&ratio).tokens(), Some(9_989 + 999));
-}
-
-#[test]
-fn what_is_known_of_the_context_survives_storing() {
-    for (counted, stored) in [
-        (Reported(5), r#"{"counted":{"reported":5},"pending":1}"#),
-        (Unknown, r#"{"counted":"unknown","pending":1}"#),
-    ] {
-        let context = ContextUsage { counted, pending: 1 };
-        assert_eq!(serde_json::to_string(&context).unwrap(), stored);
-        assert_eq!(serde_json::from_str::<ContextUsage>(stored).unwrap(), context);
-    }
+    let reported = Pressure { reported: Some(5_000), since: 900, ..Pressure::default() };
+    assert_eq!(reported.calibrated(&ratio).tokens(), 5_000 + 999);
+    let estimated = Pressure { thread: 9_900, ..Pressure::default() };
+    assert_eq!(estimated.calibrated(&ratio).tokens(), 9_989 + 999);
 }
 
 #[derive(Clone, Debug)]

@@ -7,16 +7,13 @@
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model, `prefill` and what to
 //! recognise. A body that is expected to stay as it is needs no `--- expect body`.
 
+use crate::support::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Message, Request, Role, Turn, legality,
     message::{Delta, ModelError, ToolResult},
-    testing::cases,
-    wire::{
-        AnthropicMessages, DecodeOptions, EncodeOptions, GeminiGenerate, ModelTraits, OpenAiChat,
-        WireFormat,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 use crate::support::{
@@ -25,7 +22,7 @@ use crate::support::{
     wire_cases::{self, comes_back, save, settles, survive, survives_serde},
 };
 
-const CODEC: GeminiGenerate = GeminiGenerate;
+const CODEC: Dialect = Dialect::Gemini;
 
 #[test]
 fn every_case_gives_what_it_expects() {
@@ -94,7 +91,7 @@ fn another_dialect_gets_what_it_can_read() {
     let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
     let model = Some("claude-opus-4-6".into());
     let options = EncodeOptions { model, ..EncodeOptions::default() };
-    let encoded = AnthropicMessages.encode(&request, &options);
+    let encoded = Dialect::Anthropic.encode(&request, &options);
     let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}});
     let expected = json!({
         "model": "claude-opus-4-6",
@@ -325,7 +322,7 @@ proptest! {
     #[test]
     fn there_and_back_over_another_dialect_is_legal(body in generate::body()) {
         let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
-        let others: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiChat];
+        let others: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiChat];
         for other in others {
             let there = other.encode(&request, &EncodeOptions::default());
             let read = other
@@ -390,6 +387,5 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
 
 /// Options under which a thread at rest stays as it is.
 fn prefilling() -> EncodeOptions {
-    let traits = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
-    EncodeOptions { model: None, traits }
+    EncodeOptions { accepts_prefill: true, ..EncodeOptions::default() }
 }

@@ -7,12 +7,10 @@
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model and what to recognise.
 //! A body that is expected to stay as it is needs no `--- expect body`.
 
+use crate::support::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use threadfold::{
-    testing::cases,
-    wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
-};
+use threadfold::wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat};
 
 use crate::support::{
     chat_bodies as generate,
@@ -23,13 +21,13 @@ use crate::support::{
 #[test]
 fn every_case_gives_what_it_expects() {
     for case in cases::read("testdata/wire/openai-chat").unwrap() {
-        wire_cases::run(&OpenAiChat, &case);
+        wire_cases::run(&Dialect::OpenAiChat, &case);
     }
 }
 
 #[test]
 fn real_bodies_come_back_as_they_were() {
-    wire_cases::run_recorded(&OpenAiChat);
+    wire_cases::run_recorded(&Dialect::OpenAiChat);
 }
 
 proptest! {
@@ -37,7 +35,7 @@ proptest! {
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {
-        comes_back(&OpenAiChat, &body);
+        comes_back(&Dialect::OpenAiChat, &body);
     }
 
     #[test]
@@ -48,8 +46,8 @@ proptest! {
             text.push_str(&format!(",\n {key:?} : {number}"));
         }
         text.push('}');
-        let request = OpenAiChat.decode_slice(text.as_bytes(), &DecodeOptions::default()).unwrap();
-        let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+        let request = Dialect::OpenAiChat.decode_slice(text.as_bytes(), &DecodeOptions::default()).unwrap();
+        let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
         let expected: Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(encoded.body.to_value().unwrap(), expected);
         prop_assert_eq!(encoded.body.as_str().matches(&number).count() >= 4, true);
@@ -57,16 +55,16 @@ proptest! {
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        survives_serde(&OpenAiChat, &body);
+        survives_serde(&Dialect::OpenAiChat, &body);
     }
 
     #[test]
     fn junk_never_panics(value in generate::junk()) {
-        survive(&OpenAiChat, value.to_string().as_bytes());
-        survive(&OpenAiChat, json!({"messages": value}).to_string().as_bytes());
-        survive(&OpenAiChat, json!({"messages": [{"role": "assistant", "content": value}]}).to_string().as_bytes());
+        survive(&Dialect::OpenAiChat, value.to_string().as_bytes());
+        survive(&Dialect::OpenAiChat, json!({"messages": value}).to_string().as_bytes());
+        survive(&Dialect::OpenAiChat, json!({"messages": [{"role": "assistant", "content": value}]}).to_string().as_bytes());
         let choices = json!([{"message": value.clone(), "finish_reason": value}]);
-        survive(&OpenAiChat, json!({"choices": choices, "usage": value}).to_string().as_bytes());
+        survive(&Dialect::OpenAiChat, json!({"choices": choices, "usage": value}).to_string().as_bytes());
     }
 
     #[test]
@@ -76,16 +74,16 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        settles(&OpenAiChat, &body, &junk, at, cut);
+        settles(&Dialect::OpenAiChat, &body, &junk, at, cut);
     }
 }
 
 #[test]
 fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    survive(&OpenAiChat, deep.as_bytes());
+    survive(&Dialect::OpenAiChat, deep.as_bytes());
     survive(
-        &OpenAiChat,
+        &Dialect::OpenAiChat,
         format!(r#"{{"messages":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#).as_bytes(),
     );
     let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
@@ -96,8 +94,9 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
     };
     let calls: Vec<String> = (0..20_000).map(call).collect();
     let body = format!(r#"{{"messages":[{}]{fields}}}"#, calls.join(","));
-    let request = OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
-    let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+    let request =
+        Dialect::OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
     assert_eq!(encoded.adjustments.len(), 19_999);
 }
 
@@ -128,7 +127,7 @@ fn a_call_of_the_old_form_settles_wherever_its_body_is_spoilt() {
             for at in 0..wire_cases::places(&mut body.clone(), None, junk) {
                 let mut spoilt = body.clone();
                 wire_cases::places(&mut spoilt, Some(at), junk);
-                wire_cases::settles_whole(&OpenAiChat, &spoilt);
+                wire_cases::settles_whole(&Dialect::OpenAiChat, &spoilt);
             }
         }
     }

@@ -3,16 +3,13 @@
 //!
 //! A case is as those of `wire_openai_chat.rs`.
 
+use crate::support::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Message, Request, Turn,
     message::{Delta, ModelError},
-    testing::cases,
-    wire::{
-        AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, OpenAiResponses, SseEvent,
-        WireFormat,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 use crate::support::{
@@ -24,13 +21,13 @@ use crate::support::{
 #[test]
 fn every_case_gives_what_it_expects() {
     for case in cases::read("testdata/wire/openai-responses").unwrap() {
-        wire_cases::run(&OpenAiResponses, &case);
+        wire_cases::run(&Dialect::OpenAiResponses, &case);
     }
 }
 
 #[test]
 fn real_bodies_come_back_as_they_were() {
-    wire_cases::run_recorded(&OpenAiResponses);
+    wire_cases::run_recorded(&Dialect::OpenAiResponses);
 }
 
 proptest! {
@@ -38,7 +35,7 @@ proptest! {
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {
-        comes_back(&OpenAiResponses, &body);
+        comes_back(&Dialect::OpenAiResponses, &body);
     }
 
     #[test]
@@ -50,8 +47,8 @@ proptest! {
         }
         text.push('}');
         let request =
-            OpenAiResponses.decode_slice(text.as_bytes(), &DecodeOptions::default()).unwrap();
-        let encoded = OpenAiResponses.encode(&request, &EncodeOptions::default());
+            Dialect::OpenAiResponses.decode_slice(text.as_bytes(), &DecodeOptions::default()).unwrap();
+        let encoded = Dialect::OpenAiResponses.encode(&request, &EncodeOptions::default());
         let expected: Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(encoded.body.to_value().unwrap(), expected);
         prop_assert_eq!(encoded.body.as_str().matches(&number).count() >= 3, true);
@@ -59,7 +56,7 @@ proptest! {
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        survives_serde(&OpenAiResponses, &body);
+        survives_serde(&Dialect::OpenAiResponses, &body);
     }
 
     #[test]
@@ -67,7 +64,7 @@ proptest! {
         body in generate::body(),
         drop in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
     ) {
-        let mut request = OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
+        let mut request = Dialect::OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
         let mut messages = request.messages.to_vec();
         for index in drop {
             if messages.is_empty() {
@@ -81,37 +78,37 @@ proptest! {
         }
         request.messages = messages.into();
         let options = EncodeOptions { model: Some("m".into()), ..EncodeOptions::default() };
-        let encoded = OpenAiResponses.encode(&request, &options);
+        let encoded = Dialect::OpenAiResponses.encode(&request, &options);
         check(&encoded.body.to_value().unwrap());
         let body = encoded.body.as_str().as_bytes();
-        let again = OpenAiResponses.decode_slice(body, &DecodeOptions::default()).unwrap();
-        let settled = OpenAiResponses.encode(&again, &EncodeOptions::default());
+        let again = Dialect::OpenAiResponses.decode_slice(body, &DecodeOptions::default()).unwrap();
+        let settled = Dialect::OpenAiResponses.encode(&again, &EncodeOptions::default());
         prop_assert_eq!(&settled.adjustments, &[]);
         prop_assert_eq!(settled.body, encoded.body);
     }
 
     #[test]
     fn other_dialects_take_what_they_can_and_it_comes_back(body in generate::body()) {
-        let request = OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
-        for codec in [&OpenAiChat as &dyn WireFormat, &AnthropicMessages] {
+        let request = Dialect::OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
+        for codec in [&Dialect::OpenAiChat as &dyn WireFormat, &Dialect::Anthropic] {
             let there = codec.encode(&request, &EncodeOptions::default());
             let there = there.body.as_str().as_bytes();
             let foreign = codec.decode_slice(there, &DecodeOptions::default()).unwrap();
-            let back = OpenAiResponses.encode(&foreign, &EncodeOptions::default());
+            let back = Dialect::OpenAiResponses.encode(&foreign, &EncodeOptions::default());
             check(&back.body.to_value().unwrap());
         }
     }
 
     #[test]
     fn junk_never_panics(value in generate::junk()) {
-        let codec = &OpenAiResponses;
+        let codec = &Dialect::OpenAiResponses;
         survive(codec, value.to_string().as_bytes());
         survive(codec, json!({"input": value}).to_string().as_bytes());
         survive(codec, json!({"input": [value]}).to_string().as_bytes());
         survive(codec, json!({"input": [{"type": "message", "role": "assistant", "content": value}]}).to_string().as_bytes());
         survive(codec, json!({"input": [{"type": "reasoning", "summary": value}]}).to_string().as_bytes());
         survive(codec, json!({"output": [value], "usage": value, "status": value}).to_string().as_bytes());
-        let mut builder = OpenAiResponses.turn_builder();
+        let mut builder = Dialect::OpenAiResponses.turn_builder();
         for kind in EVENTS {
             let event = json!({"type": kind, "item": value, "output_index": value, "delta": value, "response": value});
             let _ = builder.handle("", &event.to_string());
@@ -126,7 +123,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        settles(&OpenAiResponses, &body, &junk, at, cut);
+        settles(&Dialect::OpenAiResponses, &body, &junk, at, cut);
     }
 }
 
@@ -186,9 +183,9 @@ fn check(body: &Value) {
 #[test]
 fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    survive(&OpenAiResponses, deep.as_bytes());
+    survive(&Dialect::OpenAiResponses, deep.as_bytes());
     let body = format!(r#"{{"input":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#);
-    survive(&OpenAiResponses, body.as_bytes());
+    survive(&Dialect::OpenAiResponses, body.as_bytes());
     let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
     let call = |n: usize| {
         format!(
@@ -197,8 +194,9 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
     };
     let calls: Vec<String> = (0..20_000).map(call).collect();
     let body = format!(r#"{{"input":[{}]{fields}}}"#, calls.join(","));
-    let request = OpenAiResponses.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
-    let encoded = OpenAiResponses.encode(&request, &EncodeOptions::default());
+    let request =
+        Dialect::OpenAiResponses.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let encoded = Dialect::OpenAiResponses.encode(&request, &EncodeOptions::default());
     assert_eq!(encoded.adjustments, []);
     assert_eq!(encoded.body.as_str().len(), body.len());
 }
@@ -207,10 +205,10 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
 fn an_answer_goes_back_as_it_came() {
     for case in stream_cases::read("openai-responses") {
         let Some(response) = case.section("response") else { continue };
-        let turn = OpenAiResponses.decode_response(response.as_bytes()).unwrap();
+        let turn = Dialect::OpenAiResponses.decode_response(response.as_bytes()).unwrap();
         let response: Value = serde_json::from_str(response).unwrap();
         let request = Request::new(vec![Message::user("hi"), turn.message]);
-        let body = OpenAiResponses.encode(&request, &EncodeOptions::default()).body;
+        let body = Dialect::OpenAiResponses.encode(&request, &EncodeOptions::default()).body;
         let body = body.to_value().unwrap();
         assert_eq!(
             body["input"].as_array().unwrap()[1..],
@@ -225,8 +223,8 @@ fn an_answer_goes_back_as_it_came() {
 fn what_comes_twice_counts_once() {
     for case in stream_cases::read("openai-responses") {
         let events = stream_cases::events(&case);
-        let done = |event: &SseEvent| {
-            event.data.contains("output_item.") || event.data.contains("completed")
+        let done = |event: &(String, String)| {
+            event.1.contains("output_item.") || event.1.contains("completed")
         };
         let twice = events.iter().flat_map(|event| {
             let again = done(event).then_some(event);
@@ -239,12 +237,12 @@ fn what_comes_twice_counts_once() {
 
 /// Hands the events over, and takes the answer at the end of them.
 fn stream<'e>(
-    events: impl IntoIterator<Item = &'e SseEvent>,
+    events: impl IntoIterator<Item = &'e (String, String)>,
 ) -> (Vec<Delta>, Result<Turn, ModelError>) {
-    let mut builder = OpenAiResponses.turn_builder();
+    let mut builder = Dialect::OpenAiResponses.turn_builder();
     let mut deltas = Vec::new();
     for event in events {
-        match builder.handle(&event.name, &event.data) {
+        match builder.handle(&event.0, &event.1) {
             Ok(more) => deltas.extend(more),
             Err(error) => return (deltas, Err(error)),
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::{
     Message, ModelAgent, Thread,
+    auto::Pressure,
     compact::Size,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
     message::Timestamp,
     store::Journal,
-    strategy::{Brief, RangeForm, Snapshot, Summarize},
+    strategy::{Brief, Snapshot, Summarize},
     tokens::ByteEstimate,
 };
 
@@ -22,10 +23,10 @@ use crate::{
 };
 
 /// The model gets the old part as messages.
-pub(crate) const AS_MESSAGES: RangeForm = RangeForm::Messages;
+pub(crate) const AS_MESSAGES: bool = false;
 
 /// The model gets the old part as text, as from the peer.
-pub(crate) const AS_TEXT: RangeForm = RangeForm::Text;
+pub(crate) const AS_TEXT: bool = true;
 
 /// The number of turns between two readings of the clock, because a reading takes longer than a
 /// turn.
@@ -39,7 +40,7 @@ pub(crate) fn turn(messages: &[Message], repetitions: usize) -> Measured {
         let mut seen = 0;
         for message in more {
             live.push(message);
-            seen += live.context_usage().pending;
+            seen += Pressure::of(&live).since;
         }
         (seen, live)
     });
@@ -56,7 +57,7 @@ pub(crate) fn walk(messages: &[Message], repetitions: usize) -> Measured {
 pub(crate) fn compact(
     name: &'static str,
     messages: &[Message],
-    range: RangeForm,
+    as_text: bool,
     repetitions: usize,
 ) -> Measured {
     // Built anew instead of cloned: a clone shares its texts, so dropping it would cost nothing.
@@ -81,7 +82,7 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
 }
 
 /// Returns what it sends to the model and what it leaves.
-pub(crate) fn asked(name: &'static str, messages: &[Message], range: RangeForm) -> Asked {
+pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> Asked {
     let model = AtOnce::listening();
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
     let after = compacted(shared(messages), &model, range).size();
@@ -99,7 +100,7 @@ pub(crate) fn asked(name: &'static str, messages: &[Message], range: RangeForm) 
     }
 }
 
-fn compacted(mut live: Thread, model: &AtOnce, range: RangeForm) -> Thread {
+fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
     let (strategy, brief, thread) = (strategy(range), Brief::default(), Snapshot::of(&live));
     let models = Models::one(model);
     let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_| {}));
@@ -111,7 +112,7 @@ fn compacted(mut live: Thread, model: &AtOnce, range: RangeForm) -> Thread {
     live
 }
 
-fn strategy(range: RangeForm) -> Summarize {
+fn strategy(as_text: bool) -> Summarize {
     Summarize { messages: TAIL, range, ..Summarize::default() }
 }
 

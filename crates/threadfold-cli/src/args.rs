@@ -67,11 +67,11 @@ pub(crate) struct CompactOptions {
     #[arg(long)]
     pub(crate) keep_size: bool,
     /// The dialect of the file, where it cannot be found out
-    #[arg(long, value_name = "DIALECT", value_parser = Dialect::named)]
+    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
     pub(crate) from: Option<Dialect>,
     /// The dialect of the output: anthropic, bedrock-converse, gemini, openai-chat or
     /// openai-responses
-    #[arg(long, value_name = "DIALECT", value_parser = Dialect::named)]
+    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
     pub(crate) to: Option<Dialect>,
     /// Replace the range between two checkpoints by this text; either side may be empty
     #[arg(long, value_name = "FROM..TO=TEXT", value_parser = replacement)]
@@ -209,7 +209,7 @@ pub(crate) struct ImportOptions {
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<StoredBy>,
     /// Write a request body of this dialect
-    #[arg(long, value_name = "DIALECT", value_parser = Dialect::named)]
+    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
     pub(crate) to: Option<Dialect>,
     /// A file with the system prompt, which no log of an agent holds whole
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

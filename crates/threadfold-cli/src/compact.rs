@@ -5,14 +5,14 @@ use std::io;
 use serde::Serialize;
 use threadfold::{
     CompactReport, ContentBlock, ContextWindow, Message, Model, Plan, Request, Role,
-    StrategyRegistry,
+    StrategyRegistry, WireFormat,
     compact::{CompactOptions as ReplaceOptions, Size},
     drive::{Models, propose},
     legality, log,
     message::CheckpointIds,
     strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::{ByteEstimate, TokenCounter},
-    wire::{Adjustment, EncodeOptions, Encoded, ModelTraits},
+    wire::{Adjustment, EncodeOptions, Encoded},
 };
 
 use crate::{
@@ -38,7 +38,7 @@ async fn work(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Fail
     let request = &body.request;
     report.line(
         "thread",
-        format_args!("{file}, {}: {}", body.dialect.format().name(), size(&request.messages)),
+        format_args!("{file}, {}: {}", body.dialect.name(), size(&request.messages)),
     );
     let messages = prepare(&mut report, request, options);
     let messages = replace(&mut report, messages, options)?;
@@ -147,12 +147,13 @@ fn cannot_shrink(error: &StrategyError) -> bool {
 fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Encoded {
     let name = body.model.as_deref();
     let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
-    let mut traits = name.map(ModelTraits::for_model).unwrap_or_default();
+    let mut encoding = name.map(EncodeOptions::for_model).unwrap_or_default();
+    encoding.model = None;
     // A thread at rest ends with the answer. Whether its model takes that is its host's to know.
-    traits.accepts_prefill |= ended_open && name.is_none();
+    encoding.accepts_prefill |= ended_open && name.is_none();
     let request = Request { messages: messages.into(), ..body.request.clone() };
-    let format = options.to.unwrap_or(body.dialect).format();
-    format.encode(&request, &EncodeOptions { traits, ..EncodeOptions::default() })
+    let format = options.to.unwrap_or(body.dialect);
+    format.encode(&request, &encoding)
 }
 
 fn size(messages: &[Message]) -> String {

@@ -6,14 +6,15 @@ use std::{
     path::Path,
 };
 
-use threadfold::{EventLog, Request, log::Loaded, wire::DecodeOptions};
+use threadfold::{EventLog, Request, WireFormat, log::Loaded, wire::DecodeOptions};
 
 use crate::error::Failure;
 
 #[path = "../../../examples/transcript/input.rs"]
 mod found;
 
-pub(crate) use found::Dialect;
+pub(crate) use found::named;
+pub(crate) use threadfold::wire::Dialect;
 
 /// Reads a text. The error names the file.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
@@ -48,7 +49,7 @@ impl Body {
         };
         let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
         let input = found::read(&bytes, dialect).map_err(|error| format!("{name}: {error}"))?;
-        let format = input.dialect.format();
+        let format = input.dialect;
         let request = format.decode_slice(input.body.as_bytes(), &DecodeOptions::default());
         let request = request.map_err(|error| {
             let read_as = format.name();

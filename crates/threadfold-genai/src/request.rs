@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use threadfold::{
     Request, WireFormat,
     message::{InvalidValue, Text},
-    wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
+    wire::{self, Adjustment, Change},
 };
 
 use crate::{
@@ -50,12 +50,12 @@ pub struct Converted {
 /// [`InvalidValue`] if an input nests deeper than `serde_json` reads (128 levels), where genai wants a
 /// tree.
 pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, InvalidValue> {
-    let options = EncodeOptions { model: Some(target.model().into()), traits: target.traits() };
+    let options = target.options();
     let anthropic = target.dialect == Dialect::Anthropic;
     let encoded = if anthropic {
-        AnthropicMessages.encode(request, &options)
+        wire::Dialect::Anthropic.encode(request, &options)
     } else {
-        OpenAiChat.encode(request, &options)
+        wire::Dialect::OpenAiChat.encode(request, &options)
     };
     let mut notes = Notes(encoded.adjustments);
     let mut body = object(encoded.body.to_value()?);

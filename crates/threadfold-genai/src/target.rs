@@ -1,7 +1,7 @@
 //! What genai's adapter for a provider carries.
 
 use genai::adapter::AdapterKind;
-use threadfold::{message::Text, wire::ModelTraits};
+use threadfold::{message::Text, wire::EncodeOptions};
 
 /// A model that one of genai's adapters reaches, and what that adapter carries to it.
 ///
@@ -70,8 +70,8 @@ impl Target {
 
     /// What the model takes. No adapter of genai keeps system messages within the thread where the
     /// codec of Anthropic would put them.
-    pub(crate) fn traits(&self) -> ModelTraits {
-        ModelTraits { accepts_inner_system: false, ..ModelTraits::for_model(&self.model) }
+    pub(crate) fn options(&self) -> EncodeOptions {
+        EncodeOptions { accepts_inner_system: false, ..EncodeOptions::for_model(&self.model) }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The words of messages: `WordIndex` for `PostgresStore`, on an inverted index.
 
+use std::ops::Range;
+
 use threadfold::{
     async_trait,
     log::{LogId, LoggedEvent},
     message::ThreadId,
-    store::{Indexed, IndexedMessage, StoreError, WordIndex, stored_event},
+    store::{StoreError, WordIndex, stored_event},
 };
 
 use crate::store::{PostgresStore, integer};
@@ -15,7 +17,7 @@ impl WordIndex for PostgresStore {
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
-    ) -> Result<Option<Indexed>, StoreError> {
+    ) -> Result<Option<(u64, u64)>, StoreError> {
         let stored = "SELECT coalesce(events, 0), coalesce(messages, 0) FROM threadfold.logs \
                       LEFT JOIN threadfold.indexed USING (thread) \
                       WHERE thread = $1 AND log IS NOT DISTINCT FROM $2";
@@ -23,24 +25,24 @@ impl WordIndex for PostgresStore {
         let rows = self.rows(stored, &[&thread.as_str(), &log]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         let count = |column| Ok(self.column::<i64>(row, column)?.unsigned_abs());
-        Ok(Some(Indexed { events: count(0)?, messages: count(1)? }))
+        Ok(Some((count(0)?, count(1)?)))
     }
 
     async fn add(
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
-        from: Indexed,
-        to: Indexed,
-        messages: &[IndexedMessage],
+        events: Range<u64>,
+        number: u64,
+        messages: &[(u64, Vec<String>)],
     ) -> Result<bool, StoreError> {
-        let numbers: Vec<i64> = messages.iter().map(|message| integer(message.number)).collect();
-        let seqs: Vec<i64> = messages.iter().map(|message| integer(message.seq)).collect();
+        let end = number + messages.len() as u64;
+        let numbers: Vec<i64> = (number..end).map(integer).collect();
+        let seqs: Vec<i64> = messages.iter().map(|(seq, _)| integer(*seq)).collect();
         // No word has a blank, so one text holds those of a message.
-        let words: Vec<String> = messages.iter().map(|message| message.words.join(" ")).collect();
+        let words: Vec<String> = messages.iter().map(|(_, words)| words.join(" ")).collect();
         let log = log.map(|log| log.to_string());
-        let [from_events, to_events, to_messages] =
-            [from.events, to.events, to.messages].map(integer);
+        let [from_events, to_events, to_messages] = [events.start, events.end, end].map(integer);
         let add = "SELECT threadfold.add_words($1, $2, $3, $4, $5, $6, $7, $8)";
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
             &thread.as_str(),

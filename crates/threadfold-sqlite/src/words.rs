@@ -1,11 +1,13 @@
 //! The words of messages: `WordIndex` for `SqliteStore`, on FTS5.
 
+use std::ops::Range;
+
 use rusqlite::{OptionalExtension, Transaction, params};
 use threadfold::{
     async_trait,
     log::{LogId, LoggedEvent},
     message::ThreadId,
-    store::{Indexed, IndexedMessage, StoreError, WordIndex, stored_event},
+    store::{StoreError, WordIndex, stored_event},
 };
 
 use crate::{database::Failed, store::SqliteStore};
@@ -16,7 +18,7 @@ impl WordIndex for SqliteStore {
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
-    ) -> Result<Option<Indexed>, StoreError> {
+    ) -> Result<Option<(u64, u64)>, StoreError> {
         let thread = thread.clone();
         self.database.read(move |reading| indexed(reading, &thread, log)).await
     }
@@ -25,28 +27,28 @@ impl WordIndex for SqliteStore {
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
-        from: Indexed,
-        to: Indexed,
-        messages: &[IndexedMessage],
+        events: Range<u64>,
+        number: u64,
+        messages: &[(u64, Vec<String>)],
     ) -> Result<bool, StoreError> {
         let (thread, messages) = (thread.clone(), messages.to_vec());
         let added = self.database.write(move |writing| {
-            if indexed(writing, &thread, log)? != Some(from) {
+            if indexed(writing, &thread, log)? != Some((events.start, number)) {
                 return Ok(false);
             }
             let update = "INSERT INTO indexed (thread, events, messages) VALUES (?1, ?2, ?3) \
                           ON CONFLICT (thread) DO UPDATE \
                           SET events = excluded.events, messages = excluded.messages RETURNING key";
             let mut update = writing.prepare_cached(update)?;
-            let values = params![thread.as_str(), to.events, to.messages];
+            let values = params![thread.as_str(), events.end, number + messages.len() as u64];
             let key: i64 = update.query_row(values, |row| row.get(0))?;
             let insert = "INSERT INTO messages (key, number, seq) VALUES (?1, ?2, ?3)";
             let mut insert = writing.prepare_cached(insert)?;
             let words = "INSERT INTO words (rowid, of_message) VALUES (?1, ?2)";
             let mut insert_words = writing.prepare_cached(words)?;
-            for message in &messages {
-                let id = insert.insert(params![key, message.number, message.seq])?;
-                insert_words.execute(params![id, terms(key, &message.words, "", " ")])?;
+            for (number, (seq, words)) in (number..).zip(&messages) {
+                let id = insert.insert(params![key, number, seq])?;
+                insert_words.execute(params![id, terms(key, words, "", " ")])?;
             }
             Ok(true)
         });
@@ -119,14 +121,14 @@ fn indexed(
     reading: &Transaction<'_>,
     thread: &ThreadId,
     log: Option<LogId>,
-) -> Result<Option<Indexed>, Failed> {
+) -> Result<Option<(u64, u64)>, Failed> {
     let stored = "SELECT coalesce(events, 0), coalesce(messages, 0) FROM logs \
                   LEFT JOIN indexed ON indexed.thread = logs.thread \
                   WHERE logs.thread = ?1 AND log IS ?2";
     let log = log.map(|log| log.to_string());
-    let found = reading.prepare_cached(stored)?.query_row(params![thread.as_str(), log], |row| {
-        Ok(Indexed { events: row.get(0)?, messages: row.get(1)? })
-    });
+    let found = reading
+        .prepare_cached(stored)?
+        .query_row(params![thread.as_str(), log], |row| Ok((row.get(0)?, row.get(1)?)));
     Ok(found.optional()?)
 }
 

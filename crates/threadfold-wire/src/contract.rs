@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{compaction::NativeCompaction, stream::TurnBuilder};
+use super::stream::TurnBuilder;
 use threadfold_core::{
     compact::legality::Repair,
-    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn},
+    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn, Usage},
 };
 
 /// A provider's dialect: request bodies both ways, and answers.
@@ -17,19 +17,19 @@ use threadfold_core::{
 /// [`encode`](Self::encode) gives and hands the answer to [`decode_response`](Self::decode_response).
 ///
 /// ```
-/// use threadfold::wire::{AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, WireFormat};
+/// use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
 ///
 /// // Out of one dialect into another.
 /// let body = br#"{"model": "claude-sonnet-4-5", "max_tokens": 64,
 ///     "messages": [{"role": "user", "content": "Hi."}]}"#;
-/// let request = AnthropicMessages.decode_slice(body, &DecodeOptions::default())?;
+/// let request = Dialect::Anthropic.decode_slice(body, &DecodeOptions::default())?;
 /// let options = EncodeOptions { model: Some("gpt-5".into()), ..EncodeOptions::default() };
-/// let encoded = OpenAiChat.encode(&request, &options);
+/// let encoded = Dialect::OpenAiChat.encode(&request, &options);
 /// assert!(encoded.body.as_str().contains(r#"{"role":"user","content":"Hi."}"#));
 ///
 /// let answer = br#"{"choices": [{"finish_reason": "stop",
 ///     "message": {"role": "assistant", "content": "Hello!"}}]}"#;
-/// assert_eq!(OpenAiChat.decode_response(answer)?.text(), "Hello!");
+/// assert_eq!(Dialect::OpenAiChat.decode_response(answer)?.text(), "Hello!");
 /// # Ok::<(), threadfold::wire::WireError>(())
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Sync {
@@ -58,8 +58,42 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// it took to make it so.
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
 
-    /// The dialect's forms for a provider that compacts itself; `None` if it has none.
-    fn native_compaction(&self) -> Option<&dyn NativeCompaction> {
+    /// Returns the request that asks the provider to compact its messages instead of an answer, or
+    /// `None` if the dialect has no form for it. It is encoded, sent and answered like any other; the
+    /// answer holds opaque [compactions](threadfold_core::message::Opaque::is_compaction).
+    ///
+    /// ```
+    /// use threadfold::{Message, Request};
+    /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
+    ///
+    /// let request = Request::new(vec![Message::user("Hi.")]);
+    /// assert_eq!(Dialect::OpenAiChat.compaction_request(request.clone()), None);
+    /// let asked = Dialect::OpenAiResponses.compaction_request(request).ok_or("it has a form")?;
+    /// let body = Dialect::OpenAiResponses.encode(&asked, &EncodeOptions::default()).body;
+    /// assert!(body.as_str().ends_with(r#"{"type":"compaction_trigger"}]}"#));
+    /// # Ok::<(), &str>(())
+    /// ```
+    fn compaction_request(&self, request: Request) -> Option<Request> {
+        let _ = request;
+        None
+    }
+
+    /// Returns what a request that was read asks its server to do, for a gateway that compacts in the
+    /// provider's place; `None` if it asks for nothing.
+    ///
+    /// The number is the length of the prompt in tokens from which on it is compacted before the
+    /// answer; the inner `None` leaves it to the server, and 0 asks to compact now and to answer with
+    /// nothing else. The text is the prompt that replaces the server's own, if the client sent one.
+    fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+        let _ = request;
+        None
+    }
+
+    /// Returns the body of the answer to a request to compact now, with a gateway's own summary. The
+    /// client sends the summary back in later requests, where it is read as a
+    /// [`Summary`](threadfold_core::message::Summary).
+    fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
+        let _ = (model, summary, usage);
         None
     }
 
@@ -76,7 +110,7 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
 
 /// Makes a type the codec of the dialect in whose module this stands, under this name.
 macro_rules! codec {
-    ($codec:ident, $name:expr $(, $native:expr)?) => {
+    ($codec:ident, $name:expr $(, $native:ident)?) => {
         impl $crate::WireFormat for $codec {
             fn name(&self) -> &'static str {
                 $name
@@ -99,8 +133,27 @@ macro_rules! codec {
             }
 
             $(
-                fn native_compaction(&self) -> Option<&dyn $crate::NativeCompaction> {
-                    Some(&$native)
+                fn compaction_request(
+                    &self,
+                    request: threadfold_core::message::Request,
+                ) -> Option<threadfold_core::message::Request> {
+                    Some($native::request(request))
+                }
+
+                fn compaction_asked(
+                    &self,
+                    request: &threadfold_core::message::Request,
+                ) -> Option<(Option<u64>, Option<threadfold_core::message::Text>)> {
+                    $native::asked(request)
+                }
+
+                fn compaction_answer(
+                    &self,
+                    model: &str,
+                    summary: &str,
+                    usage: threadfold_core::message::Usage,
+                ) -> Option<threadfold_core::message::Json> {
+                    Some($native::answer(model, summary, usage))
                 }
             )?
 
@@ -140,12 +193,12 @@ impl Encoded {
     ///
     /// ```
     /// use threadfold::{Message, Request, message::ToolSpec};
-    /// use threadfold::wire::{EncodeOptions, OpenAiChat, WireFormat};
+    /// use threadfold::wire::{EncodeOptions, Dialect, WireFormat};
     ///
     /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
     /// let schema = serde_json::json!({"type": "object"});
     /// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
-    /// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+    /// let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
     /// assert!(encoded.body.as_str().contains(r#""name":"fs_read""#));
     /// assert_eq!(encoded.declared_name("fs_read"), "fs.read");
     /// assert_eq!(encoded.declared_name("write"), "write");
@@ -162,12 +215,12 @@ impl Encoded {
 ///
 /// ```
 /// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
-/// use threadfold::wire::{self, EncodeOptions, OpenAiChat, WireFormat};
+/// use threadfold::wire::{self, EncodeOptions, Dialect, WireFormat};
 ///
 /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
 /// let schema = serde_json::json!({"type": "object"});
 /// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
-/// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+/// let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
 /// let called = Delta::ToolUse { id: "c1".into(), name: "fs_read".into() };
 /// let called = wire::as_declared(called, &encoded.adjustments);
 /// assert_eq!(called, Delta::ToolUse { id: "c1".into(), name: "fs.read".into() });
@@ -228,20 +281,12 @@ impl Default for DecodeOptions {
     }
 }
 
-/// How a body is written.
+/// How a body is written: for which model, and what that model accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncodeOptions {
     /// The model to ask. Where absent, the name that the request carries stays.
     pub model: Option<Text>,
-    /// What that model can do. [`ModelTraits::for_model`] knows the published ones.
-    pub traits: ModelTraits,
-}
-
-/// What the rules of a dialect depend on: they differ from model to model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModelTraits {
     /// The model binds its reasoning to everything before it and refuses it after a rewrite
     /// (Claude 5.1 and later, `preserved thinking`).
     pub binds_reasoning: bool,
@@ -252,28 +297,29 @@ pub struct ModelTraits {
     pub accepts_inner_system: bool,
 }
 
-impl ModelTraits {
-    /// Returns the published traits of a model; the cautious ones for a name that is not known.
+impl EncodeOptions {
+    /// Returns the options for a model: its name, and what is published about it. For an unknown
+    /// name every flag is false.
     ///
     /// ```
-    /// use threadfold::wire::ModelTraits;
+    /// use threadfold::wire::EncodeOptions;
     ///
-    /// assert!(ModelTraits::for_model("claude-opus-5-5").binds_reasoning);
-    /// assert!(ModelTraits::for_model("claude-sonnet-4-5").accepts_prefill);
-    /// assert_eq!(ModelTraits::for_model("unheard-of"), ModelTraits::default());
+    /// assert!(EncodeOptions::for_model("claude-opus-5-5").binds_reasoning);
+    /// assert!(EncodeOptions::for_model("claude-sonnet-4-5").accepts_prefill);
+    /// assert!(!EncodeOptions::for_model("unheard-of").accepts_prefill);
     /// ```
     #[must_use]
     pub fn for_model(name: &str) -> Self {
+        let options = Self { model: Some(name.into()), ..Self::default() };
         let name = name.to_ascii_lowercase();
-        let Some((_, rest)) = name.split_once("claude") else { return Self::default() };
+        let Some((_, rest)) = name.split_once("claude") else { return options };
         let named = rest.contains("fable") || rest.contains("mythos");
-        let Some(version) = threadfold_core::message::model_version(rest) else {
-            return Self::default();
-        };
+        let Some(version) = threadfold_core::message::model_version(rest) else { return options };
         Self {
             binds_reasoning: version >= (5, 5) || (named && version >= (5, 1)),
             accepts_prefill: version <= (4, 5),
             accepts_inner_system: version >= (5, 0) || (rest.contains("opus") && version >= (4, 8)),
+            ..options
         }
     }
 }

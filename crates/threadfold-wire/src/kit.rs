@@ -22,8 +22,8 @@
 pub(crate) use crate::{
     assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
-    compaction::{BY_GATEWAY, CompactionAsked, NativeCompaction, counts, edit},
-    contract::{Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireError},
+    compaction::{BY_GATEWAY, counts, edit},
+    contract::{Change, DecodeOptions, EncodeOptions, Encoded, WireError},
     extras::{self, add_rest, own_object, read_item, reopen, wire_fields, without},
     growing::{Growing, Merged},
     json::{self, Fields, Object, Path, Raw, Scanned, Tree},

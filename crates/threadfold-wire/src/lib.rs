@@ -11,17 +11,17 @@
 //! | in pieces, as a stream of bytes | `model::deltas_of`, made of the next two |
 //! | events of `text/event-stream` | [`SseParser`] |
 //! | events to an answer | [`WireFormat::turn_builder`] |
-//! | by the provider's own compaction | [`NativeCompaction`] |
+//! | by the provider's own compaction | [`WireFormat::compaction_request`] |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
 //! | to a question for the models of a server | [`window_of`] |
 //!
 //! | dialect | codec | feature |
 //! |---|---|---|
-//! | Anthropic Messages | `AnthropicMessages` | `anthropic` |
-//! | AWS Bedrock Converse | `BedrockConverse` | `bedrock-converse` |
-//! | OpenAI Chat Completions, and the many servers that speak it | `OpenAiChat` | `openai-chat` |
-//! | Gemini `generateContent` | `GeminiGenerate` | `gemini` |
-//! | OpenAI Responses | `OpenAiResponses` | `openai-responses` |
+//! | Anthropic Messages | `Dialect::Anthropic` | `anthropic` |
+//! | AWS Bedrock Converse | `Dialect::BedrockConverse` | `bedrock-converse` |
+//! | OpenAI Chat Completions, and the many servers that speak it | `Dialect::OpenAiChat` | `openai-chat` |
+//! | Gemini `generateContent` | `Dialect::Gemini` | `gemini` |
+//! | OpenAI Responses | `Dialect::OpenAiResponses` | `openai-responses` |
 //!
 //! The features `anthropic` and `openai-chat` are on by default. Errors, limits and events of streams
 //! are read for every provider, whatever the features are.
@@ -45,18 +45,19 @@
 )]
 
 #[cfg(feature = "anthropic")]
-mod anthropic;
+pub mod anthropic;
 mod assembly;
 mod cache;
 mod classify;
 mod compaction;
 mod contract;
 #[cfg(feature = "bedrock-converse")]
-mod converse;
+pub mod converse;
+mod dialect;
 mod error_body;
 mod extras;
 #[cfg(feature = "gemini")]
-mod gemini;
+pub mod gemini;
 mod growing;
 mod json;
 mod kit;
@@ -66,9 +67,9 @@ mod normal;
 mod notes;
 mod openai;
 #[cfg(feature = "openai-chat")]
-mod openai_chat;
+pub mod openai_chat;
 #[cfg(feature = "openai-responses")]
-mod openai_responses;
+pub mod openai_responses;
 mod overflow;
 mod params;
 mod retry_after;
@@ -80,25 +81,14 @@ mod stream;
 mod texts;
 mod usage;
 
-#[cfg(feature = "anthropic")]
-pub use anthropic::AnthropicMessages;
 pub use classify::classify_error;
-pub use compaction::{CompactionAsked, NativeCompaction};
 pub use contract::{
-    Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireError, WireFormat,
-    as_declared,
+    Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat, as_declared,
 };
-#[cfg(feature = "bedrock-converse")]
-pub use converse::BedrockConverse;
-#[cfg(feature = "gemini")]
-pub use gemini::GeminiGenerate;
-#[cfg(feature = "openai-chat")]
-pub use openai_chat::OpenAiChat;
-#[cfg(feature = "openai-responses")]
-pub use openai_responses::OpenAiResponses;
+pub use dialect::Dialect;
 pub use retry_after::retry_after;
 pub use server::window_of;
-pub use sse::{SseEvent, SseParser};
+pub use sse::SseParser;
 pub use stream::TurnBuilder;
 
 /// The code of the README is compiled and run.

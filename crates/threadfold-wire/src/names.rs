@@ -298,18 +298,15 @@ mod tests {
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
-    use crate::{
-        AnthropicMessages, BedrockConverse, EncodeOptions, GeminiGenerate, OpenAiChat,
-        OpenAiResponses, WireFormat, notes,
-    };
+    use crate::{Dialect, EncodeOptions, WireFormat, notes};
     use threadfold_core::message::{Json, Role, ToolUse};
 
     const DIALECTS: [(&dyn WireFormat, usize, &str); 5] = [
-        (&AnthropicMessages, 128, "_-"),
-        (&BedrockConverse, 64, "_-"),
-        (&GeminiGenerate, 64, "_-.:"),
-        (&OpenAiChat, 64, "_-"),
-        (&OpenAiResponses, 64, "_-"),
+        (&Dialect::Anthropic, 128, "_-"),
+        (&Dialect::BedrockConverse, 64, "_-"),
+        (&Dialect::Gemini, 64, "_-.:"),
+        (&Dialect::OpenAiChat, 64, "_-"),
+        (&Dialect::OpenAiResponses, 64, "_-"),
     ];
 
     fn name() -> impl Strategy<Value = String> {
@@ -382,7 +379,8 @@ mod tests {
         let names = |calls: &[&str]| {
             let calls: Vec<String> = calls.iter().map(|name| (*name).to_owned()).collect();
             let tools = ["fs.read".to_owned(), "fs read".to_owned()];
-            let encoded = OpenAiChat.encode(&request(&tools, &calls), &EncodeOptions::default());
+            let encoded =
+                Dialect::OpenAiChat.encode(&request(&tools, &calls), &EncodeOptions::default());
             let mut names = Vec::new();
             written(&encoded.body.to_value().unwrap(), &mut names);
             names

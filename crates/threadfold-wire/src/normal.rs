@@ -14,8 +14,8 @@ use super::{
 };
 use threadfold_core::message::{
     Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Json, Message,
-    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
-    TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
+    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, Text, TextBlock, Thinking,
+    ToolResult, ToolSpec, ToolUse,
 };
 
 /// The messages that are written, each with its index in the request.
@@ -116,7 +116,8 @@ pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
             notes.drop_block(block.kind(), "only a system message holds it");
             continue;
         };
-        let reminder = SystemReminder { extra: extra.clone(), ..SystemReminder::new(text) }.into();
+        let reminder =
+            ContentBlock::SystemReminder(TextBlock { text: text.clone(), extra: extra.clone() });
         content.extend(own_fields(block, Some(reminder), notes));
     }
     let mut moved = message.with_content(content);
@@ -398,7 +399,7 @@ field_of_kinds!(
     | ContentBlock::ToolResult(ToolResult { extra, .. })
     | ContentBlock::ServerToolUse(ServerToolUse { extra, .. })
     | ContentBlock::ServerToolResult(ServerToolResult { extra, .. })
-    | ContentBlock::SystemReminder(SystemReminder { extra, .. })
+    | ContentBlock::SystemReminder(TextBlock { extra, .. })
     | ContentBlock::ContextUpdate(ContextUpdate { extra, .. })
     | ContentBlock::Checkpoint(Checkpoint { extra, .. })
     | ContentBlock::Summary(Summary { extra, .. }),

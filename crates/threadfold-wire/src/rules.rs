@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::{Change, ModelTraits},
+    contract::{Change, EncodeOptions},
     normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
     notes::{Fitted, Notes, with_object},
     texts::texts,
@@ -132,8 +132,8 @@ pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -
 }
 
 /// Whether a model accepts a system message within the thread, after a message of this role.
-pub(super) fn accepts_system_after(before: Option<Role>, traits: ModelTraits) -> bool {
-    traits.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
+pub(super) fn accepts_system_after(before: Option<Role>, options: &EncodeOptions) -> bool {
+    options.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
 }
 
 /// The reason why signed reasoning would be refused, if it would. It must be this provider's, and
@@ -141,7 +141,7 @@ pub(super) fn accepts_system_after(before: Option<Role>, traits: ModelTraits) ->
 pub(super) fn signed_fault(
     codec: &str,
     (message, block): (&Message, &ContentBlock),
-    traits: ModelTraits,
+    options: &EncodeOptions,
     needs_signature: bool,
 ) -> Option<&'static str> {
     let is_own = is_made_by(message, codec);
@@ -157,7 +157,7 @@ pub(super) fn signed_fault(
     if message.role != Role::Assistant {
         return Some("only the model thinks");
     }
-    if traits.binds_reasoning && message.prefix_rewritten {
+    if options.binds_reasoning && message.prefix_rewritten {
         return Some("what it was thought on was rewritten");
     }
     if is_unsigned {

@@ -19,8 +19,8 @@ const MAX: usize = 16 * 1024 * 1024;
 /// parser.push(b"event: greeting\ndata: {\"text\":");
 /// assert_eq!(parser.next_event(), Ok(None));
 /// parser.push(b"\"hi\"}\n\n: a comment\n");
-/// let event = parser.next_event()?.unwrap();
-/// assert_eq!((event.name.as_str(), event.data.as_str()), ("greeting", r#"{"text":"hi"}"#));
+/// let (name, data) = parser.next_event()?.unwrap();
+/// assert_eq!((name.as_str(), data.as_str()), ("greeting", r#"{"text":"hi"}"#));
 /// assert_eq!(parser.next_event(), Ok(None));
 /// # Ok::<(), threadfold::wire::WireError>(())
 /// ```
@@ -40,18 +40,6 @@ pub struct SseParser {
     id: String,
     retry: Option<Duration>,
     failed: bool,
-}
-
-/// One event of `text/event-stream`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SseEvent {
-    /// Its name. Empty where the stream gives none; browsers call such an event `message`.
-    pub name: String,
-    /// Its data lines, joined by line feeds.
-    pub data: String,
-    /// The last id that the stream has given, with this event or before; empty without one.
-    pub id: String,
 }
 
 impl SseParser {
@@ -81,7 +69,7 @@ impl SseParser {
     /// for piece in [&b"data: caf\xc3"[..], b"\xa9\r", b"\ndata: au lait\r\n\r\n"] {
     ///     parser.push(piece);
     /// }
-    /// assert_eq!(parser.next_event()?.map(|event| event.data).as_deref(), Some("caf\u{e9}\nau lait"));
+    /// assert_eq!(parser.next_event()?.map(|(_, data)| data).as_deref(), Some("caf\u{e9}\nau lait"));
     /// # Ok::<(), threadfold::wire::WireError>(())
     /// ```
     pub fn push(&mut self, bytes: &[u8]) {
@@ -94,7 +82,8 @@ impl SseParser {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the next event, or `None` until more bytes are there.
+    /// Returns the name and the data of the next event, or `None` until more bytes are there. The
+    /// name is empty where the stream gives none; the data lines are joined by line feeds.
     ///
     /// ```
     /// use threadfold::wire::SseParser;
@@ -102,8 +91,8 @@ impl SseParser {
     /// let mut parser = SseParser::default();
     /// parser.push(b"data: one\n\ndata: two\n\ndata: thr");
     /// let mut read = Vec::new();
-    /// while let Some(event) = parser.next_event()? {
-    ///     read.push(event.data);
+    /// while let Some((_, data)) = parser.next_event()? {
+    ///     read.push(data);
     /// }
     /// assert_eq!(read, ["one", "two"]);
     /// # Ok::<(), threadfold::wire::WireError>(())
@@ -113,7 +102,7 @@ impl SseParser {
     ///
     /// [`WireError::EventTooLarge`], now and in every later call: what follows a part that was not read
     /// has no meaning. The events before it are returned first.
-    pub fn next_event(&mut self) -> Result<Option<SseEvent>, WireError> {
+    pub fn next_event(&mut self) -> Result<Option<(String, String)>, WireError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {
                 if let Some(event) = self.dispatch() {
@@ -138,11 +127,17 @@ impl SseParser {
     /// let mut parser = SseParser::default();
     /// parser.push(b"data: [DONE]");
     /// assert_eq!(parser.next_event(), Ok(None));
-    /// assert_eq!(parser.rest().unwrap().data, "[DONE]");
+    /// assert_eq!(parser.rest().unwrap().1, "[DONE]");
     /// ```
-    pub fn rest(&mut self) -> Option<SseEvent> {
+    pub fn rest(&mut self) -> Option<(String, String)> {
         self.push(b"\n\n");
         self.next_event().unwrap_or_default()
+    }
+
+    /// The last id that the stream has given; empty before the first one.
+    #[must_use]
+    pub fn last_id(&self) -> &str {
+        &self.id
     }
 
     /// How long the stream asks to wait before it is asked for again.
@@ -232,10 +227,10 @@ impl SseParser {
     }
 
     /// Ends the event at a blank line; one without data is none.
-    fn dispatch(&mut self) -> Option<SseEvent> {
+    fn dispatch(&mut self) -> Option<(String, String)> {
         let name = std::mem::take(&mut self.name);
         let data = self.data.take()?;
-        Some(SseEvent { name, data, id: self.id.clone() })
+        Some((name, data))
     }
 }
 
@@ -249,8 +244,8 @@ mod tests {
         let mut events = Vec::new();
         for piece in pieces {
             parser.push(piece);
-            while let Some(event) = parser.next_event().unwrap() {
-                events.push((event.name, event.data, event.id));
+            while let Some((name, data)) = parser.next_event().unwrap() {
+                events.push((name, data, parser.last_id().to_owned()));
             }
         }
         events
@@ -351,7 +346,7 @@ mod tests {
                 loop {
                     match parser.next_event() {
                         Ok(None) => break,
-                        Ok(Some(event)) => outcomes.push(Ok(event.data)),
+                        Ok(Some((_, data))) => outcomes.push(Ok(data)),
                         Err(error) => {
                             outcomes.push(Err(error));
                             break;

@@ -21,9 +21,9 @@ pub(super) struct StreamEvent<'a> {
 /// [`decode_response`](super::WireFormat::decode_response) makes of the same answer in one body.
 ///
 /// ```
-/// use threadfold::{message::Delta, wire::{OpenAiChat, WireFormat}};
+/// use threadfold::{message::Delta, wire::{Dialect, WireFormat}};
 ///
-/// let mut builder = OpenAiChat.turn_builder();
+/// let mut builder = Dialect::OpenAiChat.turn_builder();
 /// let data = r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
 /// let deltas = builder.handle("", data)?;
 /// assert_eq!(deltas, [Delta::Text { text: "hi".into() }]);

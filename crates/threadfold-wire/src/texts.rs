@@ -2,8 +2,7 @@
 
 use super::contract::DecodeOptions;
 use threadfold_core::message::{
-    Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, SystemReminder,
-    Text, TextBlock,
+    Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, Text, TextBlock,
     markup::{self, Form},
 };
 
@@ -131,7 +130,7 @@ fn recognised(
     } else if asked.reminders
         && let Some(text) = markup::read_reminder(&text).filter(says_something)
     {
-        SystemReminder { text, extra }.into()
+        ContentBlock::SystemReminder(TextBlock { text, extra })
     } else if asked.reminders
         && let Some(update) = markup::read_context_update(&text)
     {

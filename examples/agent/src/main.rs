@@ -28,7 +28,7 @@ use threadfold::{
     auto::AutoPolicy,
     session::SessionBuilder,
     store::JsonlStore,
-    strategy::{Digest, Ladder, RangeForm, Summarize, TrimToolResults},
+    strategy::{Digest, Ladder, Summarize, TrimToolResults},
     testing::ExtractiveModel,
 };
 
@@ -113,7 +113,7 @@ async fn show(store: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     let folder = Arc::new(Folder::open(project.path())?);
     let builder = |model| {
         let summarize = Summarize {
-            range: RangeForm::Text,
+            as_text: true,
             messages: 4,
             summary_tokens: 500,
             user_tokens: 300,

@@ -4,7 +4,7 @@ use restate_sdk::prelude::*;
 use serde_json::json;
 use threadfold::{
     ContextWindow, Message, Request, Role, Turn,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Target},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Threshold},
     log::LogError,
     message::{CompactionReason, InvalidValue, ModelError, ModelErrorKind, ToolResult, ToolSpec},
     turn::{TurnMachine, TurnStep},
@@ -35,7 +35,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
     /// [`InvalidValue`] for an invalid policy.
     pub fn new(live: Live, steps: Steps<'a, 'ctx>) -> Result<Self, InvalidValue> {
         let auto = AutoCompactor::new(AutoPolicy {
-            target: Target::Fraction(0.3),
+            target: Threshold::Fraction(0.3),
             estimates_usage: true,
             ..AutoPolicy::default()
         })?;
@@ -99,7 +99,9 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
         let mut input = Input::BeforeContinue(self.pressure());
         loop {
             match self.auto.handle(self.steps.now(), input) {
-                None | Some(Output::Notify(_)) => {}
+                None
+                | Some(Output::Suspended { .. } | Output::Paused { .. } | Output::UnknownWindow) => {
+                }
                 Some(Output::Compact { reason, target, .. }) => {
                     let may_wait = reason == CompactionReason::Threshold;
                     let ended = match self.compact(reason.clone(), target).await? {

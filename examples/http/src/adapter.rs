@@ -34,10 +34,7 @@ use threadfold::{
     ContextWindow, Model, Request, Turn, WireFormat, async_trait,
     message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, AnswerLimits, Clock, Sleeper, StdClock},
-    wire::{
-        self, AnthropicMessages, BedrockConverse, EncodeOptions, Encoded, GeminiGenerate,
-        ModelTraits, OpenAiChat, OpenAiResponses, classify_error, retry_after, window_of,
-    },
+    wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
 
 use crate::event_stream::{self, EventStream};
@@ -135,10 +132,10 @@ impl Model for HttpModel {
     }
 
     async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
-        let Some(native) = self.options.dialect.codec().native_compaction() else {
-            return Ok(None);
-        };
-        self.complete(native.request(request)).await.map(Some)
+        match self.options.dialect.codec().compaction_request(request) {
+            Some(request) => self.complete(request).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -259,8 +256,7 @@ impl HttpModel {
         let ours = ours.iter().map(|(key, value)| ((*key).to_owned(), Json::from(value)));
         request.extra = Extra::new(codec.name(), theirs.chain(ours).collect::<Vec<_>>());
         let model = self.options.model.as_str();
-        let traits = ModelTraits::for_model(model);
-        codec.encode(&request, &EncodeOptions { model: Some(model.into()), traits })
+        codec.encode(&request, &EncodeOptions::for_model(model))
     }
 
     /// Sends a request once, and returns the answer from its first delta on.
@@ -386,11 +382,11 @@ impl Dialect {
 
     fn codec(self) -> &'static dyn WireFormat {
         match self {
-            Self::Anthropic => &AnthropicMessages,
-            Self::OpenAi | Self::Compatible => &OpenAiChat,
-            Self::Responses => &OpenAiResponses,
-            Self::Gemini => &GeminiGenerate,
-            Self::Bedrock => &BedrockConverse,
+            Self::Anthropic => &wire::Dialect::Anthropic,
+            Self::OpenAi | Self::Compatible => &wire::Dialect::OpenAiChat,
+            Self::Responses => &wire::Dialect::OpenAiResponses,
+            Self::Gemini => &wire::Dialect::Gemini,
+            Self::Bedrock => &wire::Dialect::BedrockConverse,
         }
     }
 

@@ -9,7 +9,7 @@ use threadfold::{
     message::ThreadId,
     model::{Clock, StdClock},
     session::SessionHandle,
-    store::{Lease, LeaseStore, Leased, StoreError},
+    store::{Lease, LeaseStore, StoreError, ThreadStore, leased},
 };
 use tokio::{runtime::Handle, task::JoinHandle, time};
 
@@ -51,8 +51,8 @@ impl HeldLease {
     }
 
     /// Returns a store with this lease, for a session.
-    pub(crate) fn store(&self) -> Leased {
-        Leased::new(Arc::clone(&self.store), self.lease.clone())
+    pub(crate) fn store(&self) -> Arc<dyn ThreadStore> {
+        leased(Arc::clone(&self.store), self.lease.clone())
     }
 
     /// Renews the lease in a task. If the lease is lost, the turn of the session is aborted,

@@ -10,7 +10,7 @@
 //! | file | content |
 //! |---|---|
 //! | `options` | [`FoldBatches`] and its checks |
-//! | `score` | [`Scoring`]: the importance of a message |
+//! | `score` | the importance of a message |
 //! | `plain` | renders messages as plain text |
 //! | `split` | divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
 //! | `chunks` | groups stretches into chunks |
@@ -32,4 +32,3 @@ mod strategy;
 mod view;
 
 pub use options::FoldBatches;
-pub use score::Scoring;

@@ -2,13 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::score::Scoring;
 use crate::message::Text;
 use crate::strategy::{instructions, run_error::RunError};
 
+/// The default keywords of [`FoldBatches::score`].
+const KEYWORDS: [&str; 8] =
+    ["error", "fail", "bug", "fix", "decision", "agreed", "constraint", "requirement"];
+
 /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
 ///
-/// With a target, stretches of the thread are folded in the order of their [`Scoring`], the least
+/// With a target, stretches of the thread are folded in the order of their [score](Self::score), the least
 /// important first and the older of equals, until the thread is expected to meet the target; more
 /// important ones stay word for word in their place. Without a target all old messages are folded.
 /// A thread within its target is left unchanged.
@@ -53,8 +56,24 @@ pub struct FoldBatches {
     /// What the text of a batch preserves, one text for each point and in this order, instead of the
     /// built-in list.
     pub sections: Vec<Text>,
-    /// Importance of messages, which decides what stays if not everything is folded.
-    pub scoring: Scoring,
+    /// Weight of a system message.
+    pub system_weight: f64,
+    /// Weight of a user message, which includes tool results.
+    pub user_weight: f64,
+    /// Weight of an assistant message.
+    pub assistant_weight: f64,
+    /// Factor for the weight of the role per later message, from 0 to 1.
+    pub recency_decay: f64,
+    /// Points of importance for one or more question marks.
+    pub question_bonus: f64,
+    /// Points for one or more tool calls.
+    pub tool_call_bonus: f64,
+    /// Points for each keyword that the text contains.
+    pub keyword_bonus: f64,
+    /// The keywords; case does not matter.
+    pub keywords: Vec<Text>,
+    /// Points per 100 characters, 3 points at most.
+    pub length_weight: f64,
     /// Upper limit for the tokens of the compacted thread; the target of the brief applies too.
     pub target: Option<u64>,
     /// Upper limit for the bytes of a tool result in a request; the middle of longer ones is
@@ -81,7 +100,15 @@ impl Default for FoldBatches {
             clip_last: 2,
             prompt: None,
             sections: Vec::new(),
-            scoring: Scoring::default(),
+            system_weight: 10.0,
+            user_weight: 5.0,
+            assistant_weight: 3.0,
+            recency_decay: 0.95,
+            question_bonus: 2.0,
+            tool_call_bonus: 4.0,
+            keyword_bonus: 1.5,
+            keywords: KEYWORDS.map(Text::from).into(),
+            length_weight: 1.0,
             target: None,
             tool_result_cap: Some(12_000),
             tool_input_cap: Some(6_000),
@@ -120,7 +147,7 @@ impl FoldBatches {
             return Err(RunError::option("clip_first", "0", rule));
         }
         instructions::check(self.prompt.as_ref(), &self.sections)?;
-        self.scoring.check()
+        self.check_weights()
     }
 
     /// Number of batches above which the older ones are merged.

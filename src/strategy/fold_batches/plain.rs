@@ -70,7 +70,7 @@ fn text_of(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Json, SystemReminder, Thinking, ToolResult, ToolUse};
+    use crate::message::{Json, Thinking, ToolResult, ToolUse};
 
     fn written(message: &Message) -> Option<(Role, Vec<String>)> {
         let plain = plain(message, PlainOptions::default(), &FoldBatches::default())?;
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_message_with_nothing_to_show_is_none() {
         let content = vec![
-            SystemReminder::new("be brief").into(),
+            ContentBlock::reminder("be brief"),
             ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
         ];
         assert_eq!(written(&Message::new(Role::User, content)), None);

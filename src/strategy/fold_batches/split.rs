@@ -172,7 +172,7 @@ impl FoldBatches {
             let mut score = f64::NEG_INFINITY;
             if stretch.earlier.is_empty() {
                 for message in thread.messages().get(stretch.range.clone()).unwrap_or_default() {
-                    score = score.max(self.scoring.score(message, index, total));
+                    score = score.max(self.score(message, index, total));
                     index += 1;
                 }
             }

@@ -43,8 +43,8 @@ impl Way {
                  <checkpoint:aaaaaa>",
             ),
             Self::Inflates => says(&"word ".repeat(20_000)),
-            Self::Misbehaves(way) => match way.answer() {
-                Answer::Turn(turn) => Ok(turn),
+            Self::Misbehaves(way) => match Answer::from(way) {
+                Answer::Turn(turn) | Answer::Slow(turn) => Ok(turn),
                 Answer::Error(error) => Err(error),
                 Answer::Cut(_) => Err(ModelError::cut_short()),
             },

@@ -47,4 +47,4 @@ pub use searches::searches;
 pub use store::{failing_store, store};
 pub use strategy::strategy;
 pub use wire_format::wire_format;
-pub use workers::{Worked, workers};
+pub use workers::workers;

@@ -58,11 +58,11 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::store::MemoryStore;
-/// use threadfold::testing::{FailingStore, conformance};
+/// use threadfold::testing::{faulty_store, conformance};
 ///
 /// block_on(conformance::failing_store(|place| {
 ///     let faults = [None, Some(place)];
-///     (place <= 3).then(|| Box::new(FailingStore::new(MemoryStore::default(), faults)) as _)
+///     (place <= 3).then(|| Box::new(faulty_store(MemoryStore::default(), &faults)) as _)
 /// }))?;
 /// # Ok::<(), conformance::Breach>(())
 /// ```

@@ -8,7 +8,7 @@ use crate::{
     log,
     message::{
         CheckpointIds, CompactionId, CompactionReason, ContentBlock, ContextWindow, Message, Role,
-        ServerToolResult, ServerToolUse, Summary, SystemReminder, Thinking, ToolResult, ToolUse,
+        ServerToolResult, ServerToolUse, Summary, Thinking, ToolResult, ToolUse,
     },
     retention::RetentionPolicy,
     strategy::{Brief, Snapshot},
@@ -140,7 +140,7 @@ fn result(id: &str) -> Message {
 /// A question with a reminder, two rounds with signed reasoning, and an answer.
 fn tool_turn(number: usize) -> Vec<Message> {
     let ids = [format!("c{number}a"), format!("c{number}b")];
-    let reminder = SystemReminder::new("Be brief.").into();
+    let reminder = ContentBlock::reminder("Be brief.");
     let question = ContentBlock::text(format!("How long is part {number}?"));
     let mut messages = vec![Message::new(Role::User, vec![question, reminder])];
     messages.extend(ids.iter().flat_map(|id| [call(id, true), result(id)]));

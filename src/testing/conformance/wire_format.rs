@@ -10,7 +10,7 @@ use crate::{
         generate::{junk_thread, legal_thread},
         notation,
     },
-    wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireFormat},
+    wire::{DecodeOptions, EncodeOptions, Encoded, WireFormat},
 };
 
 /// Tests a codec. `bodies` are requests of its dialect in the codec's normal form: decoding and
@@ -56,8 +56,9 @@ fn is_unchanged(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
 fn rewrite(codec: &dyn WireFormat, body: &str) -> Result<Encoded, Breach> {
     let read = codec.decode_slice(body.as_bytes(), &DecodeOptions::default());
     let request = read.map_err(|error| Law::BodyComesBack.breach(body, "a request", error))?;
-    let name = tree(body).get("model").and_then(Value::as_str).map(ModelTraits::for_model);
-    let options = EncodeOptions { traits: name.unwrap_or_default(), ..EncodeOptions::default() };
+    let body = tree(body);
+    let named = body.get("model").and_then(Value::as_str).map(EncodeOptions::for_model);
+    let options = EncodeOptions { model: None, ..named.unwrap_or_default() };
     Ok(codec.encode(&request, &options))
 }
 

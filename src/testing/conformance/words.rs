@@ -7,7 +7,7 @@ use super::{
 use crate::{
     log::{Event, LogId, LoggedEvent},
     message::{Message, Timestamp},
-    store::{Indexed, IndexedMessage, ThreadStore},
+    store::ThreadStore,
 };
 
 /// The words of four messages.
@@ -27,7 +27,7 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
     for thread in [&thread, &other] {
         same(law, "events", &Ok(()), &store.append_to(thread, ours, 0, &events()).await)?;
     }
-    let at = |events| Indexed { events, messages: events };
+    let at = |events: u64| (events, events);
     same(law, "a new log", &Ok(Some(at(0))), &index.indexed(&thread, ours).await)?;
     same(law, "another log", &Ok(None), &index.indexed(&thread, theirs).await)?;
     for (what, thread, log, from, to, added) in [
@@ -39,7 +39,7 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
         ("another thread", &other, ours, 0, 1, true),
     ] {
         let messages = messages(from, to);
-        let outcome = index.add(thread, log, at(from), at(to), &messages).await;
+        let outcome = index.add(thread, log, from..to, from, &messages).await;
         same(law, what, &Ok(added), &outcome)?;
     }
     same(law, "four messages", &Ok(Some(at(4))), &index.indexed(&thread, ours).await)?;
@@ -69,11 +69,9 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
     same(law, "the other thread", &Ok(vec![0]), &index.find(&other, &lamp).await)
 }
 
-fn messages(from: u64, to: u64) -> Vec<IndexedMessage> {
-    let message = |(number, words): (u64, &[&str])| {
-        let words = words.iter().map(ToString::to_string).collect();
-        IndexedMessage { number, seq: number, words }
-    };
+fn messages(from: u64, to: u64) -> Vec<(u64, Vec<String>)> {
+    let message =
+        |(seq, words): (u64, &[&str])| (seq, words.iter().map(ToString::to_string).collect());
     let range = (0..).zip(WORDS).filter(|(number, _)| (from..to).contains(number));
     range.map(message).collect()
 }

@@ -4,8 +4,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::message::{
     ContentBlock, ContextUpdate, Document, Extra, Image, Json, MediaSource, Opaque,
-    RedactedThinking, ServerToolResult, ServerToolUse, SystemReminder, Text, TextBlock, Thinking,
-    ToolInput, ToolResult,
+    RedactedThinking, ServerToolResult, ServerToolUse, Text, TextBlock, Thinking, ToolInput,
+    ToolResult,
 };
 
 /// Parts of ordinary text: code, prose, several scripts, and white space that must survive.
@@ -88,7 +88,7 @@ pub(super) fn text_block() -> impl Strategy<Value = ContentBlock> + Clone {
 pub(super) fn user_block() -> impl Strategy<Value = ContentBlock> + Clone {
     prop_oneof![
         12 => text_block(),
-        3 => text().prop_map(|text| SystemReminder::new(text).into()),
+        3 => text().prop_map(|text| ContentBlock::reminder(text)),
         2 => context_update(),
         1 => image(),
         1 => document(),

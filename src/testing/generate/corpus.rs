@@ -10,8 +10,8 @@ use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 
 use super::blocks::json;
 use crate::message::{
-    CheckpointId, CheckpointIds, ContentBlock, Message, Role, SystemReminder, Text, Thinking,
-    ToolResult, ToolUse, Usage,
+    CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text, Thinking, ToolResult, ToolUse,
+    Usage,
 };
 
 /// Returns a legal thread of this many messages, the same for the same seed. A message has about
@@ -99,7 +99,7 @@ impl Writer {
 
     fn question(&mut self) -> Message {
         let text = ContentBlock::text(self.text(12));
-        let content = vec![text, SystemReminder::new(self.text(4)).into()];
+        let content = vec![text, ContentBlock::reminder(self.text(4))];
         self.stamped(content)
     }
 
@@ -134,7 +134,7 @@ impl Writer {
             content.push(result.into());
         }
         if self.below(2) == 0 {
-            content.push(SystemReminder::new(self.text(11)).into());
+            content.push(ContentBlock::reminder(self.text(11)));
         }
         self.stamped(content)
     }

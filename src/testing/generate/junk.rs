@@ -9,7 +9,7 @@ use proptest::{
 use super::blocks;
 use crate::message::{
     CheckpointId, ContentBlock, Message, MessageParts, Role, ServerToolResult, ServerToolUse,
-    StopReason, Summary, SystemReminder, Text, TextBlock, ToolResult, ToolUse,
+    StopReason, Summary, Text, TextBlock, ToolResult, ToolUse,
 };
 
 /// Threads of any blocks with any role in any order: results without calls, duplicate ids and
@@ -60,7 +60,7 @@ fn flat() -> impl Strategy<Value = ContentBlock> + Clone {
         3 => blocks::user_block(),
         2 => blank().prop_map(|text| TextBlock::new(text).into()),
         1 => blank().prop_map(|text| Summary::new(text).into()),
-        1 => blank().prop_map(|text| SystemReminder::new(text).into()),
+        1 => blank().prop_map(|text| ContentBlock::reminder(text)),
         2 => blocks::reasoning(),
         2 => checkpoint().prop_map(ContentBlock::checkpoint),
     ]

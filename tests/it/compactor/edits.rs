@@ -14,10 +14,7 @@ use threadfold::{
     message::{Redactor, SharedVec, ToolResult, ToolUse},
     strategy::{Brief, KeepRecent, Summarize},
     testing::ExtractiveModel,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        OpenAiChat, OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
 use super::support::{RULE, long};
@@ -88,8 +85,8 @@ fn rules_of_the_host_stay_whatever_is_read_again() {
     round(&mut messages, "Never touch a.rs. Never touch b.rs.");
     round(&mut messages, &long("Go on."));
     compactor.observe(&messages);
-    let id = compactor.rules().find("Never touch b.rs.").unwrap().id;
-    assert!(compactor.revoke_rule(id));
+    let id = compactor.rules().find("Never touch b.rs.").unwrap().id.clone();
+    assert!(compactor.revoke_rule(&id));
     let expected = ["Never send mails.", "Never touch a.rs."];
     let all = |compactor: &Compactor| {
         let mut all = rules(compactor);
@@ -122,8 +119,13 @@ fn tool_round(number: usize, text: &str) -> [Message; 4] {
 
 #[test]
 fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
-    let codecs: [&dyn WireFormat; 5] =
-        [&AnthropicMessages, &BedrockConverse, &OpenAiChat, &OpenAiResponses, &GeminiGenerate];
+    let codecs: [&dyn WireFormat; 5] = [
+        &Dialect::Anthropic,
+        &Dialect::BedrockConverse,
+        &Dialect::OpenAiChat,
+        &Dialect::OpenAiResponses,
+        &Dialect::Gemini,
+    ];
     for codec in codecs {
         let mut stored = serde_json::to_string(&Compactor::default()).unwrap();
         let mut body = codec.encode(&Request::default(), &EncodeOptions::default()).body;
@@ -170,15 +172,16 @@ fn an_earlier_summary_in_a_body_is_none_of_the_users_words() {
     let keeps =
         Summarize { messages: 1, user_messages: 99, user_tokens: 100_000, ..Summarize::default() };
     let mut compactor = Compactor::default().with_strategy(Arc::new(keeps));
-    let mut body = OpenAiChat.encode(&Request::default(), &EncodeOptions::default()).body;
+    let mut body = Dialect::OpenAiChat.encode(&Request::default(), &EncodeOptions::default()).body;
     for number in 0..3 {
         let bytes = body.as_str().as_bytes();
-        let mut request = OpenAiChat.decode_slice(bytes, &DecodeOptions::default()).unwrap();
+        let mut request =
+            Dialect::OpenAiChat.decode_slice(bytes, &DecodeOptions::default()).unwrap();
         request.messages.make_mut().extend(tool_round(number, "Go on."));
         request.messages.make_mut().push(Message::user("And now?"));
         let brief = Brief::default();
         block_on(compactor.compact_request(&mut request, brief, &ExtractiveModel)).unwrap();
-        body = OpenAiChat.encode(&request, &EncodeOptions::default()).body;
+        body = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default()).body;
         let tags = body.as_str().matches("conversation-summary>").count();
         assert_eq!(tags, 2, "{number}: {}", body.as_str());
         // The same tags in typed text are not changed.

@@ -17,7 +17,7 @@ use threadfold::{
     legality,
     message::CompactionReason,
     strategy::{Brief, StrategyError, Summarize},
-    testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
+    testing::{ExtractiveModel, Misbehaviour, ScriptedModel},
 };
 
 use support::{Answers, RULE, Way, long, rounds};
@@ -62,7 +62,7 @@ fn a_dropped_future_leaves_the_vector_and_the_compactor_as_they_were() {
     let mut messages: Vec<Message> =
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
     let before = messages.clone();
-    let slow = HostileModel::new([Misbehaviour::Slow]);
+    let slow = ScriptedModel::repeating([Misbehaviour::Slow]);
     for polls in 0..30 {
         let mut compactor = Compactor::default();
         let mut work = Box::pin(compactor.compact(&mut messages, 900, &slow));

@@ -11,11 +11,10 @@ use threadfold::{
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, Timestamp},
-    testing::{
-        cases::{Case, read},
-        notation,
-    },
+    testing::notation,
 };
+
+use crate::support::cases::{Case, read};
 
 #[test]
 fn logs_come_to_the_threads_of_the_cases() {

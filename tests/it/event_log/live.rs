@@ -5,9 +5,10 @@ use std::sync::Arc;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     Message, Plan, Role, Thread,
+    auto::Pressure,
     compact::{CompactOptions, Edit, Position},
     legality,
-    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source},
+    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
     testing::generate::{junk_thread, legal_thread},
 };
@@ -164,7 +165,7 @@ fn says_the_same(session: &Session) {
     let counter = Arc::clone(thread.counter());
     let restored = Thread::restored(replayed.clone(), log, counter);
     assert_eq!((restored.size(), restored.open_calls()), (thread.size(), thread.open_calls()));
-    assert_eq!(restored.context_usage(), thread.context_usage());
+    assert_eq!(Pressure::of(&restored), Pressure::of(thread));
     for id in thread.messages().iter().flat_map(|message| &message.content).filter_map(checkpoint) {
         assert_eq!(restored.checkpoint(id), thread.checkpoint(id));
     }
@@ -182,14 +183,14 @@ fn checkpoint(block: &ContentBlock) -> Option<CheckpointId> {
 }
 
 /// The source of a message holds it, or all blocks of it in order.
-fn comes_from(log: &EventLog, message: &Message, source: Source) {
-    match (source, &log.events()[source.seq() as usize].event) {
-        (Source::Message { .. }, Event::MessageAppended(came)) => within(message, came),
-        (Source::Compaction { id, .. }, Event::Compacted(record)) => {
+fn comes_from(log: &EventLog, message: &Message, (seq, id): (u64, Option<CompactionId>)) {
+    match (id, &log.events()[seq as usize].event) {
+        (None, Event::MessageAppended(came)) => within(message, came),
+        (Some(id), Event::Compacted(record)) => {
             assert_eq!(record.id, id);
             assert!(record.plan.new_messages().any(|new| is_within(message, new)), "{message:?}");
         }
-        (source, event) => panic!("{source:?} is {event:?}"),
+        (id, event) => panic!("{id:?} is {event:?}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use threadfold::{
     ContentBlock, Message, Role,
     compact::{Insert, Splice},
-    log::{Event, LogError, Source},
+    log::{Event, LogError},
     message::{CompactionId, Json, Text, Thinking, Timestamp},
 };
 
@@ -136,9 +136,7 @@ fn a_compaction_covers_what_its_messages_stand_for() {
     let insert = vec![Insert::Message { message: Message::user("abc") }, keep_d];
     compact(&mut log, vec![Splice { at: 0..3, insert }]);
     assert_eq!(log.covered(SECOND), Some(vec![0..2, 3..4]));
-    let summary = Source::Compaction { seq: 7, id: SECOND };
-    let sources = [summary, Source::Message { seq: 4 }, Source::Message { seq: 6 }];
-    assert!(log.sources().eq(sources));
+    assert!(log.sources().eq([(7, Some(SECOND)), (4, None), (6, None)]));
     assert!(log.times().eq([1_007, 1_004, 1_006].map(Timestamp)));
     let _ = log.undo(Timestamp(9), SECOND).unwrap();
     assert_eq!((log.covered(SECOND), log.covered(CompactionId(9))), (None, None));

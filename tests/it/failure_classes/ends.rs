@@ -103,7 +103,7 @@ fn the_calls_of_a_compaction_are_never_compacted_themselves() {
             let answer = answer_of(ExtractiveModel, request).unwrap();
             with_usage(answer, Usage::new(19_000, 900))
         });
-        let policy = AutoPolicy { cooldown_ms: 0, target: Target::Tokens(3_000), ..policy() };
+        let policy = AutoPolicy { cooldown_ms: 0, target: Threshold::Tokens(3_000), ..policy() };
         let mut bench = bench(20_000, model, |b| b.strategy(strategy).policy(policy));
         bench.chat(30);
         let mut open = None;
@@ -209,7 +209,7 @@ impl Path {
             ..Summarize::default()
         };
         let policy = AutoPolicy {
-            target: Target::Tokens(if self == Self::Tool { 600 } else { 5_000 }),
+            target: Threshold::Tokens(if self == Self::Tool { 600 } else { 5_000 }),
             after_turn: self == Self::AfterTurn,
             cooldown_ms: 0,
             ..AutoPolicy::default()

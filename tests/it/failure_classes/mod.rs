@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role,
     TokenCounter, Turn, Usage, WireFormat, async_trait,
-    auto::{AutoPolicy, Target},
+    auto::{AutoPolicy, Threshold},
     legality,
     log::{CompactionRecord, Event},
     message::{
@@ -31,9 +31,9 @@ use threadfold::{
     },
     store::{Journal, MemoryStore},
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
-    testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper},
     tokens::ByteEstimate,
-    wire::{AnthropicMessages, EncodeOptions, OpenAiChat},
+    wire::{Dialect, EncodeOptions},
 };
 
 mod counts;

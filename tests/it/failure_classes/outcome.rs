@@ -44,7 +44,7 @@ fn a_summary_without_a_word_is_an_error_that_is_told_and_logged() {
         for blank in [Misbehaviour::Blank, Misbehaviour::Empty] {
             let name = strategy.name().to_owned();
             let model = Played::new(chats).summing_up(move |request| {
-                let answer = answer_of(HostileModel::new([blank]), request);
+                let answer = answer_of(ScriptedModel::repeating([blank]), request);
                 answer.map_or_else(Answer::Error, Answer::Turn)
             });
             let mut bench = bench(20_000, model, |b| b.strategy(strategy.clone()));
@@ -161,7 +161,7 @@ fn what_stands_before_the_first_edit_is_sent_byte_for_byte_as_before() {
         shared.clone().count() == first && shared.clone().all(|(one, other)| one.ptr_eq(other))
     );
     let body = |request: &Request| {
-        AnthropicMessages.encode(request, &EncodeOptions::default()).body.as_str().to_owned()
+        Dialect::Anthropic.encode(request, &EncodeOptions::default()).body.as_str().to_owned()
     };
     let (before, after) = (body(&before), body(&after));
     let same = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();

@@ -23,7 +23,7 @@ fn no_strategy_parts_calls_from_their_results_or_parallel_results_from_each_othe
         for request in bench.model.asked() {
             assert_paired(&name, &request.messages);
             // No codec must repair it either.
-            for format in [&AnthropicMessages as &dyn WireFormat, &OpenAiChat] {
+            for format in [&Dialect::Anthropic as &dyn WireFormat, &Dialect::OpenAiChat] {
                 let encoded = format.encode(&request, &EncodeOptions::default());
                 assert_eq!(encoded.adjustments, [], "{name}");
             }
@@ -67,7 +67,7 @@ fn the_tools_are_offered_after_a_compaction_as_they_were_before() {
             assert_eq!(offered, names, "{name}");
             // Requests for summaries forbid tool calls; requests of the conversation do not.
             assert_eq!(request.tool_choice, None, "{name}");
-            let body = AnthropicMessages.encode(request, &EncodeOptions::default()).body;
+            let body = Dialect::Anthropic.encode(request, &EncodeOptions::default()).body;
             assert!(!body.as_str().contains("tool_choice"), "{name}");
         }
     }

@@ -18,7 +18,7 @@ fn the_newest_message_of_the_user_comes_last_and_behind_the_end_of_the_summary()
         let last = request.messages.last().unwrap();
         assert_eq!(last.content[0].as_text().map(Text::as_str), Some(newest), "{name}");
         // The tag of the summary is closed.
-        let body = AnthropicMessages.encode(&request, &EncodeOptions::default()).body;
+        let body = Dialect::Anthropic.encode(&request, &EncodeOptions::default()).body;
         let body = body.as_str();
         assert_eq!(body.matches("<conversation-summary>").count(), 1, "{name}");
         let end = body.find("</conversation-summary>").unwrap();

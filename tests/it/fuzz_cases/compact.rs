@@ -7,8 +7,8 @@ use threadfold::{
     compact::{CompactOptions, Edit, Position},
     legality,
     message::{
-        Json, RedactedThinking, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
-        Thinking, ToolResult, ToolUse,
+        Json, RedactedThinking, ServerToolResult, ServerToolUse, Summary, Text, Thinking,
+        ToolResult, ToolUse,
     },
 };
 
@@ -123,7 +123,7 @@ impl Dice<'_> {
             (Role::Assistant, 4) => ServerToolUse::new(id, "search", json()).into(),
             (Role::Assistant, 5) => ServerToolResult::new(id, "search_result", json()).into(),
             (Role::User, 2 | 3) => ContentBlock::checkpoint(self.id()),
-            (Role::User, 4) => SystemReminder::new("be brief").into(),
+            (Role::User, 4) => ContentBlock::reminder("be brief"),
             _ => ContentBlock::text(self.of(&["hello", "漢字 🦀", " ", ""])),
         }
     }

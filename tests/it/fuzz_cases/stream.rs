@@ -6,15 +6,17 @@
 use threadfold::{
     Message, Request, Turn, WireFormat,
     message::{Delta, ModelError},
-    wire::{
-        AnthropicMessages, BedrockConverse, EncodeOptions, GeminiGenerate, OpenAiChat,
-        OpenAiResponses, SseEvent, SseParser,
-    },
+    wire::{Dialect, EncodeOptions, SseParser},
 };
 
 /// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] =
-    &[&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
+pub(crate) const CODECS: &[&dyn WireFormat] = &[
+    &Dialect::Anthropic,
+    &Dialect::BedrockConverse,
+    &Dialect::Gemini,
+    &Dialect::OpenAiChat,
+    &Dialect::OpenAiResponses,
+];
 
 /// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte gives, builds an
 /// answer from its events with every codec, and checks the invariants.
@@ -37,7 +39,7 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     }
 }
 
-fn events(bytes: &[u8], size: usize) -> Vec<SseEvent> {
+fn events(bytes: &[u8], size: usize) -> Vec<(String, String)> {
     let mut parser = SseParser::with_max_bytes(1_000_000);
     let mut events = Vec::new();
     for piece in bytes.chunks(size) {
@@ -49,11 +51,11 @@ fn events(bytes: &[u8], size: usize) -> Vec<SseEvent> {
 }
 
 /// The number of bytes in the deltas, and the end of the answer.
-fn build(codec: &dyn WireFormat, events: &[SseEvent]) -> (usize, Result<Turn, ModelError>) {
+fn build(codec: &dyn WireFormat, events: &[(String, String)]) -> (usize, Result<Turn, ModelError>) {
     let mut builder = codec.turn_builder();
     let mut told = 0;
     for event in events {
-        match builder.handle(&event.name, &event.data) {
+        match builder.handle(&event.0, &event.1) {
             Ok(deltas) => told += deltas.iter().map(size).sum::<usize>(),
             Err(error) => {
                 assert!(!builder.is_complete(), "complete behind an error");

@@ -4,15 +4,17 @@
 
 use threadfold::{
     Plan, Request, WireFormat, legality,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        ModelTraits, OpenAiChat, OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
 /// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] =
-    &[&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
+pub(crate) const CODECS: &[&dyn WireFormat] = &[
+    &Dialect::Anthropic,
+    &Dialect::BedrockConverse,
+    &Dialect::Gemini,
+    &Dialect::OpenAiChat,
+    &Dialect::OpenAiResponses,
+];
 
 /// Reads bytes as a request body, a response body and, after the first zero byte, as a stored plan
 /// for the thread of the request, with every codec; checks what always holds.
@@ -44,8 +46,8 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
 
 /// Whatever was read can be written, is legal then, and is written so again; by others too.
 fn check_request(own: &dyn WireFormat, codecs: &[&dyn WireFormat], request: &Request) {
-    for traits in [ModelTraits::default(), ModelTraits::for_model("claude-opus-5-5")] {
-        let options = EncodeOptions { traits, ..EncodeOptions::default() };
+    for options in [EncodeOptions::default(), EncodeOptions::for_model("claude-opus-5-5")] {
+        let options = EncodeOptions { model: None, ..options };
         for codec in codecs {
             let body = codec.encode(request, &options).body;
             let read = codec.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());

@@ -13,7 +13,7 @@ use threadfold::{
     compact::{Insert, Splice},
     message::{CompactionReason, ModelError, SharedVec, Summary, Thinking, ToolUse},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
-    wire::{AnthropicMessages, EncodeOptions, ModelTraits},
+    wire::{Dialect, EncodeOptions},
 };
 
 use super::provider::{Provider, Read, lines, reading_rounds, reasons};
@@ -98,9 +98,8 @@ fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
 
 /// The request in the form for a provider that binds reasoning to everything before it.
 fn bound(request: &Request) -> String {
-    let traits = ModelTraits { binds_reasoning: true, ..ModelTraits::default() };
-    let options = EncodeOptions { traits, ..EncodeOptions::default() };
-    AnthropicMessages.encode(request, &options).body.as_str().to_owned()
+    let options = EncodeOptions { binds_reasoning: true, ..EncodeOptions::default() };
+    Dialect::Anthropic.encode(request, &options).body.as_str().to_owned()
 }
 
 /// The checkpoint at the end of a message.

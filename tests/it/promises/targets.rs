@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, Message, TokenCounter,
-    auto::{AutoPolicy, Target},
+    auto::{AutoPolicy, Threshold},
     strategy::{Attempt, Brief, KeepRecent, Snapshot},
     tokens::ByteEstimate,
 };
@@ -73,7 +73,7 @@ impl CompactionStrategy for Asked {
 fn a_person_who_asks_gets_half_of_the_thread_taken_unless_it_is_within_the_target() {
     let provider = Provider::new(|_, _| Message::assistant(lines(900))).without_usage();
     let within = |target| {
-        let policy = AutoPolicy { target: Target::Tokens(target), ..AutoPolicy::default() };
+        let policy = AutoPolicy { target: Threshold::Tokens(target), ..AutoPolicy::default() };
         let asked = Asked::default();
         let strategy = Arc::new(asked.clone());
         let mut session = provider
@@ -122,7 +122,7 @@ fn a_target_leaves_room_for_what_was_typed_last() {
 #[test]
 fn what_came_while_a_compaction_was_prepared_does_not_count_towards_its_target() {
     const TARGET: u64 = 10_000;
-    let policy = AutoPolicy { target: Target::Tokens(TARGET), ..AutoPolicy::default() };
+    let policy = AutoPolicy { target: Threshold::Tokens(TARGET), ..AutoPolicy::default() };
     let provider = Provider::new(|_, _| Message::assistant(lines(1_200)));
     let mut session = provider.session(Some(WINDOW * 2), |builder| builder.policy(policy));
     for turn in 0..10 {

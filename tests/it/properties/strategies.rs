@@ -11,7 +11,7 @@ use threadfold::{
     message::ContentBlock,
     strategy::{Brief, KeepRecent, Proposal, Rejection, Snapshot, StrategyError, Summarize},
     testing::{
-        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper,
         generate::{junk_thread, legal_thread},
     },
 };
@@ -32,7 +32,7 @@ impl Answers {
             Self::Nobody => None,
             Self::Script(answer) => Some(Box::new(ScriptedModel::new([answer]))),
             Self::Extracts => Some(Box::new(ExtractiveModel)),
-            Self::Misbehaves(way) => Some(Box::new(HostileModel::new([way]))),
+            Self::Misbehaves(way) => Some(Box::new(ScriptedModel::repeating([way]))),
         }
     }
 }

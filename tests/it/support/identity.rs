@@ -89,6 +89,6 @@ impl WireFormat for Identity {
     }
 
     fn turn_builder(&self) -> Box<dyn threadfold::wire::TurnBuilder> {
-        threadfold::wire::AnthropicMessages.turn_builder()
+        threadfold::wire::Dialect::Anthropic.turn_builder()
     }
 }

@@ -5,6 +5,8 @@ pub(crate) mod bodies;
 pub(crate) mod brief;
 pub(crate) mod broken_leases;
 pub(crate) mod broken_store;
+#[path = "../../../crates/threadfold-edl/tests/it/cases.rs"]
+pub(crate) mod cases;
 pub(crate) mod chat_bodies;
 pub(crate) mod clock;
 pub(crate) mod examples;

@@ -8,18 +8,15 @@ use std::{env, fs, path::PathBuf};
 use serde_json::value::RawValue;
 use threadfold::{
     Request, WireFormat,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat,
-        OpenAiResponses,
-    },
+    wire::{DecodeOptions, Dialect},
 };
 
 pub(crate) const FORMATS: [(&str, &dyn WireFormat); 5] = [
-    ("anthropic-messages", &AnthropicMessages),
-    ("bedrock-converse", &BedrockConverse),
-    ("gemini", &GeminiGenerate),
-    ("openai-chat", &OpenAiChat),
-    ("openai-responses", &OpenAiResponses),
+    ("anthropic-messages", &Dialect::Anthropic),
+    ("bedrock-converse", &Dialect::BedrockConverse),
+    ("gemini", &Dialect::Gemini),
+    ("openai-chat", &Dialect::OpenAiChat),
+    ("openai-responses", &Dialect::OpenAiResponses),
 ];
 
 /// A record around a request body.

@@ -1,9 +1,7 @@
 //! The cases of streamed answers, event by event. `streams.rs` describes their form.
 
-use threadfold::{
-    testing::cases::{self, Case},
-    wire::{SseEvent, SseParser},
-};
+use crate::support::cases::{self, Case};
+use threadfold::wire::SseParser;
 
 /// The cases of one dialect.
 pub(crate) fn read(dialect: &str) -> Vec<Case> {
@@ -11,10 +9,11 @@ pub(crate) fn read(dialect: &str) -> Vec<Case> {
 }
 
 /// The events of the stream of a case.
-pub(crate) fn events(case: &Case) -> Vec<SseEvent> {
+pub(crate) fn events(case: &Case) -> Vec<(String, String)> {
     let mut parser = SseParser::default();
     parser.push(case.section("stream").unwrap().as_bytes());
-    let mut events: Vec<SseEvent> = std::iter::from_fn(|| parser.next_event().unwrap()).collect();
+    let mut events: Vec<(String, String)> =
+        std::iter::from_fn(|| parser.next_event().unwrap()).collect();
     events.extend(parser.rest());
     events
 }

@@ -2,12 +2,12 @@
 
 use std::{env, fs, path::PathBuf};
 
+use crate::support::cases::Case;
 use proptest::sample::Index;
 use serde_json::Value;
 use threadfold::{
     Request, WireFormat,
-    testing::cases::Case,
-    wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits},
+    wire::{DecodeOptions, EncodeOptions, Encoded},
 };
 
 /// Returns every real body of a dialect, and its response, with the name of its file.
@@ -59,8 +59,7 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
     let decode = recognise;
     let model = options["model"].as_str().map(Into::into);
     let accepts_prefill = options["prefill"] == true;
-    let traits = ModelTraits { accepts_prefill, ..ModelTraits::default() };
-    let encode = EncodeOptions { model, traits };
+    let encode = EncodeOptions { model, accepts_prefill, ..EncodeOptions::default() };
     if let Some(response) = get("response") {
         match codec.decode_response(response.as_bytes()) {
             Ok(turn) => {

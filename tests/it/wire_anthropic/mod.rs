@@ -8,22 +8,21 @@ use serde_json::{Value, json};
 use threadfold::{
     Request,
     message::CacheMarks,
-    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions, Encoded, WireFormat},
 };
 
 use crate::support::{tries::tries, wire_cases::recorded};
 
 /// Options under which nothing has to be changed in any valid body.
 fn lenient() -> EncodeOptions {
-    let traits =
-        ModelTraits { accepts_prefill: true, accepts_inner_system: true, ..Default::default() };
-    EncodeOptions { model: None, traits }
+    EncodeOptions { accepts_prefill: true, accepts_inner_system: true, ..Default::default() }
 }
 
 fn roundtrip(body: &str, recognise: DecodeOptions) -> Encoded {
     let options = recognise;
-    let request = AnthropicMessages.decode_slice(body.as_bytes(), &options);
-    AnthropicMessages.encode(&request.unwrap_or_else(|error| panic!("{error}: {body}")), &lenient())
+    let request = Dialect::Anthropic.decode_slice(body.as_bytes(), &options);
+    Dialect::Anthropic
+        .encode(&request.unwrap_or_else(|error| panic!("{error}: {body}")), &lenient())
 }
 
 const EVERYTHING: DecodeOptions =
@@ -36,7 +35,7 @@ mod transcripts {
 
     #[test]
     fn every_real_body_comes_back_as_it_was() {
-        for (name, record) in recorded(&AnthropicMessages) {
+        for (name, record) in recorded(&Dialect::Anthropic) {
             let body = &record["request"];
             for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
                 let encoded = roundtrip(&body.to_string(), recognise);
@@ -48,11 +47,11 @@ mod transcripts {
 
     #[test]
     fn every_real_answer_can_be_sent_back() {
-        for (name, record) in recorded(&AnthropicMessages) {
+        for (name, record) in recorded(&Dialect::Anthropic) {
             let Some(response) = record.get("response") else { continue };
-            let turn = AnthropicMessages.decode_response(response.to_string().as_bytes()).unwrap();
+            let turn = Dialect::Anthropic.decode_response(response.to_string().as_bytes()).unwrap();
             let answer = Request::new(vec![threadfold::Message::user("hi"), turn.message]);
-            let encoded = AnthropicMessages.encode(&answer, &lenient());
+            let encoded = Dialect::Anthropic.encode(&answer, &lenient());
             let sent = json!({"role": "assistant", "content": response["content"]});
             assert_eq!(encoded.adjustments, [], "{name}");
             assert_eq!(encoded.body.to_value().unwrap()["messages"][1], sent, "{name}");
@@ -62,9 +61,8 @@ mod transcripts {
 }
 
 mod conformance {
-    use threadfold::testing::cases::{self, Case};
-
     use super::*;
+    use crate::support::cases::{self, Case};
 
     #[test]
     fn every_case_gives_its_body_and_its_adjustments() {
@@ -88,20 +86,20 @@ mod conformance {
                 let everything = flag("recognise");
                 let recognise = if everything { EVERYTHING } else { DecodeOptions::default() };
                 let options = recognise;
-                AnthropicMessages.decode_slice(body.as_bytes(), &options).unwrap()
+                Dialect::Anthropic.decode_slice(body.as_bytes(), &options).unwrap()
             }
             None => serde_json::from_str(case.section("request").unwrap()).unwrap(),
         };
         if flag("cache_auto") {
             request.cache = CacheMarks::Auto;
         }
-        let traits = ModelTraits {
+        let options = EncodeOptions {
+            model: options.get("model").and_then(Value::as_str).map(Into::into),
             accepts_prefill: flag("accepts_prefill"),
             accepts_inner_system: flag("accepts_inner_system"),
             binds_reasoning: flag("binds_reasoning"),
         };
-        let model = options.get("model").and_then(Value::as_str).map(Into::into);
-        let encoded = AnthropicMessages.encode(&request, &EncodeOptions { model, traits });
+        let encoded = Dialect::Anthropic.encode(&request, &options);
         let lines: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
         (encoded.body.to_value().unwrap(), lines.join("\n"))
     }
@@ -124,14 +122,14 @@ mod properties {
 
         #[test]
         fn what_was_made_valid_stays_as_it_is(body in junk::body_like()) {
-            let Ok(request) = AnthropicMessages.decode(&body, &DecodeOptions::default()) else {
+            let Ok(request) = Dialect::Anthropic.decode(&body, &DecodeOptions::default()) else {
                 return Ok(());
             };
             for options in [EncodeOptions::default(), lenient()] {
-                let once = AnthropicMessages.encode(&request, &options).body;
-                let again = AnthropicMessages
+                let once = Dialect::Anthropic.encode(&request, &options).body;
+                let again = Dialect::Anthropic
                     .decode_slice(once.as_str().as_bytes(), &DecodeOptions::default()).unwrap();
-                let twice = AnthropicMessages.encode(&again, &options);
+                let twice = Dialect::Anthropic.encode(&again, &options);
                 prop_assert_eq!(&twice.adjustments, &[], "{}", once);
                 prop_assert_eq!(twice.body.to_value().unwrap(), once.to_value().unwrap());
             }
@@ -147,16 +145,16 @@ mod robustness {
 
         #[test]
         fn no_tree_makes_it_panic(body in prop_oneof![junk::value(), junk::body_like()]) {
-            if let Ok(request) = AnthropicMessages.decode(&body, &DecodeOptions::default()) {
-                let _ = AnthropicMessages.encode(&request, &EncodeOptions::default());
+            if let Ok(request) = Dialect::Anthropic.decode(&body, &DecodeOptions::default()) {
+                let _ = Dialect::Anthropic.encode(&request, &EncodeOptions::default());
             }
-            let _ = AnthropicMessages.decode_response(body.to_string().as_bytes());
+            let _ = Dialect::Anthropic.decode_response(body.to_string().as_bytes());
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = AnthropicMessages.decode_slice(&bytes, &DecodeOptions::default());
-            let _ = AnthropicMessages.decode_response(&bytes);
+            let _ = Dialect::Anthropic.decode_slice(&bytes, &DecodeOptions::default());
+            let _ = Dialect::Anthropic.decode_response(&bytes);
         }
     }
 
@@ -172,9 +170,10 @@ mod robustness {
         let block = format!(r#"[{{"type":"text","text":"a",{}}}]"#, wide.join(","));
         for content in [deep, results, block] {
             let body = format!(r#"{{"messages":[{{"role":"user","content":{content}}}]}}"#);
-            let request =
-                AnthropicMessages.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
-            let _ = AnthropicMessages.encode(&request, &EncodeOptions::default());
+            let request = Dialect::Anthropic
+                .decode_slice(body.as_bytes(), &DecodeOptions::default())
+                .unwrap();
+            let _ = Dialect::Anthropic.encode(&request, &EncodeOptions::default());
         }
     }
 }

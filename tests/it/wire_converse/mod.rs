@@ -8,13 +8,13 @@
 
 mod bodies;
 
+use crate::support::cases::{self, Case};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Request, legality,
     message::{CacheMarks, Delta, ModelError, Turn},
-    testing::cases::{self, Case},
-    wire::{BedrockConverse, DecodeOptions, EncodeOptions, ModelTraits, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 use crate::support::{recorded, stream_cases, tries::tries, wire_cases::save};
@@ -25,12 +25,12 @@ const NOTHING: DecodeOptions =
     DecodeOptions { checkpoints: false, reminders: false, summaries: false };
 
 fn decode(body: &str) -> Request {
-    let request = BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default());
+    let request = Dialect::BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default());
     request.unwrap_or_else(|error| panic!("{error}: {body}"))
 }
 
 fn model(name: &str) -> EncodeOptions {
-    EncodeOptions { model: Some(name.into()), traits: ModelTraits::for_model(name) }
+    EncodeOptions::for_model(name)
 }
 
 mod requests {
@@ -52,7 +52,9 @@ mod requests {
         };
         let options = parse("options").unwrap_or_default();
         let read = match get("body") {
-            Some(body) => BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default()),
+            Some(body) => {
+                Dialect::BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default())
+            }
             None => Ok(serde_json::from_str(get("request").unwrap())
                 .unwrap_or_else(|error| panic!("{name}: {error}"))),
         };
@@ -66,13 +68,13 @@ mod requests {
         if options["cache_auto"] == true {
             request.cache = CacheMarks::Auto;
         }
-        let traits = ModelTraits {
+        let options = EncodeOptions {
+            model: options["model"].as_str().map(Into::into),
             accepts_prefill: options["accepts_prefill"] == true,
             accepts_inner_system: options["accepts_inner_system"] == true,
             binds_reasoning: options["binds_reasoning"] == true,
         };
-        let model = options["model"].as_str().map(Into::into);
-        let encoded = BedrockConverse.encode(&request, &EncodeOptions { model, traits });
+        let encoded = Dialect::BedrockConverse.encode(&request, &options);
         let lines: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
         let body = encoded.body.to_value().unwrap();
         save(name, &encoded);
@@ -105,45 +107,44 @@ mod requests {
         #[test]
         fn every_valid_body_comes_back_as_it_was(body in bodies::body()) {
             for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
-                let request = BedrockConverse.decode(&body, &recognise).unwrap();
-                let encoded = BedrockConverse.encode(&request, &EncodeOptions::default());
+                let request = Dialect::BedrockConverse.decode(&body, &recognise).unwrap();
+                let encoded = Dialect::BedrockConverse.encode(&request, &EncodeOptions::default());
                 prop_assert_eq!(&encoded.adjustments, &[]);
                 prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
             }
-            let request = BedrockConverse.decode(&body, &DecodeOptions::default()).unwrap();
+            let request = Dialect::BedrockConverse.decode(&body, &DecodeOptions::default()).unwrap();
             let stored: Request =
                 serde_json::from_str(&serde_json::to_string(&request).unwrap()).unwrap();
-            let again = BedrockConverse.encode(&stored, &EncodeOptions::default());
+            let again = Dialect::BedrockConverse.encode(&stored, &EncodeOptions::default());
             prop_assert_eq!(again.body.to_value().unwrap(), body);
         }
 
         #[test]
         fn what_was_made_valid_stays_as_it_is(body in bodies::body_like(), prefill in any::<bool>()) {
-            let request = BedrockConverse.decode(&body, &DecodeOptions::default()).unwrap();
-            let traits = ModelTraits { accepts_prefill: prefill, ..ModelTraits::default() };
-            let options = EncodeOptions { model: None, traits };
-            let once = BedrockConverse.encode(&request, &options).body;
+            let request = Dialect::BedrockConverse.decode(&body, &DecodeOptions::default()).unwrap();
+            let options = EncodeOptions { accepts_prefill: prefill, ..EncodeOptions::default() };
+            let once = Dialect::BedrockConverse.encode(&request, &options).body;
             let read = decode(once.as_str());
             prop_assert_eq!(legality::violations(&read.messages), [], "{}", once);
-            let twice = BedrockConverse.encode(&read, &options);
+            let twice = Dialect::BedrockConverse.encode(&read, &options);
             prop_assert_eq!(&twice.adjustments, &[], "{}", once);
             prop_assert_eq!(twice.body.to_value().unwrap(), once.to_value().unwrap());
         }
 
         #[test]
         fn no_tree_makes_it_panic(body in prop_oneof![bodies::junk(), bodies::body_like()]) {
-            if let Ok(request) = BedrockConverse.decode(&body, &DecodeOptions::default()) {
-                let _ = BedrockConverse.encode(&request, &EncodeOptions::default());
+            if let Ok(request) = Dialect::BedrockConverse.decode(&body, &DecodeOptions::default()) {
+                let _ = Dialect::BedrockConverse.encode(&request, &EncodeOptions::default());
             }
-            let _ = BedrockConverse.decode_response(body.to_string().as_bytes());
+            let _ = Dialect::BedrockConverse.decode_response(body.to_string().as_bytes());
             let answer = json!({"output": {"message": {"role": "assistant", "content": body}}});
-            let _ = BedrockConverse.decode_response(answer.to_string().as_bytes());
+            let _ = Dialect::BedrockConverse.decode_response(answer.to_string().as_bytes());
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = BedrockConverse.decode_slice(&bytes, &DecodeOptions::default());
-            let _ = BedrockConverse.decode_response(&bytes);
+            let _ = Dialect::BedrockConverse.decode_slice(&bytes, &DecodeOptions::default());
+            let _ = Dialect::BedrockConverse.decode_response(&bytes);
         }
     }
 
@@ -161,14 +162,14 @@ mod requests {
             format!("[{}]", vec![r#"{"cachePoint":{"type":"default"}}"#; 50_000].join(","));
         for content in [deep, results, block, points] {
             let body = format!(r#"{{"messages":[{{"role":"user","content":{content}}}]}}"#);
-            let _ = BedrockConverse.encode(&decode(&body), &EncodeOptions::default());
+            let _ = Dialect::BedrockConverse.encode(&decode(&body), &EncodeOptions::default());
         }
         let message = |number: usize| {
             format!(r#"{{"role":"user","content":[{{"text":"a"}}],"u{number}":1}}"#)
         };
         let messages: Vec<String> = (0..20_000).map(message).collect();
         let body = format!(r#"{{"messages":[{}]}}"#, messages.join(","));
-        let encoded = BedrockConverse.encode(&decode(&body), &EncodeOptions::default());
+        let encoded = Dialect::BedrockConverse.encode(&decode(&body), &EncodeOptions::default());
         assert_eq!(encoded.adjustments.len(), 19_999);
     }
 }
@@ -183,10 +184,10 @@ mod crossing {
     fn real_threads_of_other_dialects_become_legal_bodies() {
         for (name, _, request) in recorded::requests() {
             for options in [EncodeOptions::default(), model(CLAUDE), model(LLAMA)] {
-                let encoded = BedrockConverse.encode(&request, &options);
+                let encoded = Dialect::BedrockConverse.encode(&request, &options);
                 let read = decode(encoded.body.as_str());
                 assert_eq!(legality::violations(&read.messages), [], "{name}");
-                let again = BedrockConverse.encode(&read, &options);
+                let again = Dialect::BedrockConverse.encode(&read, &options);
                 assert_eq!(again.adjustments, [], "{name}");
                 assert_eq!(again.body, encoded.body, "{name}");
                 save(&format!("from-{name}"), &encoded);
@@ -202,13 +203,13 @@ mod crossing {
                 continue;
             };
             let others = recorded::FORMATS.into_iter().map(|(_, format)| format);
-            for other in others.filter(|other| other.name() != BedrockConverse.name()) {
+            for other in others.filter(|other| other.name() != Dialect::BedrockConverse.name()) {
                 let there = other.encode(&decode(body), &EncodeOptions::default()).body;
                 let read = other
                     .decode_slice(there.as_str().as_bytes(), &DecodeOptions::default())
                     .unwrap();
                 assert_eq!(legality::violations(&read.messages), [], "{}: {there}", case.name);
-                let back = BedrockConverse.encode(&read, &EncodeOptions::default());
+                let back = Dialect::BedrockConverse.encode(&read, &EncodeOptions::default());
                 assert_eq!(legality::violations(&decode(back.body.as_str()).messages), []);
                 assert!(!there.as_str().contains("c2ln"), "{}: a signature crossed", case.name);
             }
@@ -223,12 +224,12 @@ mod streams {
 
     fn events(case: &Case) -> Vec<Event> {
         let events = stream_cases::events(case).into_iter();
-        events.map(|event| (event.name, event.data)).collect()
+        events.collect()
     }
 
     /// Feeds the events; what they added, and the answer.
     fn feed(events: &[Event]) -> (Vec<Delta>, Result<Turn, ModelError>) {
-        let mut builder = BedrockConverse.turn_builder();
+        let mut builder = Dialect::BedrockConverse.turn_builder();
         let mut deltas = Vec::new();
         for (name, data) in events {
             match builder.handle(name, data) {
@@ -248,7 +249,7 @@ mod streams {
         let cases = stream_cases::read("converse");
         let whole = cases.iter().filter_map(|case| {
             let response = case.section("response")?;
-            let turn = BedrockConverse.decode_response(response.as_bytes()).unwrap();
+            let turn = Dialect::BedrockConverse.decode_response(response.as_bytes()).unwrap();
             Some((case.name.clone(), events(case), turn))
         });
         whole.collect()
@@ -292,7 +293,7 @@ mod streams {
             let (_, outcome) = feed(&events);
             if let Ok(turn) = outcome {
                 let thread = vec![threadfold::Message::user("hi"), turn.message];
-                let encoded = BedrockConverse.encode(&Request::new(thread), &EncodeOptions::default());
+                let encoded = Dialect::BedrockConverse.encode(&Request::new(thread), &EncodeOptions::default());
                 decode(encoded.body.as_str());
             }
         }

@@ -11,11 +11,11 @@ use std::{
 
 use serde_json::Value;
 use threadfold::{
-    EventLog, Request, legality,
+    EventLog, Request, WireFormat, legality,
     log::Event,
     message::ThreadId,
     model::{Clock, StdClock},
-    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+    wire::{DecodeOptions, EncodeOptions},
 };
 
 use crate::{
@@ -80,7 +80,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         let field = if is_responses { "instructions" } else { "system" };
         body.insert(field.to_owned(), input::text(path)?.into());
     }
-    let format = imported.dialect.format();
+    let format = imported.dialect;
     let request = format
         .decode_slice(imported.body.to_string().as_bytes(), &DecodeOptions::default())
         .map_err(|error| format!("{name}: {error}"))?;
@@ -106,9 +106,8 @@ fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     match options.to {
         Some(dialect) => {
-            let traits = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
-            let options = EncodeOptions { traits, ..EncodeOptions::default() };
-            let encoded = dialect.format().encode(request, &options);
+            let options = EncodeOptions { accepts_prefill: true, ..EncodeOptions::default() };
+            let encoded = dialect.encode(request, &options);
             writeln!(bytes, "{}", encoded.body)?;
             for adjustment in encoded.adjustments.iter().take(12) {
                 eprintln!("adjusted  {adjustment}");

@@ -11,6 +11,7 @@ use hyper::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use threadfold::{
+    WireFormat,
     message::ModelError,
     wire::{SseParser, TurnBuilder, classify_error},
 };
@@ -63,7 +64,7 @@ impl Answer {
         let content = match dialect {
             Some(dialect) if is_plain && response.status().is_success() => {
                 if has("text/event-stream") {
-                    let builder = dialect.format().turn_builder();
+                    let builder = dialect.turn_builder();
                     Content::Events(SseParser::default(), builder)
                 } else {
                     Content::Whole(dialect, Vec::new())
@@ -168,7 +169,7 @@ impl Content {
                 return Some(First::Content);
             };
             let Some(event) = event else { return first };
-            match builder.handle(&event.name, &event.data) {
+            match builder.handle(&event.0, &event.1) {
                 Ok(deltas) if deltas.is_empty() && !builder.is_complete() => {}
                 Ok(_) => first = Some(First::Content),
                 Err(error) => {
@@ -194,7 +195,7 @@ impl Content {
     fn prompt(&mut self) -> Option<u64> {
         let turn = match mem::replace(self, Self::Unread) {
             Self::Events(_, mut builder) if builder.is_complete() => builder.finish().ok()?,
-            Self::Whole(dialect, body) => dialect.format().decode_response(&body).ok()?,
+            Self::Whole(dialect, body) => dialect.decode_response(&body).ok()?,
             Self::Events(..) | Self::Unread => return None,
         };
         turn.usage.map(|usage| usage.input).filter(|tokens| *tokens > 0)

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 use hyper::body::Bytes;
 use threadfold::{
-    ContextWindow,
+    ContextWindow, WireFormat,
     auto::AutoCompactor,
     message::ModelErrorKind,
     model::{Clock, StdClock},
-    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+    wire::{DecodeOptions, EncodeOptions},
 };
 
 use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep};
@@ -66,7 +66,7 @@ impl Proxy {
             return Ok(None);
         }
         let model = head.model.as_deref().unwrap_or_default().to_owned();
-        let format = dialect.format();
+        let format = dialect;
         let request = format.decode_slice(body, &DecodeOptions::default())?;
         let chain = Chain::of(format.name(), &request.messages, &sha256);
         let Some(root) = chain.after(1) else { return Ok(None) };
@@ -150,7 +150,7 @@ impl Proxy {
         if let Some(error) = unstored {
             self.note(&format!("thread {thread} is in memory only: {error}"));
         }
-        let (dialect, model) = (journey.dialect.format().name().to_owned(), journey.model.clone());
+        let (dialect, model) = (journey.dialect.name().to_owned(), journey.model.clone());
         let about = About { thread, events, at, dialect, model, before, after };
         let parent = journey.found.as_ref().map(|row| row.link);
         if let Err(error) = self.views.insert(Row { link, view, about }, parent) {
@@ -177,9 +177,8 @@ impl Journey {
     /// The body to send; `None` if it is the one that came.
     pub(super) fn body(&self) -> Option<Bytes> {
         let request = self.relay.request()?;
-        let traits = ModelTraits::for_model(&self.model);
-        let options = EncodeOptions { model: None, traits };
-        let encoded = self.dialect.format().encode(&request, &options);
+        let options = EncodeOptions { model: None, ..EncodeOptions::for_model(&self.model) };
+        let encoded = self.dialect.encode(&request, &options);
         Some(Bytes::from(encoded.body.as_str().to_owned()))
     }
 }

@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn chain(body: &str) -> Chain {
-        let codec = threadfold::wire::AnthropicMessages;
+        let codec = threadfold::wire::Dialect::Anthropic;
         let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
         Chain::of(codec.name(), &request.messages, &simple)
     }

@@ -215,7 +215,7 @@ impl Relay {
                 let (target, limit) = (by_base(target), by_base(limit));
                 Some(RelayStep::Compact { reason, target, limit })
             }
-            Output::Notify(_) | Output::CannotFit { .. } | _ => None,
+            _ => None,
         }
     }
 }

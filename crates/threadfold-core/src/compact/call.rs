@@ -11,7 +11,7 @@ use super::{
     position::{CheckpointIndex, Position},
     replacements::Replacement,
 };
-use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
+use crate::message::{ContentBlock, Message, Role, StopReason, Text};
 
 /// The text that replaces the call.
 const COMPACTED: &str = "I compacted the thread.";
@@ -100,7 +100,7 @@ fn outcome_message(results: &Message, id: Option<&str>, outcome: &Text) -> Messa
     let (markers, mut content): (Vec<_>, Vec<_>) =
         blocks.partition(|block| matches!(block, ContentBlock::Checkpoint(_)));
     content.retain(|block| id.is_some_and(|id| !is_result_of(block, id)));
-    content.push(SystemReminder::new(outcome.clone()).into());
+    content.push(ContentBlock::reminder(outcome.clone()));
     content.extend(markers);
     Message::new(Role::User, content)
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn outcome() -> ContentBlock {
-        SystemReminder::new("Well done.").into()
+        ContentBlock::reminder("Well done.")
     }
 
     fn summary(text: &str) -> Message {

@@ -449,9 +449,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
-    use crate::message::{
-        Json, ServerToolResult, ServerToolUse, SystemReminder, Thinking, ToolUse,
-    };
+    use crate::message::{Json, ServerToolResult, ServerToolUse, Thinking, ToolUse};
 
     fn block() -> impl Strategy<Value = ContentBlock> {
         let made = |(kind, id): (u8, &'static str)| match kind {
@@ -460,7 +458,7 @@ mod tests {
             4 => ServerToolUse::new(id, "search", Json::default()).into(),
             5 => ServerToolResult::new(id, "found", Json::default()).into(),
             6 => Thinking::new("Hm.", None).into(),
-            7 => SystemReminder::new("Be brief.").into(),
+            7 => ContentBlock::reminder("Be brief."),
             8 => ContentBlock::text(" "),
             _ => ContentBlock::text("Well."),
         };

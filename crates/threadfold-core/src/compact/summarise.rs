@@ -56,7 +56,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ContentBlock, Json, SystemReminder, Thinking, ToolResult, ToolUse};
+    use crate::message::{ContentBlock, Json, Thinking, ToolResult, ToolUse};
 
     fn call(id: &str) -> Message {
         let thought = Thinking::new("hm", Some("sig".into()));
@@ -70,7 +70,7 @@ mod tests {
 
     /// An old question with a reminder, and an open tool loop of two signed rounds.
     fn thread() -> Vec<Message> {
-        let reminder = SystemReminder::new("Be brief.").into();
+        let reminder = ContentBlock::reminder("Be brief.");
         let question = Message::new(Role::User, vec![ContentBlock::text("And now?"), reminder]);
         vec![
             Message::user("An old question."),

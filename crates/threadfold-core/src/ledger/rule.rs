@@ -1,17 +1,16 @@
 //! One rule: its words, its source and its status.
 
-use std::{fmt, str::FromStr};
-
 use serde::{Deserialize, Serialize};
 
-use crate::message::{InvalidValue, Text};
+use crate::message::Text;
 
 /// A standing rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The id. It depends only on the words, so the same words always have the same id.
-    pub id: RuleId,
+    /// The id: sixteen hexadecimal digits that depend only on the words, so the same words always
+    /// have the same id.
+    pub id: Text,
     /// The words as typed, on one line.
     pub text: Text,
     /// Who gave the rule.
@@ -46,7 +45,7 @@ pub enum RuleSource {
 }
 
 /// Whether a rule is active.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RuleStatus {
@@ -55,67 +54,19 @@ pub enum RuleStatus {
     /// A later rule replaced it.
     Superseded {
         /// The later rule.
-        by: RuleId,
+        by: Text,
     },
     /// The user or the host revoked it.
     Revoked,
 }
 
-/// The id of a rule: sixteen hexadecimal digits that depend only on its words.
-///
-/// ```
-/// use threadfold::ledger::Ledger;
-///
-/// let mut ledger = Ledger::default();
-/// let id = ledger.add("Never touch the lexer.")?;
-/// assert_eq!(ledger.add("never touch  the lexer")?, id);
-/// assert_eq!(id.to_string().parse(), Ok(id));
-/// # Ok::<(), threadfold::message::InvalidValue>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RuleId(u64);
-
-impl RuleId {
-    /// Returns the id for a key: its FNV-1a hash of 64 bits.
-    pub(super) fn of(key: &str) -> Self {
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(key.bytes().fold(0xcbf2_9ce4_8422_2325, step))
-    }
-
-    /// Returns the following id, for a rule whose hash another rule already has.
-    pub(super) fn next(self) -> Self {
-        Self(self.0.wrapping_add(1))
-    }
+/// The hash of a rule's key, FNV-1a of 64 bits, of which its id is made.
+pub(super) fn hash_of(key: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    key.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-impl fmt::Display for RuleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl FromStr for RuleId {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let id = u64::from_str_radix(text, 16).ok().filter(|_| digits);
-        let rule = "16 hexadecimal digits are";
-        id.map(Self).ok_or_else(|| InvalidValue::new("the id of a rule", rule, text))
-    }
-}
-
-impl TryFrom<String> for RuleId {
-    type Error = InvalidValue;
-
-    fn try_from(text: String) -> Result<Self, InvalidValue> {
-        text.parse()
-    }
-}
-
-impl From<RuleId> for String {
-    fn from(id: RuleId) -> Self {
-        id.to_string()
-    }
+/// The id of a rule with this hash.
+pub(super) fn id_of(hash: u64) -> Text {
+    format!("{hash:016x}").into()
 }

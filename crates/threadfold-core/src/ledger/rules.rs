@@ -10,7 +10,7 @@ use super::{
     correction::{Correction, Fit, contains, correction},
     form::Stored,
     meaning::{Meaning, words},
-    rule::{Rule, RuleId, RuleSource, RuleStatus},
+    rule::{Rule, RuleSource, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
     typed::{ends_quoted, typed},
 };
@@ -88,7 +88,7 @@ impl Ledger {
         let text = if alone { item } else { &whole };
         let source = RuleSource::Message { position };
         if let Ok(id) = self.enter(source, text, text) {
-            self.supersede(id);
+            self.supersede(&id);
         }
     }
 
@@ -117,7 +117,7 @@ impl Ledger {
     /// assert_eq!(ledger.active().next().map(|rule| rule.source), Some(RuleSource::Host));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn add(&mut self, text: &str) -> Result<RuleId, InvalidValue> {
+    pub fn add(&mut self, text: &str) -> Result<Text, InvalidValue> {
         self.enter(RuleSource::Host, text, text)
     }
 
@@ -128,11 +128,11 @@ impl Ledger {
     ///
     /// let mut ledger = Ledger::default();
     /// let id = ledger.add("Never send mails.")?;
-    /// assert!(ledger.revoke(id) && !ledger.revoke(id));
-    /// assert_eq!(ledger.rules().next().map(|rule| rule.status), Some(RuleStatus::Revoked));
+    /// assert!(ledger.revoke(&id) && !ledger.revoke(&id));
+    /// assert_eq!(ledger.rules().next().map(|rule| &rule.status), Some(&RuleStatus::Revoked));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn revoke(&mut self, id: RuleId) -> bool {
+    pub fn revoke(&mut self, id: &str) -> bool {
         let mut entries = self.entries.iter_mut();
         let Some(entry) = entries.find(|entry| entry.rule.id == id) else { return false };
         std::mem::replace(&mut entry.rule.status, RuleStatus::Revoked) == RuleStatus::Active
@@ -170,7 +170,7 @@ impl Ledger {
     /// let mut ledger = Ledger::default();
     /// let mails = ledger.add("Never send mails.")?;
     /// ledger.add("Never touch the lexer.")?;
-    /// ledger.revoke(mails);
+    /// ledger.revoke(&mails);
     /// let standing: Vec<&str> = ledger.active().map(|rule| rule.text.as_str()).collect();
     /// assert_eq!(standing, ["Never touch the lexer."]);
     /// assert_eq!(ledger.rules().count(), 2);
@@ -238,7 +238,7 @@ impl Ledger {
         let text = before.map_or(sentence.into(), |(before, _)| format!("{before} {sentence}"));
         let source = RuleSource::Message { position };
         if let Ok(id) = self.enter(source, &text, sentence) {
-            self.supersede(id);
+            self.supersede(&id);
         }
         false
     }
@@ -264,7 +264,7 @@ impl Ledger {
         source: RuleSource,
         text: &str,
         demand: &str,
-    ) -> Result<RuleId, InvalidValue> {
+    ) -> Result<Text, InvalidValue> {
         let text = one_line(text);
         let key = key(&text);
         if key.is_empty() {
@@ -277,23 +277,25 @@ impl Ledger {
         }
         if let Some(at) = self.entries.iter().position(|entry| entry.key == key) {
             if let Some(entry) = self.entries.get_mut(at)
-                && entry.rule.status == RuleStatus::Active
+                && entry.rule.holds()
             {
                 if source == RuleSource::Host {
                     entry.rule.source = source;
                 }
-                return Ok(entry.rule.id);
+                return Ok(entry.rule.id.clone());
             }
             // A repeated rule becomes active again, as the latest.
             self.entries.remove(at);
         }
         self.make_room(source, &text)?;
-        let mut id = RuleId::of(&key);
-        while self.entries.iter().any(|entry| entry.rule.id == id) {
-            id = id.next();
+        // If another rule has this hash, the rule gets the following one.
+        let mut hash = hash_of(&key);
+        while self.entries.iter().any(|entry| entry.rule.id == id_of(hash)) {
+            hash = hash.wrapping_add(1);
         }
+        let id = id_of(hash);
         let (meaning, subject) = (Meaning::of(demand), Subject::of(&text));
-        let rule = Rule { id, text: text.into(), source, status: RuleStatus::Active };
+        let rule = Rule { id: id.clone(), text: text.into(), source, status: RuleStatus::Active };
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if source == RuleSource::Host { listed } else { self.entries.len() };
@@ -319,16 +321,16 @@ impl Ledger {
     }
 
     /// Marks the rules that the rule `by` replaces.
-    fn supersede(&mut self, by: RuleId) {
-        let Some(new) = self.entries.iter().find(|entry| entry.rule.id == by).cloned() else {
+    fn supersede(&mut self, by: &Text) {
+        let Some(new) = self.entries.iter().find(|entry| entry.rule.id == *by).cloned() else {
             return;
         };
-        let is_other = |entry: &Entry| entry.rule.id != by && entry.is_revocable();
+        let is_other = |entry: &Entry| entry.rule.id != *by && entry.is_revocable();
         let others = self.entries.iter().filter(|entry| is_other(entry));
         let is_only_choice = others.filter(|entry| new.may_replace(entry)).count() == 1;
         for entry in self.entries.iter_mut().filter(|entry| is_other(entry)) {
             if new.replaces(entry) || (is_only_choice && new.may_replace(entry)) {
-                entry.rule.status = RuleStatus::Superseded { by };
+                entry.rule.status = RuleStatus::Superseded { by: by.clone() };
             }
         }
         self.drop_inactive();
@@ -406,7 +408,7 @@ impl From<Stored> for Ledger {
             let (key, meaning) = (key(&rule.text), Meaning::of(&rule.text));
             let subject = Subject::of(&rule.text);
             let is_valid = !key.is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
-            if is_valid && known.insert(rule.id) {
+            if is_valid && known.insert(rule.id.clone()) {
                 ledger.entries.push(Entry { rule, key, meaning, subject });
             }
         }

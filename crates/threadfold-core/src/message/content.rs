@@ -44,8 +44,9 @@ pub enum ContentBlock {
     ServerToolUse(ServerToolUse),
     /// The provider's result of its own tool call.
     ServerToolResult(ServerToolResult),
-    /// A hint from the host to the model. Compaction strips it.
-    SystemReminder(SystemReminder),
+    /// A hint from the host to the model, without its tags. Compaction strips it. On the wire: text
+    /// in `<system-reminder>` tags.
+    SystemReminder(TextBlock),
     /// A report that files in the context have changed.
     ContextUpdate(ContextUpdate),
     /// A named position in the thread.
@@ -56,7 +57,7 @@ pub enum ContentBlock {
     Opaque(Opaque),
 }
 
-/// Text.
+/// Text: of a text block, or of a reminder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextBlock {
     /// The text.
@@ -105,16 +106,6 @@ pub struct ToolResult {
     /// would enlarge every block of a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<Usage>>,
-    /// Unknown wire fields.
-    #[serde(default, skip_serializing_if = "Extra::is_empty")]
-    pub extra: Extra,
-}
-
-/// A hint from the host to the model. On the wire: text in `<system-reminder>` tags.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SystemReminder {
-    /// The hint, without its tags.
-    pub text: Text,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
@@ -187,6 +178,12 @@ impl ContentBlock {
         Self::Text(TextBlock::new(text))
     }
 
+    /// Returns a reminder without extra fields: a hint from the host to the model.
+    #[must_use]
+    pub fn reminder(text: impl Into<Text>) -> Self {
+        Self::SystemReminder(TextBlock::new(text))
+    }
+
     /// Returns a checkpoint block.
     ///
     /// ```
@@ -239,10 +236,10 @@ impl ContentBlock {
     /// The text, if it is a plain text block.
     ///
     /// ```
-    /// use threadfold::{ContentBlock, message::SystemReminder};
+    /// use threadfold::ContentBlock;
     ///
     /// assert_eq!(ContentBlock::text("hi").as_text().map(|text| text.as_str()), Some("hi"));
-    /// assert_eq!(ContentBlock::SystemReminder(SystemReminder::new("Be brief.")).as_text(), None);
+    /// assert_eq!(ContentBlock::reminder("Be brief.").as_text(), None);
     /// ```
     #[must_use]
     pub fn as_text(&self) -> Option<&Text> {
@@ -277,19 +274,13 @@ impl ContentBlock {
     }
 }
 
-macro_rules! text_blocks {
-    ($($block:ident),+) => {$(
-        impl $block {
-            /// Returns the block without extra fields.
-            #[must_use]
-            pub fn new(text: impl Into<Text>) -> Self {
-                Self { text: text.into(), extra: Extra::default() }
-            }
-        }
-    )+};
+impl TextBlock {
+    /// Returns the block without extra fields.
+    #[must_use]
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self { text: text.into(), extra: Extra::default() }
+    }
 }
-
-text_blocks!(TextBlock, SystemReminder);
 
 impl Thinking {
     /// Returns reasoning, signed or not, without extra fields.
@@ -437,7 +428,6 @@ from_blocks!(
     ToolResult(ToolResult),
     ServerToolUse(ServerToolUse),
     ServerToolResult(ServerToolResult),
-    SystemReminder(SystemReminder),
     ContextUpdate(ContextUpdate),
     Checkpoint(Checkpoint),
     Summary(Summary),
@@ -511,7 +501,7 @@ mod tests {
             ToolResult::error("t1", "gone").into(),
             ServerToolUse::new("s1", "web_search", Json::default()).into(),
             ServerToolResult::new("s1", "web_search_tool_result", Json::default()).into(),
-            SystemReminder::new("be brief").into(),
+            ContentBlock::reminder("be brief"),
             ContextUpdate::new(vec!["a.rs".into()], "changed").into(),
             ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
             Summary::new("before").into(),

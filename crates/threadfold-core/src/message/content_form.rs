@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer, de, de::value::MapAccessDeserializer};
 
 use super::{
     content::{
-        Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
-        TextBlock, Thinking, ToolResult,
+        Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, TextBlock,
+        Thinking, ToolResult,
     },
     cow_str::CowStr,
     media::{Document, Image},
@@ -69,7 +69,7 @@ fn read_kind<'de, D: Deserializer<'de>>(kind: &str, fields: D) -> Result<Content
         "tool_result" => read::<ToolResult, D>(fields),
         "server_tool_use" => read::<ServerToolUse, D>(fields),
         "server_tool_result" => read::<ServerToolResult, D>(fields),
-        "system_reminder" => read::<SystemReminder, D>(fields),
+        "system_reminder" => TextBlock::deserialize(fields).map(ContentBlock::SystemReminder),
         "context_update" => read::<ContextUpdate, D>(fields),
         "checkpoint" => read::<Checkpoint, D>(fields),
         "summary" => read::<Summary, D>(fields),

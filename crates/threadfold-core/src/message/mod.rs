@@ -68,8 +68,8 @@ pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
-    Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
-    TextBlock, Thinking, ToolResult, check_nesting,
+    Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, TextBlock,
+    Thinking, ToolResult, check_nesting,
 };
 pub use extra::Extra;
 #[doc(hidden)]

@@ -14,8 +14,8 @@ use std::{
 use super::{
     compaction::CompactionReason,
     content::{
-        Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
-        TextBlock, Thinking, ToolResult,
+        Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, TextBlock,
+        Thinking, ToolResult,
     },
     extra::Extra,
     json::Json,
@@ -227,7 +227,7 @@ impl<'r> Redaction<'r> {
     fn block(&mut self, block: &mut ContentBlock) {
         match block {
             ContentBlock::Text(TextBlock { text, extra })
-            | ContentBlock::SystemReminder(SystemReminder { text, extra }) => {
+            | ContentBlock::SystemReminder(TextBlock { text, extra }) => {
                 self.text(text);
                 self.extra(extra);
             }
@@ -339,7 +339,7 @@ mod tests {
             ToolResult::text("t1", word()).into(),
             ServerToolUse::new("s1", "search", json(r#"{"q":"s3cret"}"#)).into(),
             ServerToolResult::new("s1", "found", json(r#"[{"a":["s3cret"]}]"#)).into(),
-            SystemReminder::new(word()).into(),
+            ContentBlock::reminder(word()),
             ContextUpdate::new(vec![word()], word()).into(),
             summary.into(),
             Opaque::new("codec", json(r#"{"a":"s3cret"}"#)).into(),

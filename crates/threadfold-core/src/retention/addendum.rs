@@ -10,18 +10,6 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// A text that restores facts that a compaction lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Addendum {
-    /// The text: a Markdown list for each class.
-    pub text: Text,
-    /// How many of the missing facts it lists.
-    pub listed: usize,
-    /// How many of the listed facts are constraints.
-    pub constraints: usize,
-}
-
 /// Returns the missing facts as a text of at most `budget` tokens, or `None` if no fact fits.
 ///
 /// The user's demands come first, word for word. The remaining tokens are shared so that every
@@ -37,17 +25,13 @@ pub struct Addendum {
 /// let retention = audit(&before, &[], &AuditOptions::default());
 /// let addendum = addendum(&retention, 100, &ByteEstimate::TRIGGER).unwrap();
 /// assert_eq!(
-///     addendum.text,
+///     addendum,
 ///     "What the user demanded, word for word:\n- Never touch the lexer.\n\nPaths:\n- src/parse.rs\n"
 /// );
 /// assert!(threadfold::retention::addendum(&retention, 3, &ByteEstimate::TRIGGER).is_none());
 /// ```
 #[must_use]
-pub fn addendum(
-    retention: &Retention,
-    budget: u64,
-    counter: &dyn TokenCounter,
-) -> Option<Addendum> {
+pub fn addendum(retention: &Retention, budget: u64, counter: &dyn TokenCounter) -> Option<Text> {
     addendum_up_to(100, retention, budget, counter)
 }
 
@@ -58,15 +42,13 @@ pub(super) fn addendum_up_to(
     retention: &Retention,
     budget: u64,
     counter: &dyn TokenCounter,
-) -> Option<Addendum> {
+) -> Option<Text> {
     let mut facts = choose(wanted, retention, budget, counter);
     // The lines were counted one by one, and the whole text may have more tokens than their sum.
     while !facts.is_empty() {
         let text = write_lists(&facts);
         if counter.text(&text) <= budget {
-            let constraints = facts.iter().filter(|(class, _)| *class == FactClass::Constraint);
-            let (listed, constraints) = (facts.len(), constraints.count());
-            return Some(Addendum { text: text.into(), listed, constraints });
+            return Some(text.into());
         }
         facts.truncate(facts.len() - facts.len().div_ceil(8));
     }

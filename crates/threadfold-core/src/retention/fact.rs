@@ -22,13 +22,19 @@ pub struct Fact {
     /// these messages is the first of the thread, to 8, if it is the thread's last.
     pub weight: u32,
     /// Who stated it. If several did, the speaker with the largest factor.
-    pub speaker: Speaker,
+    pub(super) speaker: Speaker,
     /// The indices of the messages that state it, ascending. If there are more than 64, the first
     /// 63 and the last.
     pub positions: Vec<usize>,
 }
 
 impl Fact {
+    /// Whether the user stated it, in typed text.
+    #[must_use]
+    pub fn is_users(&self) -> bool {
+        self.speaker == Speaker::User
+    }
+
     /// Returns the [`weight`](Self::weight) of a fact that this speaker stated in `mentions`
     /// messages, the last of which has index `last` of `messages`.
     pub(super) fn weigh(speaker: Speaker, mentions: usize, last: usize, messages: usize) -> u32 {

@@ -43,7 +43,7 @@ mod statement_list;
 mod statements;
 mod without;
 
-pub use addendum::{Addendum, addendum};
+pub use addendum::addendum;
 pub use audit::audit;
 pub use fact::Fact;
 pub use facts::Facts;
@@ -51,9 +51,9 @@ pub use invented::{invented, without_invented};
 pub use options::AuditOptions;
 #[doc(hidden)]
 pub use policy::Beside;
-pub use policy::{Enriched, RetentionPolicy, Shortfall, enrich};
+pub use policy::{RetentionPolicy, enrich};
 pub use report::{KeptShare, Retention};
 #[doc(hidden)]
 pub use statements::{Statement, Statements, key_of as key};
 
-pub use crate::prose::{FactClass, Speaker};
+pub use crate::prose::FactClass;

@@ -1,15 +1,9 @@
 //! How much a summary must keep, and what happens if it keeps less.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
-    addendum::{Addendum, addendum_up_to},
-    fact::Fact,
-    facts::Facts,
-    options::AuditOptions,
-    report::Retention,
+    addendum::addendum_up_to, fact::Fact, facts::Facts, options::AuditOptions, report::Retention,
     search::Search,
 };
 use crate::{
@@ -83,100 +77,24 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// The result of [`enrich`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Enriched {
-    /// The summary keeps enough, and no addendum is wanted or fits.
-    Enough {
-        /// What the summary keeps.
-        retention: Retention,
-    },
-    /// The summary keeps enough with an addendum.
-    WithAddendum {
-        /// The summary, a blank line, and the addendum.
-        text: Text,
-        /// The addendum.
-        addendum: Addendum,
-        /// What the summary keeps without the addendum.
-        without: Retention,
-        /// What the summary keeps with the addendum.
-        retention: Retention,
-    },
-    /// The summary keeps too little even with an addendum within the budget.
-    TooLittle {
-        /// The summary, with the addendum if there is one.
-        text: Text,
-        /// Why it keeps too little.
-        reason: Shortfall,
-        /// What it keeps.
-        retention: Retention,
-    },
-}
-
-/// Why a summary keeps too little.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Shortfall {
-    /// Something that the user demanded is lost.
-    Constraints {
-        /// How many.
-        lost: u64,
-    },
-    /// It states facts that the conversation does not.
-    Invented {
-        /// How many, at most as many as a report lists.
-        found: u64,
-        /// How many are allowed.
-        most: u64,
-    },
-    /// Too much of everything is lost.
-    Recall {
-        /// The kept share, in percent.
-        found: u64,
-        /// The minimum share, in percent.
-        minimum: u64,
-    },
-}
-
-impl fmt::Display for Shortfall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Constraints { lost } => {
-                write!(f, "{lost} sentences in which the user demanded something are lost")
-            }
-            Self::Invented { found, most } => {
-                write!(
-                    f,
-                    "it states {found} facts that the conversation does not; {most} are allowed"
-                )
-            }
-            Self::Recall { found, minimum } => {
-                write!(
-                    f,
-                    "the summary keeps {found} % of the facts by weight; {minimum} % are needed"
-                )
-            }
-        }
-    }
-}
-
-/// Returns whether a summary keeps enough of the facts of a thread, with an addendum of missing
-/// facts where the policy wants one.
+/// Returns a summary with an addendum of the facts that it lost, where the policy wants one, and what
+/// the result keeps. [`RetentionPolicy::shortfall`] says whether that is enough.
 ///
 /// `after` is the thread without the messages that the summary replaces; it may contain the
 /// summary. Missing facts are chosen as by [`addendum`](super::addendum()).
 ///
 /// ```
 /// use threadfold::Message;
-/// use threadfold::retention::{AuditOptions, Enriched, Facts, RetentionPolicy, enrich};
+/// use threadfold::retention::{AuditOptions, Facts, RetentionPolicy, enrich};
 /// use threadfold::tokens::ByteEstimate;
 ///
 /// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
 /// let facts = Facts::of(&before, AuditOptions::default());
 /// let policy = RetentionPolicy::default();
-/// let enriched = enrich("src/parse.rs is fixed.", &facts, &[], &policy, &ByteEstimate::TRIGGER);
-/// let Enriched::WithAddendum { text, .. } = enriched else { panic!("{enriched:?}") };
+/// let summary = "src/parse.rs is fixed.";
+/// let (text, kept) = enrich(summary, &facts, &[], &policy, &ByteEstimate::TRIGGER);
 /// assert!(text.ends_with("\n- Never touch the lexer.\n"));
+/// assert_eq!(policy.shortfall(&kept), None);
 /// ```
 #[must_use]
 pub fn enrich(
@@ -185,7 +103,7 @@ pub fn enrich(
     after: &[Message],
     policy: &RetentionPolicy,
     counter: &dyn TokenCounter,
-) -> Enriched {
+) -> (Text, Retention) {
     facts.beside(after).enrich(summary, policy, counter, |_| true)
 }
 
@@ -215,23 +133,11 @@ impl<'f> Beside<'f> {
         policy: &RetentionPolicy,
         counter: &dyn TokenCounter,
         lists: impl Fn(&Fact) -> bool,
-    ) -> Enriched {
+    ) -> (Text, Retention) {
         let (mut search, without, addendum) = self.completed(summary, policy, counter, lists);
-        let Some(addendum) = addendum else {
-            return match policy.shortfall(&without) {
-                None => Enriched::Enough { retention: without },
-                Some(reason) => {
-                    Enriched::TooLittle { text: summary.into(), reason, retention: without }
-                }
-            };
-        };
-        let text = joined(summary, &addendum);
-        search.read_summary(&addendum.text);
-        let retention = search.retention();
-        match policy.shortfall(&retention) {
-            None => Enriched::WithAddendum { text, addendum, without, retention },
-            Some(reason) => Enriched::TooLittle { text, reason, retention },
-        }
+        let Some(addendum) = addendum else { return (summary.into(), without) };
+        search.read_summary(&addendum);
+        (joined(summary, &addendum), search.retention())
     }
 
     /// Returns the text that [`enrich`](Self::enrich) returns, in half of its time.
@@ -254,7 +160,7 @@ impl<'f> Beside<'f> {
         policy: &RetentionPolicy,
         counter: &dyn TokenCounter,
         lists: impl Fn(&Fact) -> bool,
-    ) -> (Search<'f>, Retention, Option<Addendum>) {
+    ) -> (Search<'f>, Retention, Option<Text>) {
         let mut search = self.0.clone();
         search.read_summary(summary);
         let without = search.retention();
@@ -266,8 +172,8 @@ impl<'f> Beside<'f> {
     }
 }
 
-fn joined(summary: &str, addendum: &Addendum) -> Text {
-    format!("{}\n\n{}", summary.trim_end(), addendum.text).into()
+fn joined(summary: &str, addendum: &str) -> Text {
+    format!("{}\n\n{addendum}", summary.trim_end()).into()
 }
 
 impl RetentionPolicy {
@@ -286,18 +192,25 @@ impl RetentionPolicy {
     /// assert_eq!(RetentionPolicy::default().shortfall(&Retention::default()), None);
     /// ```
     #[must_use]
-    pub fn shortfall(&self, retention: &Retention) -> Option<Shortfall> {
+    pub fn shortfall(&self, retention: &Retention) -> Option<Text> {
         let constraints = retention.of(FactClass::Constraint);
         let lost = constraints.facts.saturating_sub(constraints.kept);
         if self.constraints_verbatim && lost > 0 {
-            return Some(Shortfall::Constraints { lost });
+            let text = format!("{lost} sentences in which the user demanded something are lost");
+            return Some(text.into());
         }
         let found = retention.invented.len() as u64;
         let most = self.max_invented.filter(|most| found > *most && !self.strikes_invented);
         if let Some(most) = most {
-            return Some(Shortfall::Invented { found, most });
+            let text = format!(
+                "it states {found} facts that the conversation does not; {most} are allowed"
+            );
+            return Some(text.into());
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
-        (found < minimum).then_some(Shortfall::Recall { found, minimum })
+        let text = || {
+            format!("the summary keeps {found} % of the facts by weight; {minimum} % are needed")
+        };
+        (found < minimum).then(|| text().into())
     }
 }

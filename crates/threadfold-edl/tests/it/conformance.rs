@@ -25,7 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use threadfold::testing::cases;
+use crate::cases;
 use threadfold_edl::{ParseError, Report, Script, Workspace};
 
 #[test]

@@ -8,4 +8,6 @@
     reason = "a test may panic, and so may what it calls"
 )]
 
+#[allow(dead_code, reason = "the tests of other crates read the same form")]
+mod cases;
 mod conformance;

@@ -10,7 +10,7 @@ use threadfold::{
         ToolSpec, ToolUse,
     },
     testing::conformance,
-    wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
+    wire::{DecodeOptions, Dialect},
 };
 
 use crate::support::{
@@ -120,7 +120,7 @@ async fn reasoning_calls_and_results_go_back_to_anthropic_as_they_came() {
         .await
         .unwrap();
     let body = server.bodies().remove(0);
-    let read = AnthropicMessages.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let read = Dialect::Anthropic.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
     let contents = |request: &Request| {
         let messages = request.messages.iter();
         messages.map(|message| message.content.clone()).collect::<Vec<_>>()
@@ -162,7 +162,7 @@ async fn results_of_parallel_calls_stand_together_in_chat_completions() {
     assert_eq!(body["messages"][3]["content"], "Error: gone");
     assert_eq!(body["messages"][5]["content"], "And now?\n\n<checkpoint:aaaaaa>");
     assert_eq!(body["stream_options"]["include_usage"], true);
-    let read = OpenAiChat.decode(&body, &DecodeOptions::default()).unwrap();
+    let read = Dialect::OpenAiChat.decode(&body, &DecodeOptions::default()).unwrap();
     assert_eq!(threadfold::legality::violations(&read.messages), []);
 }
 

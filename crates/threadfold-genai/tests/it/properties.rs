@@ -6,7 +6,7 @@ use serde_json::Value;
 use threadfold::{
     ContentBlock, Message, Model, Request, WireFormat, legality,
     testing::generate::{junk_thread, legal_thread},
-    wire::{Adjustment, AnthropicMessages, DecodeOptions, OpenAiChat},
+    wire::{Adjustment, DecodeOptions, Dialect},
 };
 use threadfold_genai::{Target, to_genai};
 
@@ -107,7 +107,7 @@ fn what_is_sent_is_legal_and_whole(
 #[test]
 fn anthropic_gets_legal_threads_whole() {
     let (adapter, model) = (AdapterKind::Anthropic, "claude-opus-4-6");
-    let (answer, codec) = (streams::ANTHROPIC, &AnthropicMessages);
+    let (answer, codec) = (streams::ANTHROPIC, &Dialect::Anthropic);
     what_is_sent_is_legal_and_whole(adapter, model, answer, codec, legal_thread(1..20));
     what_is_sent_is_legal_and_whole(adapter, model, answer, codec, junk_thread(1..20));
 }
@@ -115,7 +115,7 @@ fn anthropic_gets_legal_threads_whole() {
 #[test]
 fn chat_completions_get_legal_threads_whole() {
     let (adapter, model) = (AdapterKind::OpenAI, "some-model");
-    let (answer, codec) = (streams::CHAT, &OpenAiChat);
+    let (answer, codec) = (streams::CHAT, &Dialect::OpenAiChat);
     what_is_sent_is_legal_and_whole(adapter, model, answer, codec, legal_thread(1..20));
     what_is_sent_is_legal_and_whole(adapter, model, answer, codec, junk_thread(1..20));
 }

@@ -8,7 +8,7 @@ use threadfold::{
     message::{ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     strategy::Summarize,
-    wire::{DecodeOptions, OpenAiChat},
+    wire::{DecodeOptions, Dialect},
 };
 
 use crate::support::{
@@ -45,7 +45,8 @@ async fn a_thread_that_overflows_is_compacted_and_goes_on() {
     assert!(bodies[5].len() < bodies[3].len() / 2, "{} {}", bodies[3].len(), bodies[5].len());
     assert!(bodies[5].contains("SUMMARY OF WHAT WAS SAID") && bodies[5].contains("How are we?"));
     for body in bodies {
-        let read = OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+        let read =
+            Dialect::OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
         assert_eq!(legality::violations(&read.messages), []);
     }
 }

@@ -8,7 +8,7 @@ use threadfold::{
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{Archive, LeaseStore, RunStore, StoreError, ThreadStore, Visible, event_lines},
     strategy::{ArchiveEntry, Chunked, CompactionRun},
-    testing::{FailingStore, conformance},
+    testing::{conformance, faulty_store},
 };
 use threadfold_postgres::PostgresArchive;
 
@@ -21,7 +21,7 @@ fn the_store_conforms() {
     let Some(server) = server() else { return };
     suite(conformance::store(|| Box::new(open(&server.database()))));
     let failing = |place: usize| {
-        let store = || FailingStore::new(open(&server.database()), [None, Some(place)]);
+        let store = || faulty_store(open(&server.database()), &[None, Some(place)]);
         (place <= 3).then(|| Box::new(store()) as _)
     };
     suite(conformance::failing_store(failing));
@@ -50,9 +50,7 @@ fn the_leases_conform() {
 fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
     let Some(server) = server() else { return };
     let store = Arc::new(open(&server.database()));
-    let worked = run(conformance::workers(store)).unwrap_or_else(|breach| panic!("{breach}"));
-    println!("{worked:?}");
-    assert!(worked.refused > 20 && worked.turns > 300 && worked.threads > 190, "{worked:?}");
+    run(conformance::workers(store)).unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 #[test]

@@ -8,11 +8,11 @@ use threadfold::{
     log::{Event, LogId, LoggedEvent},
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{
-        Archive, Indexed, IndexedMessage, Journal, JsonlStore, LeaseStore, RunStore, StoreError,
-        ThreadStore, Visible, WordIndex,
+        Archive, Journal, JsonlStore, LeaseStore, RunStore, StoreError, ThreadStore, Visible,
+        WordIndex,
     },
     strategy::{ArchiveEntry, Chunked, CompactionRun},
-    testing::{FailingStore, conformance},
+    testing::{conformance, faulty_store},
 };
 
 use crate::support::{Folder, append, id, open, said, texts};
@@ -27,7 +27,7 @@ fn the_store_conforms() {
     block_on(conformance::store(make)).unwrap_or_else(|breach| panic!("{breach}"));
     let failing = |place: usize| {
         let store = open(&folder.join(format!("failing-{place}")));
-        (place <= 3).then(|| Box::new(FailingStore::new(store, [None, Some(place)])) as _)
+        (place <= 3).then(|| Box::new(faulty_store(store, &[None, Some(place)])) as _)
     };
     block_on(conformance::failing_store(failing)).unwrap_or_else(|breach| panic!("{breach}"));
 }
@@ -63,9 +63,7 @@ fn the_leases_conform() {
 fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
     let folder = Folder::new();
     let worked = block_on(conformance::workers(Arc::new(open(&folder))));
-    let worked = worked.unwrap_or_else(|breach| panic!("{breach}"));
-    println!("{worked:?}");
-    assert!(worked.refused > 20 && worked.turns > 300 && worked.threads > 190, "{worked:?}");
+    worked.unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 #[test]
@@ -162,11 +160,10 @@ fn an_erased_thread_is_nowhere_in_the_files() {
     let ten = std::time::Duration::from_secs(10);
     block_on(store.acquire_lease(&thread, secret, Timestamp(0), ten)).unwrap();
     let words: Vec<String> = secret.split(' ').map(str::to_owned).collect();
-    let (none, one) = (Indexed::default(), Indexed { events: 1, messages: 1 });
     for thread in [&thread, &other] {
         let words = if *thread == other { vec!["kept".to_owned()] } else { words.clone() };
-        let message = IndexedMessage { number: 0, seq: 0, words };
-        assert!(block_on(store.add(thread, None, none, one, &[message])).unwrap());
+        let message = (0, words);
+        assert!(block_on(store.add(thread, None, 0..1, 0, &[message])).unwrap());
     }
     assert!(holds(&folder, secret) && holds(&folder, "lamp"), "it is in the files");
 

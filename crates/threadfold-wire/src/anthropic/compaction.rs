@@ -6,57 +6,51 @@ use crate::kit::*;
 
 const COMPACTION: &str = "compaction";
 
-/// The forms of this dialect for compaction by the provider.
-#[derive(Debug)]
-pub(super) struct Native;
-
-impl NativeCompaction for Native {
-    // The provider refuses a compaction with parameters that shape an answer, and with those of
-    // context management, so they are left out. It wants the header
-    // `anthropic-beta: compact-2026-09-04`, and so does every later request with its block.
-    fn request(&self, mut request: Request) -> Request {
-        for name in ["context_management", "stop_sequences"] {
-            request.extra = without(NAME, &request.extra, name);
-        }
-        if let Some(config) = request.extra.get(NAME, "output_config").cloned() {
-            let mut config = reopen(Some(&config));
-            config.remove("format");
-            config.remove("task_budget");
-            request.extra = without(NAME, &request.extra, "output_config");
-            if config.len() > 0 {
-                let config = config.into_json();
-                request.extra = request.extra.with(NAME, "output_config", config);
-            }
-        }
-        if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
-            request.tool_choice = None;
-        }
-        let asked = Object::typed("summarize").into_json();
-        request.extra = request.extra.with(NAME, COMPACTION, asked);
-        request
+// The provider refuses a compaction with parameters that shape an answer, and with those of
+// context management, so they are left out. It wants the header
+// `anthropic-beta: compact-2026-09-04`, and so does every later request with its block.
+pub(super) fn request(mut request: Request) -> Request {
+    for name in ["context_management", "stop_sequences"] {
+        request.extra = without(NAME, &request.extra, name);
     }
-
-    fn asked(&self, request: &Request) -> Option<CompactionAsked> {
-        if let Some(mut asked) = on_demand(&request.extra) {
-            return Some(CompactionAsked::Now { instructions: asked.take_text("instructions") });
+    if let Some(config) = request.extra.get(NAME, "output_config").cloned() {
+        let mut config = reopen(Some(&config));
+        config.remove("format");
+        config.remove("task_budget");
+        request.extra = without(NAME, &request.extra, "output_config");
+        if config.len() > 0 {
+            let config = config.into_json();
+            request.extra = request.extra.with(NAME, "output_config", config);
         }
-        let management = request.extra.get(NAME, "context_management")?;
-        let mut asked = edit(management, Some("edits"), "compact_20260112")?;
-        let tokens = asked.object("trigger").and_then(|trigger| trigger.number("value"));
-        Some(CompactionAsked::From { tokens, instructions: asked.take_text("instructions") })
     }
+    if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
+        request.tool_choice = None;
+    }
+    let asked = Object::typed("summarize").into_json();
+    request.extra = request.extra.with(NAME, COMPACTION, asked);
+    request
+}
 
-    fn answer(&self, model: &str, summary: &str, usage: Usage) -> Json {
-        let block = Object::typed(COMPACTION).with("content", Text::from(summary));
-        let block = block.with("signature", BY_GATEWAY);
-        let pass = counts(usage).with("type", COMPACTION);
-        let used = counts(Usage::default()).with("iterations", Tree::from_iter([pass]));
-        let message =
-            Object::typed("message").with("role", "assistant").with("model", Text::from(model));
-        let message = message.with("content", Tree::from_iter([block]));
-        let message = message.with("stop_reason", COMPACTION).with("stop_sequence", Tree::Null);
-        Tree::from(message.with("usage", used)).into_json()
+pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+    if let Some(mut asked) = on_demand(&request.extra) {
+        return Some((Some(0), asked.take_text("instructions")));
     }
+    let management = request.extra.get(NAME, "context_management")?;
+    let mut asked = edit(management, Some("edits"), "compact_20260112")?;
+    let tokens = asked.object("trigger").and_then(|trigger| trigger.number("value"));
+    Some((tokens, asked.take_text("instructions")))
+}
+
+pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+    let block = Object::typed(COMPACTION).with("content", Text::from(summary));
+    let block = block.with("signature", BY_GATEWAY);
+    let pass = counts(usage).with("type", COMPACTION);
+    let used = counts(Usage::default()).with("iterations", Tree::from_iter([pass]));
+    let message =
+        Object::typed("message").with("role", "assistant").with("model", Text::from(model));
+    let message = message.with("content", Tree::from_iter([block]));
+    let message = message.with("stop_reason", COMPACTION).with("stop_sequence", Tree::Null);
+    Tree::from(message.with("usage", used)).into_json()
 }
 
 /// The parameter that asks for a compaction instead of an answer.

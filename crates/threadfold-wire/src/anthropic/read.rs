@@ -363,7 +363,7 @@ mod tests_of_decode {
 mod tests_of_blocks {
     use super::*;
     use crate::contract::DecodeOptions;
-    use threadfold_core::message::{Opaque, Role, SystemReminder};
+    use threadfold_core::message::{Opaque, Role};
 
     fn read(text: &str, role: Role, recognise: DecodeOptions) -> ContentBlock {
         let list = format!("[{text}]");
@@ -402,7 +402,7 @@ mod tests_of_blocks {
     fn reminders_and_summaries_are_read_when_asked() {
         let all = DecodeOptions { checkpoints: true, reminders: true, summaries: true };
         let reminder = r#"{"type":"text","text":"<system-reminder>\nhi\n</system-reminder>"}"#;
-        assert_eq!(read(reminder, Role::User, all), SystemReminder::new("hi").into());
+        assert_eq!(read(reminder, Role::User, all), ContentBlock::reminder("hi"));
         assert_eq!(read(reminder, Role::User, DecodeOptions::default()).kind(), "text");
         let blank = r#"{"type":"text","text":"<system-reminder>\n \n</system-reminder>"}"#;
         assert_eq!(read(blank, Role::User, all).kind(), "text");

@@ -17,7 +17,7 @@ const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
-    let prefill = target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
+    let prefill = target.options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
     if !(prefill && target.model.is_none()) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
@@ -135,7 +135,7 @@ struct Target {
     model: Option<Tree>,
     /// Whether it is the one that the request was written for.
     is_same: bool,
-    traits: ModelTraits,
+    options: EncodeOptions,
 }
 
 impl Target {
@@ -150,7 +150,7 @@ impl Target {
                 None => own.cloned().map(Tree::Raw),
             },
             is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
-            traits: options.traits,
+            options: options.clone(),
         }
     }
 }
@@ -185,12 +185,12 @@ impl Rules for Target {
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), self.traits, true)
+        signed_fault(NAME, (message, block), &self.options, true)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
         let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
-        came_so || accepts_system_after(before, self.traits)
+        came_so || accepts_system_after(before, &self.options)
     }
 
     /// Every call, and the results of a type that this provider knows.

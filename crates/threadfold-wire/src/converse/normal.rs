@@ -124,12 +124,12 @@ impl Rules for Target {
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), self.traits, self.family.is_claude)
+        signed_fault(NAME, (message, block), &self.options, self.family.is_claude)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
         let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
-        came_so || accepts_system_after(before, self.traits)
+        came_so || accepts_system_after(before, &self.options)
     }
 
     /// Pictures that a model of this provider made are sent back to it.

@@ -138,7 +138,7 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
 mod tests {
     use super::*;
     use crate::notes;
-    use crate::{BedrockConverse, WireFormat};
+    use crate::{Dialect, WireFormat};
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
@@ -181,8 +181,10 @@ mod tests {
             let messages = r#""messages":[{"role":"user","content":[{"text":"hi"}]}]"#;
             let text =
                 format!(r#"{{{messages},"inferenceConfig":{section},"toolConfig":{section}}}"#);
-            let request = BedrockConverse.decode_slice(text.as_bytes(), &DecodeOptions::default());
-            let encoded = BedrockConverse.encode(&request.unwrap(), &EncodeOptions::default());
+            let request =
+                Dialect::BedrockConverse.decode_slice(text.as_bytes(), &DecodeOptions::default());
+            let encoded =
+                Dialect::BedrockConverse.encode(&request.unwrap(), &EncodeOptions::default());
             let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!((encoded.body.to_value().unwrap(), encoded.adjustments), (expected, vec![]));
         }

@@ -9,7 +9,7 @@ pub(super) struct Target {
     pub(super) family: Family,
     /// Whether it is the one that the request was written for.
     pub(super) is_same: bool,
-    pub(super) traits: ModelTraits,
+    pub(super) options: EncodeOptions,
 }
 
 impl Target {
@@ -19,7 +19,7 @@ impl Target {
         Self {
             family: name.map_or(Family::OTHER, |name| Family::of(name)),
             is_same: options.model.is_none() || options.model == own,
-            traits: options.traits,
+            options: options.clone(),
         }
     }
 }

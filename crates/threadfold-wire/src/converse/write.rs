@@ -44,7 +44,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let ending = Ending {
         at: end,
         stays: false,
-        prefill: target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
+        prefill: target.options.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
         refuses_reasoning: target.family.is_claude && does_not_think(thinking_type(&request.extra)),
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);

@@ -66,6 +66,54 @@
 //! Signatures are not bound to what stands before them, so a rewritten prefix changes nothing.
 //! Contents of one role side by side are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks)
 //! have no form here and need none.
+//!
+//! # Example
+//!
+//! The codec of Gemini's `generateContent` and `streamGenerateContent`, named `gemini`.
+//!
+//! ```
+//! use threadfold::{
+//!     Message,
+//!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
+//! };
+//!
+//! let body = br#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
+//!     {"role":"user","parts":[{"text":"Read a.txt."}]},
+//!     {"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"a.txt"}},
+//!         "thoughtSignature":"c2ln"}]}]}"#;
+//! let mut request = Dialect::Gemini.decode_slice(body, &DecodeOptions::default())?;
+//! let call = request.messages[1].tool_uses().next().map(|call| call.id.clone());
+//! assert_eq!(call.as_deref(), Some("call_1_0"));
+//!
+//! let result = threadfold::message::ToolResult::text("call_1_0", "a poem").into();
+//! let answer = Message::new(threadfold::Role::User, vec![result]);
+//! request.messages.make_mut().push(answer);
+//! let encoded = Dialect::Gemini.encode(&request, &EncodeOptions::default());
+//! assert_eq!(encoded.adjustments, []);
+//! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
+//! assert_eq!(body["contents"][1]["parts"][0]["thoughtSignature"], "c2ln");
+//! assert_eq!(
+//!     body["contents"][2]["parts"][0]["functionResponse"],
+//!     serde_json::json!({"name": "read", "response": {"output": "a poem"}}),
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Answers are read to a [`Turn`]: of several candidates the first. The output of its usage counts
+//! the thoughts, which this provider counts apart; a `STOP` with calls is a stop for their results,
+//! and a prompt that was blocked is a refusal. What the body says beside the answer stays with the
+//! message and is never sent back.
+//!
+//! ```
+//! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
+//!
+//! let turn = Dialect::Gemini.decode_response(br#"{"candidates":[
+//!     {"content":{"role":"model","parts":[{"text":"yes"}]},"finishReason":"STOP"}],
+//!     "usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1,"thoughtsTokenCount":4}}"#)?;
+//! assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
+//! assert_eq!(turn.usage, Some(Usage { reasoning: 4, ..Usage::new(9, 5) }));
+//! # Ok::<(), threadfold::wire::WireError>(())
+//! ```
 
 mod marks;
 mod media;
@@ -84,52 +132,8 @@ use threadfold_core::message::{
     ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec of Gemini's `generateContent` and `streamGenerateContent`, named `gemini`.
-///
-/// ```
-/// use threadfold::{
-///     Message,
-///     wire::{DecodeOptions, EncodeOptions, GeminiGenerate, WireFormat},
-/// };
-///
-/// let body = br#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
-///     {"role":"user","parts":[{"text":"Read a.txt."}]},
-///     {"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"a.txt"}},
-///         "thoughtSignature":"c2ln"}]}]}"#;
-/// let mut request = GeminiGenerate.decode_slice(body, &DecodeOptions::default())?;
-/// let call = request.messages[1].tool_uses().next().map(|call| call.id.clone());
-/// assert_eq!(call.as_deref(), Some("call_1_0"));
-///
-/// let result = threadfold::message::ToolResult::text("call_1_0", "a poem").into();
-/// let answer = Message::new(threadfold::Role::User, vec![result]);
-/// request.messages.make_mut().push(answer);
-/// let encoded = GeminiGenerate.encode(&request, &EncodeOptions::default());
-/// assert_eq!(encoded.adjustments, []);
-/// let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
-/// assert_eq!(body["contents"][1]["parts"][0]["thoughtSignature"], "c2ln");
-/// assert_eq!(
-///     body["contents"][2]["parts"][0]["functionResponse"],
-///     serde_json::json!({"name": "read", "response": {"output": "a poem"}}),
-/// );
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// Answers are read to a [`Turn`]: of several candidates the first. The output of its usage counts
-/// the thoughts, which this provider counts apart; a `STOP` with calls is a stop for their results,
-/// and a prompt that was blocked is a refusal. What the body says beside the answer stays with the
-/// message and is never sent back.
-///
-/// ```
-/// use threadfold::{Usage, message::StopReason, wire::{GeminiGenerate, WireFormat}};
-///
-/// let turn = GeminiGenerate.decode_response(br#"{"candidates":[
-///     {"content":{"role":"model","parts":[{"text":"yes"}]},"finishReason":"STOP"}],
-///     "usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1,"thoughtsTokenCount":4}}"#)?;
-/// assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
-/// assert_eq!(turn.usage, Some(Usage { reasoning: 4, ..Usage::new(9, 5) }));
-/// # Ok::<(), threadfold::wire::WireError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GeminiGenerate;
+/// The codec.
+#[derive(Debug)]
+pub(crate) struct Codec;
 
-crate::contract::codec!(GeminiGenerate, marks::CODEC);
+crate::contract::codec!(Codec, marks::CODEC);

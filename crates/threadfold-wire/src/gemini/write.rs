@@ -13,7 +13,7 @@ use crate::kit::*;
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let model = options.model.clone().or_else(|| marked(&request.extra, "model"));
-    let at_rest = options.traits.accepts_prefill && model.is_none();
+    let at_rest = options.accepts_prefill && model.is_none();
     let end = request.messages.len();
     let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
     if !at_rest {
@@ -26,7 +26,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let demanded = model.as_deref().is_some_and(normal::are_demanded);
     normal::sign(&mut thread, demanded, &mut notes);
     let mut thread = normal::arrange(&thread, &mut notes);
-    let stays = options.traits.accepts_prefill;
+    let stays = options.accepts_prefill;
     let ending = Ending { at: end, stays, prefill: false, refuses_reasoning: false };
     fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
     begin_with_user(&mut thread, end, |_| false, &mut notes);

@@ -61,6 +61,48 @@
 //!
 //! Assistant messages side by side, system messages anywhere and a trailing assistant message are
 //! legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need none.
+//!
+//! # Example
+//!
+//! The codec of OpenAI Chat Completions (`POST /v1/chat/completions`), named `openai-chat`.
+//!
+//! ```
+//! use threadfold::{
+//!     Message, Role,
+//!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
+//! };
+//!
+//! let body = br#"{"model":"gpt-5","messages":[
+//!     {"role":"system","content":"Be brief."},
+//!     {"role":"user","content":"hi","name":"ann"}]}"#;
+//! let mut request = Dialect::OpenAiChat.decode_slice(body, &DecodeOptions::default())?;
+//! assert_eq!(request.system.len(), 1);
+//! assert_eq!(request.messages[0].role, Role::User);
+//!
+//! request.messages.make_mut().push(Message::assistant("hello"));
+//! let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
+//! assert_eq!(encoded.adjustments, []);
+//! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
+//! assert_eq!(body["messages"][1]["name"], "ann");
+//! assert_eq!(body["messages"][2]["content"], "hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
+//! the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
+//! body says beside the answer stays with the message and is never sent back. An answer in pieces is
+//! complete with `[DONE]`; for servers that leave it out, after its finish reason too.
+//!
+//! ```
+//! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
+//!
+//! let turn = Dialect::OpenAiChat.decode_response(br#"{"model":"gpt-5","choices":[
+//!     {"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],
+//!     "usage":{"prompt_tokens":9,"completion_tokens":1}}"#)?;
+//! assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
+//! assert_eq!(turn.usage, Some(Usage::new(9, 1)));
+//! # Ok::<(), threadfold::wire::WireError>(())
+//! ```
 
 mod calls;
 mod marks;
@@ -76,46 +118,8 @@ use threadfold_core::message::{
     Document, Image, Opaque, Request, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec of OpenAI Chat Completions (`POST /v1/chat/completions`), named `openai-chat`.
-///
-/// ```
-/// use threadfold::{
-///     Message, Role,
-///     wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
-/// };
-///
-/// let body = br#"{"model":"gpt-5","messages":[
-///     {"role":"system","content":"Be brief."},
-///     {"role":"user","content":"hi","name":"ann"}]}"#;
-/// let mut request = OpenAiChat.decode_slice(body, &DecodeOptions::default())?;
-/// assert_eq!(request.system.len(), 1);
-/// assert_eq!(request.messages[0].role, Role::User);
-///
-/// request.messages.make_mut().push(Message::assistant("hello"));
-/// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
-/// assert_eq!(encoded.adjustments, []);
-/// let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
-/// assert_eq!(body["messages"][1]["name"], "ann");
-/// assert_eq!(body["messages"][2]["content"], "hello");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
-/// the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
-/// body says beside the answer stays with the message and is never sent back. An answer in pieces is
-/// complete with `[DONE]`; for servers that leave it out, after its finish reason too.
-///
-/// ```
-/// use threadfold::{Usage, message::StopReason, wire::{OpenAiChat, WireFormat}};
-///
-/// let turn = OpenAiChat.decode_response(br#"{"model":"gpt-5","choices":[
-///     {"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],
-///     "usage":{"prompt_tokens":9,"completion_tokens":1}}"#)?;
-/// assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
-/// assert_eq!(turn.usage, Some(Usage::new(9, 1)));
-/// # Ok::<(), threadfold::wire::WireError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenAiChat;
+/// The codec.
+#[derive(Debug)]
+pub(crate) struct Codec;
 
-crate::contract::codec!(OpenAiChat, marks::CODEC);
+crate::contract::codec!(Codec, marks::CODEC);

@@ -15,44 +15,38 @@ const OF_ENDPOINT: [&str; 7] = [
     "service_tier",
 ];
 
-/// The forms of this dialect for compaction by the provider.
-#[derive(Debug)]
-pub(super) struct Native;
+// The thread gets a `compaction_trigger` at its end, so tools and instructions are those of the
+// conversation and its prompt cache applies.
+pub(super) fn request(mut request: Request) -> Request {
+    request.extra = without(CODEC, &request.extra, "context_management");
+    let trigger = Object::typed(kinds::TRIGGER).into_json();
+    let trigger = opaque_item(Raw::of(&trigger), None);
+    request.messages.make_mut().push(Message::new(Role::User, vec![trigger]));
+    request
+}
 
-impl NativeCompaction for Native {
-    // The thread gets a `compaction_trigger` at its end, so tools and instructions are those of the
-    // conversation and its prompt cache applies.
-    fn request(&self, mut request: Request) -> Request {
-        request.extra = without(CODEC, &request.extra, "context_management");
-        let trigger = Object::typed(kinds::TRIGGER).into_json();
-        let trigger = opaque_item(Raw::of(&trigger), None);
-        request.messages.make_mut().push(Message::new(Role::User, vec![trigger]));
-        request
+pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+    let last = request.messages.last().and_then(|message| message.content.last());
+    if let Some(ContentBlock::Opaque(opaque)) = last
+        && Fields::parse(opaque.value.as_str())
+            .is_some_and(|item| item.word("type").is_some_and(|word| word == kinds::TRIGGER))
+    {
+        return Some((Some(0), None));
     }
+    let management = request.extra.get(CODEC, "context_management")?;
+    let tokens = edit(management, None, kinds::COMPACTION)?.number("compact_threshold");
+    Some((tokens, None))
+}
 
-    fn asked(&self, request: &Request) -> Option<CompactionAsked> {
-        let last = request.messages.last().and_then(|message| message.content.last());
-        if let Some(ContentBlock::Opaque(opaque)) = last
-            && Fields::parse(opaque.value.as_str())
-                .is_some_and(|item| item.word("type").is_some_and(|word| word == kinds::TRIGGER))
-        {
-            return Some(CompactionAsked::Now { instructions: None });
-        }
-        let management = request.extra.get(CODEC, "context_management")?;
-        let tokens = edit(management, None, kinds::COMPACTION)?.number("compact_threshold");
-        Some(CompactionAsked::From { tokens, instructions: None })
-    }
-
-    // The text stands in `encrypted_content` as it is: a gateway that wants to hide it from its client
-    // encrypts it before and decrypts what it reads.
-    fn answer(&self, model: &str, summary: &str, usage: Usage) -> Json {
-        let text = format!("{BY_GATEWAY}:{summary}");
-        let item = Object::typed(kinds::COMPACTION).with("encrypted_content", text);
-        let total = usage.input.saturating_add(usage.output);
-        let response = Object::of("object", "response").with("model", Text::from(model));
-        let response = response.with("status", "completed").with("output", Tree::from_iter([item]));
-        Tree::from(response.with("usage", counts(usage).with("total_tokens", total))).into_json()
-    }
+// The text stands in `encrypted_content` as it is: a gateway that wants to hide it from its client
+// encrypts it before and decrypts what it reads.
+pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+    let text = format!("{BY_GATEWAY}:{summary}");
+    let item = Object::typed(kinds::COMPACTION).with("encrypted_content", text);
+    let total = usage.input.saturating_add(usage.output);
+    let response = Object::of("object", "response").with("model", Text::from(model));
+    let response = response.with("status", "completed").with("output", Tree::from_iter([item]));
+    Tree::from(response.with("usage", counts(usage).with("total_tokens", total))).into_json()
 }
 
 /// Returns the body for the endpoint, of that for an answer.

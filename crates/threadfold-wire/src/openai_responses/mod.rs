@@ -73,6 +73,49 @@
 //! a strict one. Messages side by side, system messages anywhere and a trailing assistant message
 //! are legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need
 //! none.
+//!
+//! # Example
+//!
+//! The codec of OpenAI Responses (`POST /v1/responses`), named `openai-responses`.
+//!
+//! ```
+//! use threadfold::{
+//!     Message, Role,
+//!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
+//! };
+//!
+//! let body = br#"{"model":"gpt-5","instructions":"Be brief.","input":[
+//!     {"role":"user","content":"hi"},
+//!     {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
+//!     {"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[
+//!         {"type":"output_text","text":"hello","annotations":[]}]}]}"#;
+//! let mut request = Dialect::OpenAiResponses.decode_slice(body, &DecodeOptions::default())?;
+//! assert_eq!((request.system.len(), request.messages.len()), (1, 2));
+//! assert!(request.messages[1].content[0].is_reasoning());
+//!
+//! request.messages.make_mut().push(Message::user("bye"));
+//! let encoded = Dialect::OpenAiResponses.encode(&request, &EncodeOptions::default());
+//! assert_eq!(encoded.adjustments, []);
+//! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
+//! assert_eq!(body["input"][1]["encrypted_content"], "gAAA");
+//! assert_eq!(body["input"][3]["content"], "bye");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Answers are read to a [`Turn`]. The usage counts cached tokens in the prompt, as this provider
+//! does; an answer that calls stops for the results. What the body says beside the answer stays
+//! with the message, but for what it repeats of the request, and is never sent back.
+//!
+//! ```
+//! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
+//!
+//! let turn = Dialect::OpenAiResponses.decode_response(br#"{"model":"gpt-5","status":"completed","output":[
+//!     {"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}],
+//!     "usage":{"input_tokens":9,"output_tokens":1}}"#)?;
+//! assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
+//! assert_eq!(turn.usage, Some(Usage::new(9, 1)));
+//! # Ok::<(), threadfold::wire::WireError>(())
+//! ```
 
 mod calls;
 mod compaction;
@@ -93,68 +136,27 @@ use threadfold_core::message::{
     ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec of OpenAI Responses (`POST /v1/responses`), named `openai-responses`.
-///
-/// ```
-/// use threadfold::{
-///     Message, Role,
-///     wire::{DecodeOptions, EncodeOptions, OpenAiResponses, WireFormat},
-/// };
-///
-/// let body = br#"{"model":"gpt-5","instructions":"Be brief.","input":[
-///     {"role":"user","content":"hi"},
-///     {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
-///     {"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[
-///         {"type":"output_text","text":"hello","annotations":[]}]}]}"#;
-/// let mut request = OpenAiResponses.decode_slice(body, &DecodeOptions::default())?;
-/// assert_eq!((request.system.len(), request.messages.len()), (1, 2));
-/// assert!(request.messages[1].content[0].is_reasoning());
-///
-/// request.messages.make_mut().push(Message::user("bye"));
-/// let encoded = OpenAiResponses.encode(&request, &EncodeOptions::default());
-/// assert_eq!(encoded.adjustments, []);
-/// let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
-/// assert_eq!(body["input"][1]["encrypted_content"], "gAAA");
-/// assert_eq!(body["input"][3]["content"], "bye");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// Answers are read to a [`Turn`]. The usage counts cached tokens in the prompt, as this provider
-/// does; an answer that calls stops for the results. What the body says beside the answer stays
-/// with the message, but for what it repeats of the request, and is never sent back.
-///
-/// ```
-/// use threadfold::{Usage, message::StopReason, wire::{OpenAiResponses, WireFormat}};
-///
-/// let turn = OpenAiResponses.decode_response(br#"{"model":"gpt-5","status":"completed","output":[
-///     {"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}],
-///     "usage":{"input_tokens":9,"output_tokens":1}}"#)?;
-/// assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
-/// assert_eq!(turn.usage, Some(Usage::new(9, 1)));
-/// # Ok::<(), threadfold::wire::WireError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenAiResponses;
+/// The codec.
+#[derive(Debug)]
+pub(crate) struct Codec;
 
-crate::contract::codec!(OpenAiResponses, marks::CODEC, compaction::Native);
+crate::contract::codec!(Codec, marks::CODEC, compaction);
 
-impl OpenAiResponses {
-    /// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
-    /// and a compaction. [`NativeCompaction`](crate::NativeCompaction) asks at the usual address instead.
-    ///
-    /// ```
-    /// use threadfold::{Message, Request, wire::{EncodeOptions, OpenAiResponses}};
-    ///
-    /// let request = Request { max_output: Some(9), ..Request::new(vec![Message::user("Hi.")]) };
-    /// let encoded = OpenAiResponses.encode_compact(&request, &EncodeOptions::default());
-    /// assert_eq!(encoded.body.as_str(), r#"{"input":[{"role":"user","content":"Hi."}]}"#);
-    /// ```
-    pub fn encode_compact(
-        &self,
-        request: &threadfold_core::message::Request,
-        options: &crate::EncodeOptions,
-    ) -> crate::Encoded {
-        let encoded = write::request(request, options);
-        crate::Encoded { body: compaction::of_endpoint(&encoded.body), ..encoded }
-    }
+/// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
+/// and a compaction. [`compaction_request`](crate::WireFormat::compaction_request) asks at the
+/// usual address instead.
+///
+/// ```
+/// use threadfold::{Message, Request, wire::{EncodeOptions, openai_responses}};
+///
+/// let request = Request { max_output: Some(9), ..Request::new(vec![Message::user("Hi.")]) };
+/// let encoded = openai_responses::encode_compact(&request, &EncodeOptions::default());
+/// assert_eq!(encoded.body.as_str(), r#"{"input":[{"role":"user","content":"Hi."}]}"#);
+/// ```
+pub fn encode_compact(
+    request: &threadfold_core::message::Request,
+    options: &crate::EncodeOptions,
+) -> crate::Encoded {
+    let encoded = write::request(request, options);
+    crate::Encoded { body: compaction::of_endpoint(&encoded.body), ..encoded }
 }

@@ -21,7 +21,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
     let mut body = params::write(request, options, &mut notes);
     let is_chained = params::cut_chain(request, &mut body, &mut notes);
-    let rules = Responses { binds_reasoning: options.traits.binds_reasoning };
+    let rules = Responses { binds_reasoning: options.binds_reasoning };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
     let calls = Calls::new(&mut thread, &mut notes);

@@ -7,9 +7,10 @@ use futures::StreamExt;
 use threadfold::{
     message::Delta,
     model::{self, AnswerLimits},
-    testing::cases,
     wire::SseParser,
 };
+
+use crate::cases;
 
 use crate::{
     http::{Answer, KEY, Server, ask, codec, streamed, told},
@@ -76,7 +77,7 @@ fn frames(stream: &str) -> Vec<u8> {
     let (mut parser, mut frames) = (SseParser::default(), Vec::new());
     parser.push(stream.as_bytes());
     while let Some(event) = parser.next_event().unwrap() {
-        frames.extend(frame(&event.name, &event.data));
+        frames.extend(frame(&event.0, &event.1));
     }
     frames
 }

@@ -23,12 +23,10 @@ use threadfold::{
     model::{AnswerLimits, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
-    testing::cases,
-    wire::{
-        AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat,
-        OpenAiResponses,
-    },
+    wire::{self, DecodeOptions},
 };
+
+use crate::cases;
 
 use adapter::{Dialect, HttpModel, HttpOptions, Key};
 
@@ -230,11 +228,11 @@ fn events_until(dialect: Dialect, text: &str) -> String {
 
 pub(crate) fn codec(dialect: Dialect) -> &'static dyn WireFormat {
     match dialect {
-        Dialect::Anthropic => &AnthropicMessages,
-        Dialect::OpenAi | Dialect::Compatible => &OpenAiChat,
-        Dialect::Responses => &OpenAiResponses,
-        Dialect::Gemini => &GeminiGenerate,
-        Dialect::Bedrock => &BedrockConverse,
+        Dialect::Anthropic => &wire::Dialect::Anthropic,
+        Dialect::OpenAi | Dialect::Compatible => &wire::Dialect::OpenAiChat,
+        Dialect::Responses => &wire::Dialect::OpenAiResponses,
+        Dialect::Gemini => &wire::Dialect::Gemini,
+        Dialect::Bedrock => &wire::Dialect::BedrockConverse,
     }
 }
 

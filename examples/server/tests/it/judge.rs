@@ -27,7 +27,7 @@ use threadfold::{
     model::{self, Tool, ToolContext, ToolOutput},
     session::SessionBuilder,
     store::LeaseStore,
-    strategy::{Digest, Ladder, RangeForm, Summarize},
+    strategy::{Digest, Ladder, Summarize},
     tokens::ByteEstimate,
 };
 use tokio::sync::Notify;
@@ -74,7 +74,7 @@ impl Judge {
         let judge = Arc::clone(self);
         move || {
             let summarize = Summarize {
-                range: RangeForm::Text,
+                as_text: true,
                 messages: 4,
                 summary_tokens: 300,
                 user_tokens: 200,

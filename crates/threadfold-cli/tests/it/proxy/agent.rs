@@ -3,7 +3,7 @@
 use threadfold::{
     ContentBlock, Message, Request, Role, Turn, WireFormat,
     message::{ToolResult, ToolSpec},
-    wire::{EncodeOptions, ModelTraits, SseParser},
+    wire::{EncodeOptions, SseParser},
 };
 
 pub(crate) struct Agent {
@@ -55,8 +55,7 @@ impl Agent {
         let schema = serde_json::json!({"type": "object",
             "properties": {"path": {"type": "string"}}});
         request.tools.make_mut().push(ToolSpec::new("read", "Reads a file.", schema));
-        let traits = ModelTraits::default();
-        let options = EncodeOptions { model: Some("unheard-of".into()), traits };
+        let options = EncodeOptions::for_model("unheard-of");
         let body = self.codec.encode(&request, &options).body.as_str().to_owned();
         let stream = format!("{{\"stream\":{},", self.streams);
         body.replacen('{', &stream, 1)
@@ -77,7 +76,7 @@ impl Agent {
         let (mut parser, mut builder) = (SseParser::default(), self.codec.turn_builder());
         parser.push(&body);
         while let Some(event) = parser.next_event().map_err(|error| error.to_string())? {
-            builder.handle(&event.name, &event.data).map_err(|error| error.to_string())?;
+            builder.handle(&event.0, &event.1).map_err(|error| error.to_string())?;
         }
         builder.finish().map_err(|error| error.to_string())
     }

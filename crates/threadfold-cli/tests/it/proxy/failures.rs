@@ -7,7 +7,7 @@ use threadfold::{
     message::{ModelError, ModelErrorKind, Request, Turn},
     store::MemoryStore,
     strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
-    testing::FailingStore,
+    testing::faulty_store,
 };
 
 use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream};
@@ -124,7 +124,7 @@ fn a_summarizer_that_is_down_leaves_the_work_to_a_digest() {
 fn with_a_store_that_is_full_threads_stay_small_from_memory() {
     run(async {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let store = FailingStore::new(MemoryStore::default(), vec![Some(0); 100]);
+        let store = faulty_store(MemoryStore::default(), &[Some(0); 100]);
         let options = options(&upstream, Some(WINDOW));
         let proxy = Served::start(options, Arc::new(store), &folder).await;
         let mut agent = Agent::new(&proxy.url(), MESSAGES, true);

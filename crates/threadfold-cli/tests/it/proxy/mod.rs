@@ -13,7 +13,7 @@ use std::{
 };
 
 use threadfold::{
-    CompactionStrategy, Model, ThreadStore, WireFormat, strategy::Ladder, wire::AnthropicMessages,
+    CompactionStrategy, Model, ThreadStore, WireFormat, strategy::Ladder, wire::Dialect,
 };
 use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, policy};
 use threadfold_sqlite::SqliteStore;
@@ -26,7 +26,7 @@ use self::{
 use crate::folder::Folder;
 
 const WINDOW: u64 = 4_000;
-pub(crate) const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &AnthropicMessages);
+pub(crate) const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &Dialect::Anthropic);
 
 /// A proxy that serves until it is dropped, as one that is killed.
 pub(crate) struct Served {

@@ -22,15 +22,15 @@ use threadfold::{
     TokenCounter, WireFormat, legality,
     message::Message,
     tokens::ByteEstimate,
-    wire::{AnthropicMessages, DecodeOptions, OpenAiChat, OpenAiResponses},
+    wire::{DecodeOptions, Dialect},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
 /// The path of each dialect.
 pub(crate) const DIALECTS: [(&str, &dyn WireFormat); 3] = [
-    ("/v1/messages", &AnthropicMessages),
-    ("/v1/chat/completions", &OpenAiChat),
-    ("/v1/responses", &OpenAiResponses),
+    ("/v1/messages", &Dialect::Anthropic),
+    ("/v1/chat/completions", &Dialect::OpenAiChat),
+    ("/v1/responses", &Dialect::OpenAiResponses),
 ];
 
 pub(crate) struct Upstream {

@@ -14,7 +14,7 @@ use crate::{
     store::{Loaded, StoreError, ThreadStore},
 };
 
-/// Wraps a store so that appends fail on request: before anything is stored, between two events, or
+/// Returns a store whose appends fail on request: before anything is stored, between two events, or
 /// after all of them are stored.
 ///
 /// `faults` has one entry for each append, in order: the number of events to store before it fails,
@@ -25,31 +25,33 @@ use crate::{
 /// use futures::executor::block_on;
 /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
 /// use threadfold::store::{MemoryStore, ThreadStore};
-/// use threadfold::testing::FailingStore;
+/// use threadfold::testing::faulty_store;
 ///
 /// let mut log = EventLog::new("t1".parse()?);
 /// log.append(Timestamp(1), Event::MessageAppended(Message::user("one")))?;
 /// log.append(Timestamp(2), Event::MessageAppended(Message::user("two")))?;
 ///
-/// let store = FailingStore::new(MemoryStore::default(), [Some(1)]);
+/// let store = faulty_store(MemoryStore::default(), &[Some(1)]);
 /// assert!(block_on(store.append(log.thread_id(), 0, log.events())).is_err());
 /// assert_eq!(block_on(store.load(log.thread_id()))?.log.len(), 1);
 /// assert!(block_on(store.append(log.thread_id(), 1, log.since(1))).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use]
+pub fn faulty_store<S: ThreadStore>(
+    inner: S,
+    faults: &[Option<usize>],
+) -> impl ThreadStore + use<S> {
+    FailingStore { inner, faults: Mutex::new(faults.iter().copied().collect()) }
+}
+
 #[derive(Debug)]
-pub struct FailingStore<S> {
+struct FailingStore<S> {
     inner: S,
     faults: Mutex<VecDeque<Option<usize>>>,
 }
 
 impl<S> FailingStore<S> {
-    /// Returns a store whose appends fail as `faults` says.
-    #[must_use]
-    pub fn new(inner: S, faults: impl IntoIterator<Item = Option<usize>>) -> Self {
-        Self { inner, faults: Mutex::new(faults.into_iter().collect()) }
-    }
-
     /// Returns the events that the next append stores, and its outcome.
     fn next_append<'e>(
         &self,

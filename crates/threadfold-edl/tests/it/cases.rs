@@ -10,25 +10,16 @@ use std::{
 
 /// One case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Case {
+pub(crate) struct Case {
     /// Name of the file, without its extension.
-    pub name: String,
+    pub(crate) name: String,
     /// The sections in order: name and body.
-    pub sections: Vec<(String, String)>,
+    pub(crate) sections: Vec<(String, String)>,
 }
 
 impl Case {
     /// Parses a case. Lines before the first section are ignored.
-    ///
-    /// ```
-    /// use threadfold::testing::cases::Case;
-    ///
-    /// let case = Case::parse("greets", "--- in\nhi\n--- out\nhello\n");
-    /// assert_eq!(case.section("out"), Some("hello\n"));
-    /// ```
-    #[must_use]
-    pub fn parse(name: impl Into<String>, text: &str) -> Self {
+    pub(crate) fn parse(name: impl Into<String>, text: &str) -> Self {
         let mut sections: Vec<(String, String)> = Vec::new();
         for line in text.split_inclusive('\n') {
             if let Some(section) = line.strip_prefix("--- ") {
@@ -41,13 +32,15 @@ impl Case {
     }
 
     /// The body of the first section of this name.
-    #[must_use]
-    pub fn section(&self, name: &str) -> Option<&str> {
+    pub(crate) fn section(&self, name: &str) -> Option<&str> {
         self.sections.iter().find(|(found, _)| found == name).map(|(_, body)| body.as_str())
     }
 
     /// Returns the sections whose name begins with this word: the rest of the name, and the body.
-    pub fn sections_of<'a>(&'a self, word: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub(crate) fn sections_of<'a>(
+        &'a self,
+        word: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.sections.iter().filter_map(move |(name, body)| {
             let rest = name.strip_prefix(word)?;
             (rest.is_empty() || rest.starts_with(' ')).then_some((rest.trim(), body.as_str()))
@@ -56,24 +49,9 @@ impl Case {
 }
 
 /// Reads all cases of a folder (`*.txt`), sorted by name.
-///
-/// ```
-/// use threadfold::testing::cases;
-///
-/// let folder = std::env::temp_dir().join(format!("threadfold-cases-{}", std::process::id()));
-/// std::fs::create_dir_all(&folder)?;
-/// std::fs::write(folder.join("greets.txt"), "--- in\nhi\n--- out\nhello\n")?;
-/// let cases = cases::read(&folder)?;
-/// assert_eq!((cases[0].name.as_str(), cases[0].section("in")), ("greets", Some("hi\n")));
-/// std::fs::remove_dir_all(&folder)?;
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// Errors of the file system, and [`io::ErrorKind::NotFound`] if there is no case: otherwise a test
+/// A folder without a case is an error, because a test
 /// would pass without running anything.
-pub fn read(folder: impl AsRef<Path>) -> io::Result<Vec<Case>> {
+pub(crate) fn read(folder: impl AsRef<Path>) -> io::Result<Vec<Case>> {
     let folder = folder.as_ref();
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
