@@ -53,6 +53,7 @@
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
 //! | a thread as text | [`render`](mod@render) |
+//! | edit scripts for models | [`edl`] |
 //! | tests of what you built | `testing`, with the feature of that name |
 //!
 //! # For those who build their own
@@ -121,6 +122,8 @@ pub use threadfold_core::{
 };
 #[doc(inline)]
 pub use threadfold_core::{compact, ledger, legality, message, render, retention, tokens};
+#[doc(inline)]
+pub use threadfold_edl as edl;
 #[doc(inline)]
 pub use threadfold_wire as wire;
 pub use wire::WireFormat;

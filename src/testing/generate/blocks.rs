@@ -88,7 +88,7 @@ pub(super) fn text_block() -> impl Strategy<Value = ContentBlock> + Clone {
 pub(super) fn user_block() -> impl Strategy<Value = ContentBlock> + Clone {
     prop_oneof![
         12 => text_block(),
-        3 => text().prop_map(|text| ContentBlock::reminder(text)),
+        3 => text().prop_map(ContentBlock::reminder),
         2 => context_update(),
         1 => image(),
         1 => document(),

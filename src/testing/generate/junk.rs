@@ -60,7 +60,7 @@ fn flat() -> impl Strategy<Value = ContentBlock> + Clone {
         3 => blocks::user_block(),
         2 => blank().prop_map(|text| TextBlock::new(text).into()),
         1 => blank().prop_map(|text| Summary::new(text).into()),
-        1 => blank().prop_map(|text| ContentBlock::reminder(text)),
+        1 => blank().prop_map(ContentBlock::reminder),
         2 => blocks::reasoning(),
         2 => checkpoint().prop_map(ContentBlock::checkpoint),
     ]
