@@ -109,7 +109,7 @@ fn each_run(text: &str, visit: &mut impl FnMut(u64, usize)) {
 /// found out in half of the time that their runs take.
 #[derive(Debug)]
 struct Triples {
-    bits: [u64; 512],
+    bits: Vec<u64>,
     /// The [`code`] of each byte.
     codes: [u8; 256],
     /// Whether a fact has no run of three, so that any text may state it.
@@ -118,7 +118,7 @@ struct Triples {
 
 impl Default for Triples {
     fn default() -> Self {
-        Self { bits: [0; 512], codes: std::array::from_fn(code), has_short: false }
+        Self { bits: vec![0; 4_096], codes: std::array::from_fn(code), has_short: false }
     }
 }
 
@@ -135,7 +135,7 @@ impl Triples {
         match triples.max_by_key(|codes| codes.iter().sum::<usize>()) {
             None => self.has_short = true,
             Some(rarest) => {
-                let triple = rarest.iter().fold(0, |triple, code| triple << 5 | code);
+                let triple = rarest.iter().fold(0, |triple, code| triple << 6 | code);
                 if let Some(bits) = self.bits.get_mut(triple >> 6) {
                     *bits |= 1 << (triple & 63);
                 }
@@ -152,7 +152,7 @@ impl Triples {
         self.has_short
             || text.as_bytes().windows(3).any(|bytes| {
                 let [one, two, three] = bytes else { return false };
-                let triple = self.code(*one) << 10 | self.code(*two) << 5 | self.code(*three);
+                let triple = self.code(*one) << 12 | self.code(*two) << 6 | self.code(*three);
                 self.bits.get(triple >> 6).is_some_and(|bits| bits >> (triple & 63) & 1 == 1)
             })
     }
@@ -161,7 +161,7 @@ impl Triples {
 /// The least code of a digit.
 const FIRST_DIGIT: usize = 27;
 
-/// A number below 32 for each letter in any case, greater for rarer ones, and each digit; 0 for other
+/// A number below 64 for each letter in any case, greater for rarer ones, and each digit; 0 for other
 /// bytes.
 fn code(byte: usize) -> u8 {
     const BY_FREQUENCY: &[u8; 26] = b"etaoinshrdlcumwfgypbvkjxqz";
@@ -169,7 +169,7 @@ fn code(byte: usize) -> u8 {
     let rank = BY_FREQUENCY.iter().zip(1..).find(|(letter, _)| byte.eq_ignore_ascii_case(letter));
     match rank {
         Some((_, rank)) => rank,
-        None if byte.is_ascii_digit() => FIRST_DIGIT as u8 + byte % 5,
+        None if byte.is_ascii_digit() => FIRST_DIGIT as u8 + byte - b'0',
         None => 0,
     }
 }
