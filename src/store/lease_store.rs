@@ -1,4 +1,4 @@
-//! `LeaseStore`: one worker at a time may write a thread; `Leased`: a store that carries a lease.
+//! `LeaseStore`: one worker at a time may write a thread; `leased`: a store that carries a lease.
 
 use std::{sync::Arc, time::Duration};
 

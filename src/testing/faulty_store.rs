@@ -42,16 +42,16 @@ pub fn faulty_store<S: ThreadStore>(
     inner: S,
     faults: &[Option<usize>],
 ) -> impl ThreadStore + use<S> {
-    FailingStore { inner, faults: Mutex::new(faults.iter().copied().collect()) }
+    FaultyStore { inner, faults: Mutex::new(faults.iter().copied().collect()) }
 }
 
 #[derive(Debug)]
-struct FailingStore<S> {
+struct FaultyStore<S> {
     inner: S,
     faults: Mutex<VecDeque<Option<usize>>>,
 }
 
-impl<S> FailingStore<S> {
+impl<S> FaultyStore<S> {
     /// Returns the events that the next append stores, and its outcome.
     fn next_append<'e>(
         &self,
@@ -66,7 +66,7 @@ impl<S> FailingStore<S> {
 }
 
 #[async_trait]
-impl<S: ThreadStore> ThreadStore for FailingStore<S> {
+impl<S: ThreadStore> ThreadStore for FaultyStore<S> {
     async fn append(
         &self,
         thread: &ThreadId,

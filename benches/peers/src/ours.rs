@@ -36,7 +36,7 @@ const TURNS: u32 = 1_000;
 pub(crate) fn turn(messages: &[Message], repetitions: usize) -> Measured {
     let more: Vec<Message> = messages.iter().cycle().take(TURNS as usize).cloned().collect();
     let live = || -> (Thread, Vec<Message>) { (shared(messages), more.clone()) };
-    let turns = row("threadfold: push, context_usage", repetitions, live, |(mut live, more)| {
+    let turns = row("threadfold: push, pressure", repetitions, live, |(mut live, more)| {
         let mut seen = 0;
         for message in more {
             live.push(message);

@@ -23,7 +23,7 @@ pub(crate) use crate::{
     assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
     compaction::{BY_GATEWAY, counts, edit},
-    contract::{Change, DecodeOptions, EncodeOptions, Encoded, WireError},
+    contract::{Change, Encoded, WireError},
     extras::{self, add_rest, own_object, read_item, reopen, wire_fields, without},
     growing::{Growing, Merged},
     json::{self, Fields, Object, Path, Raw, Scanned, Tree},
@@ -36,6 +36,7 @@ pub(crate) use crate::{
     },
     notes::{self, CONTINUE, LeftOut, Notes},
     openai::{self, Piece, Tools, names_model, no_content, result_text, write_failure},
+    options::{DecodeOptions, EncodeOptions},
     params::{
         Param, Section, does_not_think, limit, temperature, thinks_manually, write_float,
         write_to_one,

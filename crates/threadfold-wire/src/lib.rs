@@ -5,17 +5,17 @@
 //! under the provider's rules and returns every [`Adjustment`] that this took. Codecs are pure: a
 //! host's adapter is its HTTP client and nothing else.
 //!
-//! | of an answer | there is |
+//! | to read | use |
 //! |---|---|
-//! | whole | [`WireFormat::decode_response`] |
-//! | in pieces, as a stream of bytes | `model::deltas_of`, made of the next two |
-//! | events of `text/event-stream` | [`SseParser`] |
-//! | events to an answer | [`WireFormat::turn_builder`] |
-//! | by the provider's own compaction | [`WireFormat::compaction_request`] |
+//! | a whole answer | [`WireFormat::decode_response`] |
+//! | the bytes of a streamed answer | `model::deltas_of`, which uses the next two |
+//! | the events in `text/event-stream` | [`SseParser`] |
+//! | an answer from its events | [`WireFormat::turn_builder`] |
+//! | the provider's own compaction | [`WireFormat::compaction_request`] asks for it |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
-//! | to a question for the models of a server | [`window_of`] |
+//! | the list of models of a server | [`window_of`] |
 //!
-//! | dialect | codec | feature |
+//! | dialect | codec, and its forms | feature |
 //! |---|---|---|
 //! | Anthropic Messages | `Dialect::Anthropic` | `anthropic` |
 //! | AWS Bedrock Converse | `Dialect::BedrockConverse` | `bedrock-converse` |
@@ -70,6 +70,7 @@ mod openai;
 pub mod openai_chat;
 #[cfg(feature = "openai-responses")]
 pub mod openai_responses;
+mod options;
 mod overflow;
 mod params;
 mod retry_after;
@@ -82,10 +83,9 @@ mod texts;
 mod usage;
 
 pub use classify::classify_error;
-pub use contract::{
-    Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat, as_declared,
-};
+pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
 pub use dialect::Dialect;
+pub use options::{DecodeOptions, EncodeOptions};
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::SseParser;

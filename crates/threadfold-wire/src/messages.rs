@@ -1,9 +1,10 @@
 //! Reading the bodies of the dialects whose messages have a role and blocks.
 
 use super::{
-    contract::{DecodeOptions, WireError},
+    contract::WireError,
     json::{Fields, Path, Raw},
     normal::is_call,
+    options::DecodeOptions,
     texts::Speaker,
 };
 use threadfold_core::message::{

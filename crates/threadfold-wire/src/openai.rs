@@ -1,10 +1,11 @@
 //! What both dialects of OpenAI share: data URIs, inputs and failures that are texts, parameters.
 
 use super::{
-    contract::{Change, EncodeOptions},
+    contract::Change,
     extras::{own_object, wire_fields},
     json::{Fields, Object, Raw, Tree},
     notes::{Notes, with_object},
+    options::EncodeOptions,
     params::{Param, temperature, write_float},
     rules::BLANK,
     schemas::no_parameters,

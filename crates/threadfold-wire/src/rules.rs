@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::{Change, EncodeOptions},
+    contract::Change,
     normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
     notes::{Fitted, Notes, with_object},
+    options::EncodeOptions,
     texts::texts,
 };
 use threadfold_core::message::{

@@ -1,6 +1,6 @@
 //! The kinds that travel as texts, both ways.
 
-use super::contract::DecodeOptions;
+use super::options::DecodeOptions;
 use threadfold_core::message::{
     Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, Text, TextBlock,
     markup::{self, Form},

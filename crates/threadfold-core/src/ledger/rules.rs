@@ -189,7 +189,7 @@ impl Ledger {
     ///
     /// let mut ledger = Ledger::default();
     /// let id = ledger.add("Never touch the lexer.")?;
-    /// assert_eq!(ledger.find("never touch the  lexer").map(|rule| rule.id), Some(id));
+    /// assert_eq!(ledger.find("never touch the  lexer").map(|rule| &rule.id), Some(&id));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]

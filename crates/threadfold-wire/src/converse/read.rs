@@ -291,7 +291,7 @@ mod tests_of_decode {
 #[cfg(test)]
 mod tests_of_blocks {
     use super::*;
-    use crate::contract::DecodeOptions;
+    use crate::options::DecodeOptions;
     use threadfold_core::message::{Opaque, Text};
 
     fn read(text: &str, role: Role, recognise: DecodeOptions) -> Vec<ContentBlock> {
