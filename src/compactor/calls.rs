@@ -33,7 +33,7 @@ impl Compactor {
     /// assert_eq!(messages, stamped);
     /// ```
     pub fn stamp(&self, messages: &mut Vec<Message>) {
-        // Different after each compaction, so that no id of a removed message is used again.
+        // The seed changes with each compaction, so that no id of a removed message is used again.
         let seed = self.next_compaction().0.rotate_left(32) ^ messages.len() as u64;
         *messages = log::stamp(std::mem::take(messages), &mut CheckpointIds::new(seed));
     }

@@ -125,7 +125,7 @@ impl Compactor {
         let done = match work {
             Work::Ask(models) => {
                 let net = self.net();
-                // The net has settled its proposal already.
+                // The fallback has settled its proposal already.
                 let settled = |driven, _: &_, _: &_| Ok(driven);
                 drive::run(&mut conversation, &net, brief, models, &mut |_| {}, settled).await?
             }

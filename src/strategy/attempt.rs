@@ -36,7 +36,7 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskOptions {
-    /// The model.
+    /// The model to call.
     pub model: ModelRole,
     /// Upper limit for the repetitions of the call after retryable failures.
     pub max_retries: usize,
@@ -221,7 +221,8 @@ impl Asking {
     }
 }
 
-/// The waits before a call is repeated, in seconds; the last one stays.
+/// The waits before a call is repeated, in seconds. Repetitions after the fourth wait as long as
+/// it.
 const WAITS: [u64; 4] = [1, 5, 10, 30];
 
 /// The wait before a call is repeated, after this many repetitions.

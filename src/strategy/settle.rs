@@ -226,9 +226,10 @@ impl Snapshot {
         Kept { facts, typed: 100 - missing.saturating_mul(100) / all }
     }
 
-    /// Adds the rules that a plan without a summary removes as a summary of their own and, if it only
-    /// shortens messages, the facts, in at most half of what it frees. A plan that drops messages means
-    /// to forget what else they state. The proposal stays as it is if nothing is acceptable.
+    /// Adds the rules that a plan without a summary removes as a summary of their own. If the plan
+    /// only shortens messages, the facts are added too, in at most half of what it frees; a plan
+    /// that drops messages drops their facts deliberately. The proposal stays as it is if nothing
+    /// is acceptable.
     fn with_removed(
         &self,
         proposal: Proposal,
@@ -287,7 +288,7 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
-    /// Returns what the proposals with this summary, or a part of it, are audited by.
+    /// Returns the data for audits of proposals with this summary or a part of it.
     fn audit<'a>(
         &self,
         summary: &str,
@@ -420,7 +421,7 @@ impl Kept {
     }
 }
 
-/// What the proposals of one summary are audited by.
+/// The data for audits of proposals with one summary.
 struct Audit<'a> {
     policy: &'a RetentionPolicy,
     brief: &'a Brief,

@@ -7,7 +7,8 @@ use super::{
 use crate::message::Message;
 
 impl Snapshot {
-    /// The token count of the thread, counted once: ten thousand messages take a millisecond.
+    /// Returns the tokens of the thread. They are counted once, because ten thousand messages take
+    /// a millisecond.
     pub(super) fn size(&self) -> u64 {
         *self.size.get_or_init(|| self.counter().messages(self.messages()))
     }

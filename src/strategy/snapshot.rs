@@ -37,7 +37,7 @@ pub struct Snapshot {
     pub(super) calls: CallFacts,
 }
 
-/// What is known of messages and calls by their position, which redaction keeps.
+/// Data on messages and calls by their position, which redaction keeps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallFacts {
     /// The number under which each message can be recalled once it is removed.
