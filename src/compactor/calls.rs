@@ -194,8 +194,9 @@ fn error(call: &ToolUse, words: impl Into<Text>) -> ToolResult {
 /// Replaces the result of the same call in the last message.
 fn replace_result(thread: &mut [Message], result: ToolResult) {
     let Some(last) = thread.last_mut() else { return };
-    let is_same = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(old) if old.tool_use_id == result.tool_use_id);
-    let at = last.content.iter().position(is_same);
+    let at = last.content.iter().position(|block| {
+        matches!(block, ContentBlock::ToolResult(old) if old.tool_use_id == result.tool_use_id)
+    });
     if let Some(block) = at.and_then(|at| last.make_mut().content.get_mut(at)) {
         *block = result.into();
     }

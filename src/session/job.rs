@@ -310,8 +310,8 @@ impl Session {
         // Drop the target: it predates the messages appended since.
         let mut brief = Brief { now: self.now(), target: None, ..brief };
         let snapshot = self.conversation().snapshot_for(&brief).await?;
-        let fitted = |(driven, _)| self.fitted(driven, &messages, &snapshot, &brief);
-        let mut outcome = outcome.and_then(fitted);
+        let mut outcome =
+            outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &snapshot, &brief));
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
             // Summaries and archive entries hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
