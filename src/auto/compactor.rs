@@ -47,11 +47,11 @@ pub struct AutoCompactor {
 /// | any | the turn ended | `Due`, nothing tried | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextRequest {
-    /// It was not sent yet. The numbers count the compactions that were tried for it: because it
-    /// did not fit, and because the provider refused it.
+    /// The request was not sent yet. The numbers count the compactions that were tried for it:
+    /// because it did not fit, and because the provider refused it.
     Due { forced: u32, refused: u32 },
-    /// It was sent after these compactions, with this many estimated tokens. The provider has not
-    /// answered or refused it yet.
+    /// The request was sent after these compactions, with this many estimated tokens. The provider
+    /// has not answered or refused it yet.
     Sent { forced: u32, refused: u32, tokens: u64 },
 }
 
@@ -84,12 +84,12 @@ pub enum Input {
     },
     /// A compaction was carried out.
     Compacted {
-        /// Why.
+        /// The reason of the compaction.
         reason: CompactionReason,
     },
     /// A compaction failed or was cancelled.
     Failed {
-        /// Why it was tried.
+        /// The reason of the compaction.
         reason: CompactionReason,
     },
 }
@@ -100,7 +100,7 @@ pub enum Input {
 pub enum Output {
     /// Compact now, before anything is sent.
     Compact {
-        /// Why.
+        /// The reason of the compaction.
         reason: CompactionReason,
         /// The size of the thread to aim for, in tokens: the policy's target, or more if that
         /// cannot be reached. `None` if the window is unknown.

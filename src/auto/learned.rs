@@ -1,11 +1,11 @@
-//! Limits of a window that refusals showed.
+//! Limits of a window, learnt from a provider's refusals.
 
 use std::collections::BTreeSet;
 
 use super::pressure::Pressure;
 use crate::message::ContextWindow;
 
-/// Limits that one model's refusals showed.
+/// Limits of a model's window, learnt from its refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Learned {
     /// The most tokens that fit, as a refusal stated.

@@ -189,7 +189,7 @@ impl AutoPolicy {
             Threshold::MessagesOver(share) => self.largest_over(share, pressure),
         };
         let wanted = wanted.min(most);
-        // Nothing brings the thread below its floor.
+        // No compaction brings the thread below its floor.
         let near = floor.saturating_add(most.saturating_sub(floor) / 2);
         let target = if wanted <= floor { near } else { wanted };
         Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }

@@ -119,10 +119,10 @@ impl Pressure {
     /// compare with, every count is kept.
     pub(super) fn believed(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
-        let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
         let window = self.window.map_or(0, ContextWindow::tokens);
+        let most = estimate.saturating_mul(MAX_OFF).max(window);
         match self.reported {
-            Some(reported) if reported > window && off(reported) => Self { reported: None, ..self },
+            Some(reported) if estimate > 0 && reported > most => Self { reported: None, ..self },
             Some(_) | None => self,
         }
     }

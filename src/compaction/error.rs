@@ -17,7 +17,7 @@ pub struct CompactionError {
     pub kind: CompactionErrorKind,
     /// The tokens of all calls, as far as the models reported them.
     pub usage: Usage,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: usize,
 }
 
@@ -128,7 +128,8 @@ impl fmt::Display for CompactionError {
 impl Error for CompactionError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            // The text of this error includes theirs, so the source is the one after them.
+            // The text of this error includes that of the inner error, so the source is the one
+            // after it.
             CompactionErrorKind::Strategy(error) => error.source(),
             CompactionErrorKind::Log(error) => error.source(),
             CompactionErrorKind::Unexpected(error) => error.source(),

@@ -63,8 +63,9 @@ pub enum CompactionEvent {
         report: CompactReport,
         /// The tokens of all model calls.
         usage: Usage,
-        /// The strategies that were tried, in order, if the strategy tries others. The one that was
-        /// used has no failure. It is the last, unless one after it keeps even less.
+        /// The strategies that were tried, in order, if the strategy tries others. The one that
+        /// made the plan has no failure. It is the last one, unless a later one kept even fewer
+        /// facts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rungs: Vec<RungReport>,
     },

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
-    /// Its id in the log.
+    /// The id of the compaction in the log.
     pub id: CompactionId,
     /// Sizes before and after, and the retention.
     pub report: CompactReport,

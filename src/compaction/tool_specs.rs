@@ -50,7 +50,7 @@ pub const COMPACT: &str = "compact";
 pub const COMPACT_CONTEXT: &str = "compact_context";
 
 /// The description of [`COMPACT`] for the model: when to use it, what a checkpoint is, and what
-/// makes a summary worth reading.
+/// makes a good summary.
 const ABOUT_COMPACT: &str = "\
 Replaces parts of this conversation with summaries that you write, to free up context space.
 

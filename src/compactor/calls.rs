@@ -33,7 +33,7 @@ impl Compactor {
     /// assert_eq!(messages, stamped);
     /// ```
     pub fn stamp(&self, messages: &mut Vec<Message>) {
-        // Different after each compaction, so that no id of a removed message is used again.
+        // The seed changes with each compaction, so that no id of a removed message is used again.
         let seed = self.next_compaction().0.rotate_left(32) ^ messages.len() as u64;
         *messages = log::stamp(std::mem::take(messages), &mut CheckpointIds::new(seed));
     }
@@ -194,8 +194,9 @@ fn error(call: &ToolUse, words: impl Into<Text>) -> ToolResult {
 /// Replaces the result of the same call in the last message.
 fn replace_result(thread: &mut [Message], result: ToolResult) {
     let Some(last) = thread.last_mut() else { return };
-    let is_same = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(old) if old.tool_use_id == result.tool_use_id);
-    let at = last.content.iter().position(is_same);
+    let at = last.content.iter().position(|block| {
+        matches!(block, ContentBlock::ToolResult(old) if old.tool_use_id == result.tool_use_id)
+    });
     if let Some(block) = at.and_then(|at| last.make_mut().content.get_mut(at)) {
         *block = result.into();
     }

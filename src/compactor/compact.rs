@@ -7,7 +7,7 @@ use crate::{
     compaction::COMPACT,
     drive::{self, CompactionError, Conversation, Done, Models},
     log::{Event, EventLog},
-    message::{InvalidValue, Message, Request},
+    message::{Message, Request},
     store::Journal,
     strategy::{Brief, Known, Net, Proposal},
 };
@@ -125,9 +125,9 @@ impl Compactor {
         let done = match work {
             Work::Ask(models) => {
                 let net = self.net();
-                // The net has settled its proposal already.
-                let settled = |driven, _: &_, _: &_| Ok(driven);
-                drive::run(&mut conversation, &net, brief, models, &mut |_| {}, settled).await?
+                // The fallback has settled its proposal already.
+                let unchecked = |driven, _: &_, _: &_| Ok(driven);
+                drive::run(&mut conversation, &net, brief, models, &mut |_| {}, unchecked).await?
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
@@ -170,9 +170,7 @@ impl Compactor {
 
 /// A log of these messages alone, for the record of one compaction.
 fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionError> {
-    let thread = "compactor".parse();
-    let no_id = |error: InvalidValue| InvalidValue::unexpected("a thread id", error.to_string());
-    let mut log = EventLog::new(thread.map_err(no_id)?);
+    let mut log = EventLog::new("compactor".parse()?);
     for message in messages {
         log.append(brief.now, Event::MessageAppended(message.clone()))?;
     }

@@ -76,9 +76,9 @@ impl Past {
         messages.iter().flat_map(fingerprints).any(|text| self.marks.contains(&text))
     }
 
-    /// Returns the message with texts that are summaries of this compaction turned into summary
-    /// blocks, because codecs read them as texts in tags. Other texts in such tags stay, because
-    /// anybody may type them.
+    /// Returns the message with the texts of this compaction's summaries turned into summary
+    /// blocks, because codecs read them as texts in tags. Other texts in such tags stay, because a
+    /// user may have typed them.
     pub(super) fn recognised(&self, mut message: Message) -> Message {
         for index in 0..message.content.len() {
             let Some(ContentBlock::Text(block)) = message.content.get(index) else { continue };
@@ -143,7 +143,7 @@ fn fingerprint(block: &ContentBlock) -> Option<u64> {
     (!is_blank).then_some(hash & ((1 << 53) - 1))
 }
 
-/// The serde form of shared facts, which is the form of the facts.
+/// The serde form of shared facts: that of the facts themselves.
 mod shared {
     use std::sync::Arc;
 

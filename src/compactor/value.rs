@@ -235,7 +235,7 @@ impl Compactor {
         for message in new {
             if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
                 let estimated = thread.size().tokens.saturating_add(overhead);
-                // A count that cannot be of this request is ignored.
+                // The ratio ignores a count that cannot belong to this request.
                 let _ = self.ratio.learn(estimated, usage.input);
                 self.live.is_counted = true;
             }

@@ -282,7 +282,7 @@ impl Conversation<'_> {
     /// Returns the snapshot with the standing rules.
     pub(crate) fn ruled_snapshot(&mut self) -> Snapshot {
         if let Some(known) = &self.known {
-            return known.told(self.snapshot());
+            return known.added_to(self.snapshot());
         }
         self.journal.read_rules();
         self.snapshot().with_rules(Arc::new(self.journal.rules().clone()))
@@ -384,7 +384,7 @@ impl Conversation<'_> {
                 CompactionStep::Note(_) => self.note(compaction).await,
                 CompactionStep::Propose | CompactionStep::Ended => return first,
             };
-            // Later errors follow from the first one.
+            // Later errors follow from the first one, so keep the first.
             first = first.and(done);
         }
     }

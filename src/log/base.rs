@@ -103,7 +103,7 @@ impl LogBase {
         self.dropped.seq
     }
 
-    /// Returns the id of the log that it was made for. Without one it cannot be stored.
+    /// Returns the id of the log that the base was made for. A base without an id cannot be stored.
     #[must_use]
     pub fn log_id(&self) -> Option<LogId> {
         self.log
@@ -129,7 +129,8 @@ fn without_splice(entry: &Entry, state: &State) -> Entry {
     Entry { source, ..entry.clone() }
 }
 
-/// Returns the JSON of rules or facts. If it cannot be written, there is no base, and no rule is lost.
+/// Returns the JSON of rules or facts; `None` if it cannot be written. The log then gets no base,
+/// because a base without its rules would lose them.
 fn stored(value: &impl Serialize) -> Option<Json> {
     serde_json::to_string(value).ok().map(Json::from_compact)
 }

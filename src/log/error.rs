@@ -22,33 +22,33 @@ pub enum LogError {
     /// An event that this build could not read cannot be appended.
     #[error("an event of kind {kind:?} that was not understood cannot be appended")]
     Unread {
-        /// Its kind.
+        /// The kind of the event.
         kind: Text,
     },
     /// The truncation does not fit the thread.
     #[error("a cut from {from} to {len} messages does not fit a thread of {found}")]
     Truncated {
-        /// How many messages the thread should have before it.
+        /// The number of messages that the truncation expects in the thread.
         from: usize,
-        /// How many messages should stay.
+        /// The number of messages that should stay.
         len: usize,
-        /// How many messages the thread has.
+        /// The number of messages in the thread.
         found: usize,
     },
     /// The plan of a compaction does not fit the thread.
     #[error(transparent)]
     Plan(#[from] CompactError),
-    /// Another compaction has the number, or had it and failed.
+    /// The id belongs to an earlier compaction, which may have failed.
     #[error("compaction {id} is in the log already")]
     IdUsed {
-        /// The number.
+        /// The id.
         id: CompactionId,
     },
     /// Tool results are nested so deep that the log could not be read again.
     #[error(transparent)]
     Nesting(#[from] InvalidValue),
-    /// A message of the log cannot be read, so its thread is not known. A thread that silently
-    /// lacked it would be another thread.
+    /// A message of the log cannot be read, so its thread is unknown. A replay without the message
+    /// would silently return a different thread.
     #[error("the message of event {seq} cannot be read, so the thread is not known")]
     Unreadable {
         /// The number of the event.
@@ -68,53 +68,53 @@ pub enum LogError {
     /// The log holds no such compaction.
     #[error("compaction {id} is not in the log")]
     UnknownCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
     },
     /// The compaction failed, so there is nothing to undo.
     #[error("compaction {id} failed, so there is nothing to undo")]
     FailedCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
     },
     /// The compaction was left out when the log was read, because its plan does not fit.
     #[error("compaction {id} was not carried out, so there is nothing to undo")]
     SkippedCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
     },
     /// The compaction was undone already.
     #[error("compaction {id} was undone already")]
     UndoneCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
     },
     /// The compaction was not undone, so there is nothing to redo.
     #[error("compaction {id} stands, so there is nothing to redo")]
     StandingCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
     },
     /// A later compaction must be undone first.
     #[error("compaction {id} cannot be undone while compaction {by} stands on it")]
     CoveredCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
-        /// The latest compaction that was not undone.
+        /// The id of the latest standing compaction.
         by: CompactionId,
     },
     /// Messages that the compaction kept were truncated since, so the log does not determine which
     /// of the earlier messages to restore.
     #[error("messages that compaction {id} left were dropped since, so it cannot be undone")]
     TruncatedCompaction {
-        /// Its number.
+        /// The id of the compaction.
         id: CompactionId,
     },
 
     /// The reader failed.
     #[error("{reason}")]
     Io {
-        /// What kind of failure it is.
+        /// The kind of the failure.
         kind: io::ErrorKind,
         /// The error of the reader, as text.
         reason: Text,
@@ -122,7 +122,7 @@ pub enum LogError {
     /// The input is empty, or ends within its header: nothing was ever stored in it.
     #[error("the log has no complete header, only {bytes} bytes of one")]
     NoHeader {
-        /// How many bytes there are.
+        /// The length of the input in bytes.
         bytes: u64,
     },
     /// The first line is not the header of a log.

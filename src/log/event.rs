@@ -39,7 +39,7 @@ pub enum Event {
     },
     /// Messages were dropped from the end.
     Truncated {
-        /// The number of messages before.
+        /// The number of messages before the truncation.
         from: usize,
         /// The number of messages that stay.
         len: usize,
@@ -108,11 +108,12 @@ pub struct CompactionRecord {
     /// Sizes before and after, and other numbers.
     #[serde(default)]
     pub report: CompactReport,
-    /// The tokens of its model calls together.
+    /// The sum of the tokens of its model calls.
     #[serde(default)]
     pub usage: Usage,
-    /// The rungs of the ladder that were tried, in order. The successful one has no failure; it is
-    /// the last, unless a later one kept even less. Empty if the strategy is no ladder.
+    /// The rungs of the ladder that were tried, in order. The rung that made the plan has no
+    /// failure. It is the last one, unless a later rung kept even fewer facts. Empty if the
+    /// strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<RungReport>,
     /// The number of archive entries that belong to it. They are visible only while this compaction
@@ -150,7 +151,7 @@ pub struct RungReport {
     /// Why it failed; `None` for the rung that was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Text>,
-    /// The tokens of its model calls together.
+    /// The sum of the tokens of its model calls.
     #[serde(default)]
     pub usage: Usage,
     /// The number of model calls.

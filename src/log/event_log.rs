@@ -344,13 +344,12 @@ impl EventLog {
         self.state.share(&part.state);
     }
 
-    /// What the thread takes in memory, in bytes, roughly.
+    /// Estimates the memory of the thread, in bytes.
     pub(crate) fn thread_bytes(&self) -> u64 {
         self.state.size.bytes
     }
 
-    /// What the events take in memory without those messages that are in the thread, in bytes,
-    /// roughly.
+    /// Estimates the memory of the events without those messages that are in the thread, in bytes.
     pub(crate) fn past_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.state.size.in_events)
     }

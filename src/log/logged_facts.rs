@@ -61,8 +61,8 @@ impl LoggedFacts {
         let known = read_prefix(&self.read, &originals).zip(self.facts.take());
         let (from, mut facts) = match known {
             Some(known) if self.options == *options => known,
-            // Earlier messages are not held, so facts that were found in them with other options
-            // stay.
+            // The messages before the base are not in memory, so their facts cannot be read again
+            // with the new options. Keep them as they are.
             Some((from, mut facts)) if log.base() > 0 => {
                 Arc::make_mut(&mut facts).set_options(options.clone());
                 (from, facts)

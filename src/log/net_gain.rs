@@ -16,9 +16,9 @@ use crate::{
 #[serde(default)]
 #[non_exhaustive]
 pub struct NetGain {
-    /// The number of answers since, with usage.
+    /// The number of answers since the compaction for which the provider reported usage.
     pub answers: u64,
-    /// The usage that the provider reported for them together.
+    /// The sum of the usage that the provider reported for these answers.
     pub reported: Usage,
     /// The usage that the same answers would have had without the compaction.
     pub otherwise: Usage,

@@ -51,11 +51,11 @@ impl EventLog {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn provider_compactions(&self) -> impl Iterator<Item = (usize, &Message)> {
-        let is_compaction = |block: &ContentBlock| {
-            if let ContentBlock::Opaque(opaque) = block { opaque.is_compaction() } else { false }
-        };
         let answers = self.originals().filter(|(_, message)| message.role == Role::Assistant);
-        answers.filter(move |(_, message)| message.content.iter().any(is_compaction))
+        answers.filter(|(_, message)| {
+            let mut blocks = message.content.iter();
+            blocks.any(|block| matches!(block, ContentBlock::Opaque(it) if it.is_compaction()))
+        })
     }
 
     /// Returns the numbers of these messages as ascending ranges with gaps between them.

@@ -1,21 +1,21 @@
-//! What events and messages take in memory, roughly.
+//! Estimates of the memory that events and messages take.
 
 use super::event::Event;
 use crate::message::{ContentBlock, Message};
 
-/// What a message or an event takes in memory besides its texts, in bytes, roughly.
+/// The estimated memory of a message or an event besides its texts, in bytes.
 const OVERHEAD: u64 = 256;
 
-/// What the live thread takes in memory, in bytes, roughly.
+/// The estimated memory of the live thread, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThreadSize {
     pub(super) bytes: u64,
-    /// The part of it that the log's events hold too.
+    /// The part of it that the log's events share.
     pub(super) in_events: u64,
 }
 
 impl ThreadSize {
-    /// The size of some messages, each with whether the events hold it too.
+    /// Returns the size of some messages. The flag of a message says whether the events share it.
     pub(super) fn of<'m>(messages: impl IntoIterator<Item = (&'m Message, bool)>) -> Self {
         let mut size = Self::default();
         for (message, is_in_events) in messages {
@@ -28,7 +28,7 @@ impl ThreadSize {
         size
     }
 
-    /// The size with these messages added and those removed.
+    /// Returns the size after these messages were added and those removed.
     pub(super) fn with(self, added: Self, removed: Self) -> Self {
         let bytes = self.bytes.saturating_add(added.bytes).saturating_sub(removed.bytes);
         let in_events = self.in_events.saturating_add(added.in_events);
@@ -36,7 +36,7 @@ impl ThreadSize {
     }
 }
 
-/// What an event takes in memory, in bytes, roughly.
+/// Estimates the memory of an event, in bytes.
 pub(super) fn weight(event: &Event) -> u64 {
     match event {
         Event::MessageAppended(message) => bytes_of(message),
@@ -56,7 +56,7 @@ pub(super) fn weight(event: &Event) -> u64 {
     }
 }
 
-/// What a message takes in memory, in bytes, roughly.
+/// Estimates the memory of a message, in bytes.
 fn bytes_of(message: &Message) -> u64 {
     message.text_bytes().saturating_add(OVERHEAD)
 }

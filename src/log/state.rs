@@ -130,13 +130,13 @@ pub(super) enum Outcome {
 pub(super) struct Standing {
     pub(super) id: CompactionId,
     pub(super) seq: u64,
-    /// The number of messages after it.
+    /// The number of messages in the thread after the compaction.
     pub(super) after: usize,
     /// The swaps that undo it, in positions of the thread after it: they replace the inserted
     /// messages with the removed ones.
     pub(super) swaps: Vec<Swap>,
-    /// If a truncation has since removed some of the `after` messages: the least number that
-    /// stayed.
+    /// The least number of messages to which a truncation has cut the thread since; `None` if all
+    /// `after` messages stayed.
     pub(super) cut: Option<usize>,
 }
 

@@ -48,9 +48,9 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`] for a compaction that is unknown, failed or already undone, that has a standing
-    /// one after it, some of whose messages were truncated since, or that is before the log's
-    /// [`base`](Self::base). The log is then unchanged.
+    /// [`LogError`] for a compaction that is unknown, failed or undone already, that is before the
+    /// log's [`base`](Self::base), that a later standing compaction follows, or some of whose
+    /// messages were truncated since. The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         let plan = self.undo_plan(id)?;
         let event = Event::CompactionUndone { id };
@@ -100,7 +100,7 @@ impl EventLog {
     pub fn to_undo(&self, id: CompactionId) -> Result<Vec<CompactionId>, LogError> {
         let standing = &self.state().standing;
         let Some(first) = standing.iter().position(|standing| standing.id == id) else {
-            // It is not standing; the check returns the reason.
+            // The compaction is not standing, and the check returns the reason.
             return self.state().check_undo(id).map(|_| Vec::new());
         };
         let later = standing.iter().skip(first);

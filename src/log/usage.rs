@@ -97,7 +97,7 @@ pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
     usage.map(|usage| usage.context_tokens())
 }
 
-/// What last happened to the count of the context.
+/// The last event that determined the size of the context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastCount {
@@ -110,8 +110,8 @@ pub(super) enum LastCount {
     Rewritten,
 }
 
-/// Returns the last count of a context, and the number of messages appended since, where `before`
-/// is that before the events.
+/// Returns the last count of a context and the number of messages appended since. `before` is the
+/// same pair before these events.
 pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> (LastCount, usize) {
     let empty =
         LazyCell::new(|| events.iter().filter_map(empty_compaction).collect::<HashSet<_>>());
@@ -183,8 +183,7 @@ fn effect(event: &Event) -> Effect {
         Event::MessageAppended(message) => Effect::Appended(reported_tokens(message)),
         Event::Truncated { from, len } if len < from => Effect::Rewritten,
         Event::Compacted(record) if !record.plan.is_empty() => Effect::Rewritten,
-        // An unreadable event may be a rewrite, so fall back to an estimate, which is never far
-        // off.
+        // An unreadable event may have rewritten the thread, so its earlier counts do not hold.
         Event::Malformed { .. } => Effect::Rewritten,
         Event::CompactionUndone { id } => Effect::Undone(*id),
         Event::Truncated { .. }

@@ -237,8 +237,9 @@ impl<'a> Recall<'a> {
             let Event::ResultCut(result) = &logged.event else { return None };
             (result.tool_use_id == *id).then_some((logged, result))
         });
-        let unknown = || RecallError::UnknownCall { id: abridged(id) };
-        let (logged, result) = cut.ok_or_else(unknown)?;
+        let Some((logged, result)) = cut else {
+            return Err(RecallError::UnknownCall { id: abridged(id) });
+        };
         let content = vec![ContentBlock::ToolResult((**result).clone())];
         let message = Message::new(Role::User, content);
         let number = self.log.arrivals_before(logged.seq);
@@ -292,11 +293,11 @@ impl<'a> Recall<'a> {
         let thread = self.log.replay()?;
         let kept = thread.iter().zip(self.log.numbers());
         let kept = kept.filter_map(|(message, number)| CheckpointBounds::of(number?, message, id));
-        let widest = |one: CheckpointBounds, other: CheckpointBounds| CheckpointBounds {
+        let widest = removed.chain(kept).reduce(|one, other| CheckpointBounds {
             begin: one.begin.min(other.begin),
             end: one.end.max(other.end),
-        };
-        removed.chain(kept).reduce(widest).ok_or(RecallError::UnknownCheckpoint { id })
+        });
+        widest.ok_or(RecallError::UnknownCheckpoint { id })
     }
 }
 

@@ -204,10 +204,9 @@ impl RecallRequest {
 }
 
 fn number(field: &'static str, value: Option<&Value>) -> Result<Option<u64>, RecallError> {
-    let read = |value: &Value| {
-        value.as_u64().ok_or_else(|| mismatch(field, "a whole number from 0", value))
-    };
-    value.map(read).transpose()
+    let Some(value) = value else { return Ok(None) };
+    let number = value.as_u64().ok_or_else(|| mismatch(field, "a whole number from 0", value))?;
+    Ok(Some(number))
 }
 
 fn checkpoint(

@@ -63,9 +63,9 @@ pub struct SessionBuilder {
 /// Where the thread comes from.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// It has this id, and the store may hold it.
+    /// The thread with this id, which the store may hold.
     Thread(ThreadId),
-    /// This log holds it.
+    /// The thread of this log.
     Log(Box<Journal>),
 }
 

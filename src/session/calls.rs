@@ -174,7 +174,7 @@ async fn finished(mut answering: Answering<'_>) -> String {
     }
 }
 
-/// Is pending once, and asks to be polled again at once.
+/// Is pending at the first poll and wakes its task, so that other tasks run in between.
 async fn yield_now() {
     let mut is_first = true;
     let poll = future::poll_fn(|context| {

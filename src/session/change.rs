@@ -196,7 +196,7 @@ impl Session {
     /// logged, stored and undone as any other. Its start and end are the first events of the next
     /// stream.
     ///
-    /// The future may be dropped, as that of [`adopt`](Self::adopt).
+    /// The future may be dropped, like that of [`adopt`](Self::adopt).
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -285,7 +285,7 @@ impl Session {
     /// the same messages again, and messages appended since stay. It gets a new id, which is in the
     /// result. Its start and end are the first events of the next stream.
     ///
-    /// The future may be dropped, as that of [`adopt`](Self::adopt).
+    /// The future may be dropped, like that of [`adopt`](Self::adopt).
     ///
     /// ```
     /// use futures::executor::block_on;

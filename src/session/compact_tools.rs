@@ -63,7 +63,7 @@ impl Session {
         };
         let mut proposal = Proposal::new(plan);
         if let Some(policy) = &brief.retention {
-            // Audited, but not completed: nothing is added to the model's own words.
+            // The plan is audited, but gets no addendum: the summary stays as the model wrote it.
             let after = proposal.plan.after(&thread)?;
             // Boxed: inlined, this rare path would enlarge every turn's future.
             let facts = Box::pin(self.journal.facts(&policy.audit)).await?;

@@ -96,8 +96,8 @@ impl Session {
         done
     }
 
-    /// Ends a compaction whose stream was dropped, and reports the end unless it was delivered. The
-    /// start was: the poll that emits an event delivers it, and deferred events come first.
+    /// Ends a compaction whose stream was dropped, and reports its end unless that was delivered.
+    /// Its start was delivered in any case, because the poll that emits an event also delivers it.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), CompactionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
         if self.shared.lock().last_compaction == Some((compaction.id(), true)) {
@@ -254,8 +254,8 @@ impl Listener for EmitProgress<'_> {
     }
 }
 
-/// Moves a store error to the session's result, as that of any other write or read: the compaction
-/// itself was applied, or has not begun.
+/// Returns an error of the store as an error of the session. It is no failure of the compaction,
+/// which was already applied or has not begun.
 pub(super) fn stored<T>(
     done: Result<T, CompactionError>,
 ) -> Result<Result<T, CompactionError>, SessionError> {

@@ -47,7 +47,7 @@ pub enum SessionError {
     /// The store could not be written. The log holds the events, and the next turn writes them.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log refused an event, as the [`LogError`] says. Thread and log are as before it.
+    /// The log refused an event. Thread and log are unchanged.
     #[error(transparent)]
     Log(#[from] LogError),
     /// A rule or a share of the policy is not valid. Nothing has changed.
@@ -59,7 +59,7 @@ pub enum SessionError {
         /// The thread.
         thread: ThreadId,
     },
-    /// The message has nothing that a model could read. The thread is as before.
+    /// The message has no content for a model. The thread is unchanged.
     #[error("the message is blank")]
     Blank,
     /// The thread is empty or ends with a complete answer, so there is no turn to continue.
@@ -74,18 +74,18 @@ pub enum SessionError {
     /// The thread has fewer messages than the fork asks for.
     #[error("the thread has {found} messages, so it cannot fork before message {message}")]
     NoMessage {
-        /// The message before which it should fork.
+        /// The index of the message before which to fork.
         message: usize,
-        /// How many messages the thread has.
+        /// The number of messages in the thread.
         found: usize,
     },
-    /// The thread does not hold the checkpoint at which it should fork, or holds it twice.
+    /// The checkpoint at which to fork is not in the thread, or more than once.
     #[error("checkpoint {id} is not in the thread, or is there more than once")]
     NoCheckpoint {
         /// The checkpoint.
         id: CheckpointId,
     },
-    /// The thread is not the one that the log describes. Both are as before.
+    /// The thread does not match the log. Both are unchanged.
     #[error(transparent)]
     Stale(#[from] CompactError),
 }

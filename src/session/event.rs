@@ -70,7 +70,7 @@ pub enum SessionEvent {
         id: Text,
         /// The name of the tool.
         name: Text,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The whole result; the thread holds it cut if it is longer than
         /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier version

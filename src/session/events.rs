@@ -72,7 +72,7 @@ pub struct Reply {
 /// Emits the events of a turn.
 pub(super) struct Emit {
     pub(super) shared: Arc<Shared>,
-    /// Whether no stream is open, so that events wait for the next one.
+    /// Whether no stream is open, so that events wait for the next stream.
     pub(super) defers: bool,
 }
 
@@ -159,7 +159,7 @@ impl Drop for Events<'_> {
         self.shared.lock().slot.clear();
         self.shared.end();
         if self.work.is_some() {
-            // Nobody reads the stream any more, but observers see how the turn ended.
+            // The stream was dropped, so only observers get this event.
             self.shared.observe(Ok(&SessionEvent::Aborted));
         }
     }

@@ -12,8 +12,8 @@ impl Session {
     /// thread. It inherits the history, compactions included, and all settings. Calls that are open
     /// at that point are answered as cancelled before its first message.
     ///
-    /// Nothing of it is stored until it has a [store](SessionBuilder::store). The archive is
-    /// shared, but entries written by this thread stay under this thread's id.
+    /// Nothing of the fork is stored until it has a [store](SessionBuilder::store). It shares the
+    /// archive, but entries written by this thread stay under this thread's id.
     ///
     /// ```
     /// use futures::executor::block_on;

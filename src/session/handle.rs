@@ -1,4 +1,4 @@
-//! Controlling a session while a turn borrows it, and the state that this takes.
+//! Handles that control a session while a turn borrows it, and the state that they share with it.
 
 use std::{
     collections::VecDeque,
@@ -217,8 +217,8 @@ pub(super) struct State {
     next: u64,
     /// Whether a running turn will take queued texts.
     takes_queued: bool,
-    /// The thread, as handles show it. The vector is their own: if it were that of the thread, each
-    /// appended message would copy all others.
+    /// The thread, as handles show it. It is a separate vector: a handle that holds the thread's
+    /// own vector would make the next append copy it.
     pub(super) messages: SharedVec<Message>,
     pub(super) usage: TokenUsageSummary,
     pub(super) recent: Recent,
@@ -302,8 +302,8 @@ impl Shared {
         is_due.then(|| state.queue.pop_front())?.map(|(_, text)| text)
     }
 
-    /// Takes the next queued text. After the last one the turn takes no more. Both are decided under
-    /// one lock, so no text arrives unnoticed between a turn's last look and its end.
+    /// Takes the next queued text. If there is none, the turn takes no more texts. One lock covers
+    /// both, so no text arrives unnoticed between the turn's last check and its end.
     pub(super) fn next_queued(&self) -> Option<Text> {
         let mut state = self.lock();
         let next = state.queue.pop_front().map(|(_, text)| text);

@@ -310,8 +310,8 @@ impl Session {
         // Drop the target: it predates the messages appended since.
         let mut brief = Brief { now: self.now(), target: None, ..brief };
         let snapshot = self.conversation().snapshot_for(&brief).await?;
-        let fitted = |(driven, _)| self.fitted(driven, &messages, &snapshot, &brief);
-        let mut outcome = outcome.and_then(fitted);
+        let mut outcome =
+            outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &snapshot, &brief));
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
             // Summaries and archive entries hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
@@ -328,7 +328,8 @@ impl Session {
         plan: Plan,
         messages: SharedVec<Message>,
     ) -> Result<Done, CompactionError> {
-        // Nothing is added to the words of a host, or to what was settled the first time.
+        // A host's text is used unchanged, and a redone plan was settled the first time, so do not
+        // settle the plan again.
         let reason = CompactionReason::Manual { focus: None };
         let brief = Brief { retention: None, ..self.brief(reason, None) };
         let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
@@ -393,7 +394,7 @@ impl Session {
     }
 }
 
-/// Gives the summaries of a message the number of the compaction that makes them.
+/// Sets the id of this compaction in the summaries of a message.
 fn renumber(message: &mut Message, id: Option<CompactionId>) {
     if !message.is_summary() {
         return;

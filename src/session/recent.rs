@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::event::SessionEvent;
 use crate::message::ContentBlock;
 
-/// How many events are kept.
+/// The maximum number of events that are kept.
 const KEPT: usize = 256;
 
 /// The maximum bytes of tool results that the older events hold together.

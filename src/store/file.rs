@@ -208,7 +208,7 @@ impl<'a> LogFile<'a> {
         }
         let lines = self.lines(prefix, id, events)?;
         if let Err(error) = self.write(prefix, &lines, sync) {
-            // Ignore a failure of this too: the next write cuts off the rest, and the first error
+            // Ignore a failure of `set_len`: the next write cuts off the rest, and the first error
             // is the one to report.
             let _ = self.file.set_len(prefix.bytes);
             return Err(failed(self.path, error));
@@ -255,7 +255,7 @@ impl<'a> LogFile<'a> {
             return Ok(());
         }
         self.file.sync_data()?;
-        // The name of a new file is stored in its folder.
+        // The folder stores the name of a new file, so sync the folder too.
         if prefix.bytes == 0 { sync_folder(self.path) } else { Ok(()) }
     }
 

@@ -22,7 +22,8 @@ use crate::{
 ///
 /// With a store, memory holds the thread and the latest events. When the events that a compaction
 /// removed from the thread take more than 32 KB, a flush gives the store a
-/// [base](crate::log::LogBase) and drops the stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
+/// [base](crate::log::LogBase) and drops the stored events ([`EventLog::base`]).
+/// [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
 ///
 /// ```
 /// use futures::executor::block_on;

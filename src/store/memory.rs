@@ -79,8 +79,8 @@ impl Stored {
         let found = self.logs.get(thread);
         check(found.map_or((None, 0), |log| (log.id, log.events.len() as u64)))?;
         if !events.is_empty() {
-            let new = || StoredLog { id, events: Vec::new(), base: None };
-            let log = self.logs.entry(thread.clone()).or_insert_with(new);
+            let log = self.logs.entry(thread.clone());
+            let log = log.or_insert_with(|| StoredLog { id, events: Vec::new(), base: None });
             log.events.extend_from_slice(events);
         }
         Ok(())

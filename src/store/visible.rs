@@ -152,19 +152,20 @@ impl Visible {
         let words = search_words(query);
         let visible = self.filter(entries);
         let replaced = replaced(&visible);
-        let count = |entry: &'a ArchiveEntry| {
+        let mut found: Vec<(usize, &ArchiveEntry)> = Vec::new();
+        for entry in visible {
             let text = fold_case(&entry.batch.text);
-            let found = words.iter().filter(|word| text.contains(word.as_str())).count();
-            (found > 0).then_some((found, entry))
-        };
-        let mut found: Vec<(usize, &ArchiveEntry)> =
-            visible.into_iter().filter_map(count).collect();
+            let count = words.iter().filter(|word| text.contains(word.as_str())).count();
+            if count > 0 {
+                found.push((count, entry));
+            }
+        }
         found.sort_by_key(|(words, entry)| Reverse((*words, recency(entry))));
-        let hit = |(words, entry): (usize, &ArchiveEntry)| Hit {
+        let hits = found.into_iter().take(limit).map(|(words, entry)| Hit {
             replaced: replaced.contains(&entry.batch.id),
             ..Hit::new(entry.clone(), words)
-        };
-        found.into_iter().take(limit).map(hit).collect()
+        });
+        hits.collect()
     }
 
     fn filter<'a>(
@@ -177,11 +178,10 @@ impl Visible {
 
 /// Returns the ids of the entries that others of these replace. No entry replaces itself.
 fn replaced(entries: &[&ArchiveEntry]) -> HashSet<BatchId> {
-    let of_entry = |entry: &&ArchiveEntry| {
-        let own = entry.batch.id;
-        entry.replaces.clone().into_iter().filter(move |id| *id != own)
-    };
-    entries.iter().flat_map(of_entry).collect()
+    let ids = entries
+        .iter()
+        .flat_map(|entry| entry.replaces.iter().copied().filter(|id| *id != entry.batch.id));
+    ids.collect()
 }
 
 /// Returns the text in which a database searches for the [words](search_words) of a query. `None`

@@ -237,7 +237,8 @@ impl Asking {
     }
 }
 
-/// The waits before a call is repeated, in seconds; the last one stays.
+/// The waits before a call is repeated, in seconds. Repetitions after the fourth wait as long as
+/// it.
 const WAITS: [u64; 4] = [1, 5, 10, 30];
 
 /// The wait before a call is repeated, after this many repetitions.

@@ -88,7 +88,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// Returns the snapshot with these rules and facts.
-    pub(crate) fn told(&self, snapshot: Snapshot) -> Snapshot {
+    pub(crate) fn added_to(&self, snapshot: Snapshot) -> Snapshot {
         // The log holds only the present messages, so the numbers in it recall nothing.
         let snapshot = snapshot.with_rules(Arc::clone(&self.rules)).with_numbers(Arc::default());
         match &self.facts {
@@ -99,7 +99,7 @@ impl Known {
 }
 
 impl CallFacts {
-    /// Returns the same without the subjects that the redactor changes. Two different subjects
+    /// Returns the facts without the subjects that the redactor changes. Two different subjects
     /// could become equal, and the result of one call would then wrongly count as obsolete.
     pub(super) fn redacted(&self, redactor: &dyn Redactor) -> Self {
         let subjects = self.subjects.iter().filter(|(_, it)| redacted_text(it, redactor) == **it);

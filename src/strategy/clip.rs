@@ -69,7 +69,7 @@ pub(crate) fn clip_result(
 }
 
 /// Returns the text without sentences that the same section states before, except short sentences
-/// and fences. A model that repeats itself uses up the room for what it left out.
+/// and fences. Repetitions would take the room of what the text could say instead.
 pub(super) fn without_repeats(text: &str) -> String {
     const SHORT: usize = 20;
     let (mut seen, mut fenced, mut kept) = (HashSet::new(), false, String::new());

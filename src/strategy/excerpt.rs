@@ -8,8 +8,8 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// Returns a text without the sentences that have one of these keys, outside of fences, and without
-/// headings that nothing follows any more.
+/// Returns a text without the sentences that have one of these keys, except in fences, and without
+/// headings that have no text left.
 pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
     let parts = parts(text);
     let keeps = |part: &Part<'_>| !part.is_sentence || !stated.contains(&key(part.text));
@@ -62,7 +62,7 @@ impl Part<'_> {
         !self.is_sentence && self.text.starts_with('#')
     }
 
-    /// Whether it is a heading or a blank line, which stay with what follows them.
+    /// Whether the part is a heading or a blank line, which stay with what follows them.
     fn is_gap(&self) -> bool {
         self.is_heading() || self.text.trim().is_empty()
     }
@@ -121,7 +121,7 @@ fn write(parts: &[Part<'_>], keeps: impl Fn(&Part<'_>) -> bool, bytes: usize) ->
     text.trim().to_owned()
 }
 
-/// The line that stands for omitted text.
+/// The line in place of omitted text.
 fn note(bytes: usize) -> String {
     format!("[... {bytes} bytes omitted ...]\n")
 }

@@ -220,9 +220,9 @@ impl Climb {
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // A model's summary would state nine tenths of the facts, so a cheaper plan must not lose
-        // more. The policy judges summaries only, so demands and paths are checked here. Without a
-        // policy the loss is unknown.
+        // A model's summary would state nine tenths of the facts, so a plan without a model must
+        // not lose more. The policy judges summaries only, so demands and paths are checked here.
+        // Without a policy the loss is unknown.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
         let classes = [FactClass::Constraint, FactClass::Path];
         let mut classes = classes.map(|class| retention.of(class)).into_iter();
@@ -267,7 +267,7 @@ impl Climb {
     }
 
     /// Handles a rung whose proposal is rejected. A proposal that misses only the target may be the
-    /// smallest. Its addendum is left to the caller, which knows how much fits.
+    /// smallest. It gets no addendum here, because only the caller knows how much fits.
     fn rejected(&mut self, rung: Rung, proposal: Proposal, rejection: Rejection) {
         let Rejection::OverTarget { after, .. } = rejection else {
             return self.fail(rung, rejection.into());

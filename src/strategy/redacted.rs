@@ -125,7 +125,7 @@ fn of_model(error: ModelError, redactor: &dyn Redactor) -> ModelError {
 }
 
 fn stopped(reason: StopReason, redactor: &dyn Redactor) -> StopReason {
-    // The names of the known stop reasons are constants of this crate.
+    // The names of known stop reasons are constants of this crate and hold no secrets.
     let StopReason::Other(words) = &reason else { return reason };
     StopReason::Other(redacted_text(words, redactor))
 }

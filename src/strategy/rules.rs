@@ -112,9 +112,9 @@ impl Snapshot {
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns the keys of the user's words, and of these and all that stays, if a list of rules and
-    /// the user's words do not both fit. Then the rules are the first of the user's words, and the
-    /// summary leaves out what is stated so.
+    /// Returns the keys of the user's words, and the keys of these and of all that stays, if a list
+    /// of rules and the user's words do not both fit. The rules are then the first of the user's
+    /// words, and the summary omits sentences with these keys.
     fn stated_by_lists(
         &self,
         after: &[Message],

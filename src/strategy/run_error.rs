@@ -111,9 +111,9 @@ pub enum RunError {
     /// The model call for a chunk failed, and so did every retry.
     #[error("chunk {chunk} failed, tried {tries} times: {kind}{}", after_colon(.message))]
     Exhausted {
-        /// Which chunk, from 1; the number after the last where batches are summed up again.
+        /// Which chunk, from 1; the number after the last chunk if batches are being merged.
         chunk: usize,
-        /// How many calls there were for it, or for parts of it.
+        /// The number of calls for the chunk or for parts of it.
         tries: u32,
         /// The kind of the last failure.
         kind: ModelErrorKind,

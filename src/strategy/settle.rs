@@ -76,6 +76,10 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
+        self.counted().settled(proposal, brief)
+    }
+
+    fn settled(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
@@ -88,7 +92,7 @@ impl Snapshot {
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.settle(proposal, &brief)?;
+            let mut settled = self.settled(proposal, &brief)?;
             if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }
@@ -226,9 +230,10 @@ impl Snapshot {
         Kept { facts, typed: 100 - missing.saturating_mul(100) / all }
     }
 
-    /// Adds the rules that a plan without a summary removes as a summary of their own and, if it only
-    /// shortens messages, the facts, in at most half of what it frees. A plan that drops messages means
-    /// to forget what else they state. The proposal stays as it is if nothing is acceptable.
+    /// Adds the rules that a plan without a summary removes as a summary of their own. If the plan
+    /// only shortens messages, the facts are added too, in at most half of what it frees; a plan
+    /// that drops messages drops their facts deliberately. The proposal stays as it is if nothing
+    /// is acceptable.
     fn with_removed(
         &self,
         proposal: Proposal,
@@ -284,7 +289,7 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
-    /// Returns what the proposals with this summary, or a part of it, are audited by.
+    /// Returns the data for audits of proposals with this summary or a part of it.
     fn audit<'a>(
         &self,
         summary: &str,
@@ -316,17 +321,9 @@ impl Snapshot {
         let is_alone = summary.is_blank();
         let room = self.room_beside(&proposal.plan, summary, after, brief);
         let lists = policy.lists_typed();
-        // Other facts get a sixth of the room, unless rules or the user's words need it.
         let shares = merged.is_empty() && !is_alone;
-        let most = match lists {
-            false => 0,
-            true if shares => typed
-                .share_of(brief.target.unwrap_or(policy.addendum_tokens))
-                .max(typed.emphasised(self.counter()).min(typed::most(room))),
-            true => room,
-        };
-        let share = typed.room(room, room, self.counter()).min(most);
-        let share = if shares { share.min(typed::most(room)) } else { share };
+        let (share, most) =
+            if lists { self.typed_room(&typed, room, shares, audit) } else { (0, 0) };
         let first = typed.list(share, self.counter());
         let policy_beside = |list: &str| {
             let tokens = room.saturating_sub(self.counter().text(list)).min(policy.addendum_tokens);
@@ -368,6 +365,25 @@ impl Snapshot {
             let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);
             audit.with_enriched(&proposal, enriched, policy)
         })
+    }
+
+    /// Returns the tokens that the user's words get at first, and the most that they get at all. If
+    /// they share the room, other facts get a sixth of it, unless rules or the user's words need it.
+    fn typed_room(
+        &self,
+        typed: &Typed<'_>,
+        room: u64,
+        shares: bool,
+        audit: &Audit<'_>,
+    ) -> (u64, u64) {
+        let share = typed.room(room, room, self.counter());
+        if !shares {
+            return (share.min(room), room);
+        }
+        let (target, longest) = (audit.brief.target, typed::most(room));
+        let target = target.unwrap_or(audit.policy.addendum_tokens);
+        let most = typed.share_of(target).max(typed.emphasised(self.counter()).min(longest));
+        (share.min(most).min(longest), most)
     }
 
     /// Returns the tokens for lists after a summary. If the summary is blank, the plan shows only
@@ -417,7 +433,7 @@ impl Kept {
     }
 }
 
-/// What the proposals of one summary are audited by.
+/// The data for audits of proposals with one summary.
 struct Audit<'a> {
     policy: &'a RetentionPolicy,
     brief: &'a Brief,

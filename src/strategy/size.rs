@@ -7,9 +7,17 @@ use super::{
 use crate::message::Message;
 
 impl Snapshot {
-    /// The token count of the thread, counted once: ten thousand messages take a millisecond.
+    /// Returns the snapshot with its size counted, for work that needs it often: ten thousand messages
+    /// take a millisecond.
+    pub(super) fn counted(&self) -> Self {
+        let mut counted = self.clone();
+        counted.size = Some(self.size());
+        counted
+    }
+
+    /// Returns the tokens of the thread.
     pub(super) fn size(&self) -> u64 {
-        *self.size.get_or_init(|| self.counter().messages(self.messages()))
+        self.size.unwrap_or_else(|| self.counter().messages(self.messages()))
     }
 
     /// Refuses a thread that is not smaller than this one, or is over the target.

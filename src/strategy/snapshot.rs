@@ -1,9 +1,6 @@
 //! A strategy's view of a thread, and the check that judges every proposal.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::brief::Brief;
 use crate::{
@@ -29,15 +26,15 @@ pub struct Snapshot {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
-    /// The tokens of the messages, once [`size`](Self::size) was asked for.
-    pub(super) size: OnceLock<u64>,
+    /// The tokens of the messages, if they were [counted](Self::counted).
+    pub(super) size: Option<u64>,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
     pub(super) calls: CallFacts,
 }
 
-/// What is known of messages and calls by their position, which redaction keeps.
+/// Data on messages and calls by their position, which redaction keeps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallFacts {
     /// The number under which each message can be recalled once it is removed.
@@ -116,7 +113,7 @@ impl Snapshot {
             tools: SharedVec::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
-            size: OnceLock::new(),
+            size: None,
             times: None,
             facts: None,
             rules: Arc::default(),
@@ -205,7 +202,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, size: OnceLock::new(), ..self }
+        Self { counter, size: None, ..self }
     }
 
     /// Returns the snapshot with the time at which each message arrived.
@@ -294,7 +291,7 @@ impl Snapshot {
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
         let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
         let calls = self.calls.redacted(redactor);
-        Self { messages, system, tools, calls, size: OnceLock::new(), ..self }
+        Self { messages, system, tools, calls, size: None, ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -310,7 +307,7 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: bare.collect(), size: OnceLock::new(), ..self.clone() }
+        Self { messages: bare.collect(), size: None, ..self.clone() }
     }
 
     /// When a message arrived, if known.

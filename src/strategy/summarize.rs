@@ -96,12 +96,13 @@ impl CompactionStrategy for Summarize {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let (candidates, request) = match self.candidates_and_request(thread, brief) {
+        let thread = thread.counted();
+        let (candidates, request) = match self.candidates_and_request(&thread, brief) {
             Ok(found) => found,
             Err(error) => return attempt::propose(Err(error)),
         };
         let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
-        let (thread, brief) = (thread.clone(), brief.clone());
+        let brief = brief.clone();
         // A failure is left to the next rung of a ladder, which needs no wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
         attempt::ask_with(options, request, move |turn| {

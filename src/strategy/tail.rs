@@ -55,8 +55,8 @@ pub(super) fn worthwhile(
     brief: &Brief,
     request: TailRequest,
 ) -> Result<Vec<Candidate>, StrategyError> {
-    let mut found = Vec::new();
-    let mut worthless = None;
+    let (mut found, mut worthless) = (Vec::new(), None);
+    let snapshot = &snapshot.counted();
     for candidate in candidates(snapshot, brief, request)? {
         match check_worth(snapshot, brief, candidate.cut, &candidate.typed, MIN_TOKENS) {
             Ok(()) => found.push(candidate),

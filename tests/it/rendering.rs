@@ -232,7 +232,7 @@ fn block() -> impl Strategy<Value = ContentBlock> {
         1 => (hostile(), input()).prop_map(|(name, json)| ServerToolUse::new("s", name, json).into()),
         1 => (hostile(), payload())
             .prop_map(|(kind, json)| ServerToolResult::new("s", kind, json).into()),
-        1 => hostile().prop_map(|text| ContentBlock::reminder(text)),
+        1 => hostile().prop_map(ContentBlock::reminder),
         1 => (hostile(), hostile())
             .prop_map(|(path, text)| ContextUpdate::new(vec![path.into()], text).into()),
         1 => Just(ContentBlock::checkpoint("aaaaaa".parse().unwrap())),

@@ -103,7 +103,7 @@ pub(super) fn summary(workspace: &Workspace) -> &str {
 /// A workspace that holds only the summary.
 pub(super) fn workspace_of(summary: &str) -> Workspace {
     let mut workspace = Workspace::new();
-    // The path is our own, so it names a file.
+    // The path is a constant that names a file, so the insertion cannot fail.
     let _ = workspace.insert(SUMMARY, summary);
     workspace
 }

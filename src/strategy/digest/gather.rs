@@ -19,7 +19,7 @@ use crate::{
 /// Upper limit for the characters of a line.
 const LINE: usize = 200;
 
-/// Upper limit for the characters of a rule: as many bytes as an audit looks for.
+/// Upper limit for the characters of a rule: the maximum bytes of a fact in an audit.
 const RULE: usize = 600;
 
 /// Upper limit for the lines of one kind, whatever the budget.

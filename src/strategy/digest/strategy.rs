@@ -275,7 +275,8 @@ fn is_kept(kept: &[Range<Position>], message: usize) -> bool {
     kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
 }
 
-/// Whether a block is no reason for a digest: a summary, or a marker that every compaction removes.
+/// Whether removing the block alone does not justify a digest: a summary, or a marker that every
+/// compaction removes.
 fn is_marker(block: &ContentBlock) -> bool {
     matches!(
         block,

@@ -201,7 +201,8 @@ fn rooms(sections: &[Section], needs: &[u64], budget: u64) -> Vec<u64> {
         _ => share(section).min(*need),
     };
     let mut rooms: Vec<u64> = sections.iter().zip(needs).map(least).collect();
-    // The other shares may then exceed what is left. A part of a short request says too little.
+    // The other shares may then exceed what is left. A shortened short request would say too
+    // little.
     let mut left = budget;
     rooms.iter_mut().for_each(|room| {
         *room = (*room).min(left);
@@ -224,7 +225,7 @@ impl Section {
         format!("\n\n## {}\n\n", self.title)
     }
 
-    /// Whether it is a first request that is quoted whole or not at all.
+    /// Whether the section is a first request that is quoted whole or not at all.
     fn is_short(&self) -> bool {
         const SHORT: usize = 300;
         match &self.body {

@@ -215,7 +215,11 @@ impl Relay {
                 let (target, limit) = (by_base(target), by_base(limit));
                 Some(RelayStep::Compact { reason, target, limit })
             }
-            _ => None,
+            Output::Suspended { .. }
+            | Output::Paused { .. }
+            | Output::UnknownWindow
+            | Output::CannotFit { .. }
+            | _ => None,
         }
     }
 }

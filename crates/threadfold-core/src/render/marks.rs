@@ -63,10 +63,9 @@ pub(super) fn prose(out: &mut impl Write, text: &str, lookalikes: &mut Lookalike
 
 /// Writes a text with a backslash before each hash that would start one of our headings.
 pub(super) fn escaped(out: &mut impl Write, text: &str, lookalikes: &Lookalikes) -> fmt::Result {
-    let is_valid = |hash: &usize| text.is_char_boundary(*hash);
-    debug_assert!(lookalikes.hashes.iter().all(is_valid), "found in another text");
     let mut written = 0;
     for hash in &lookalikes.hashes {
+        debug_assert!(text.is_char_boundary(*hash), "the lookalikes were found in another text");
         out.write_str(text.get(written..*hash).unwrap_or_default())?;
         out.write_str("\\")?;
         written = *hash;
