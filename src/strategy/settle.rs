@@ -318,9 +318,8 @@ impl Snapshot {
         let mut typed = Typed::new(&statements, self, brief, after);
         typed.skip(&without_typed(summary));
         let typed = typed.with_rules(merged);
-        let is_alone = summary.is_blank();
+        let (is_alone, lists) = (summary.is_blank(), policy.lists_typed());
         let room = self.room_beside(&proposal.plan, summary, after, brief);
-        let lists = policy.lists_typed();
         let shares = merged.is_empty() && !is_alone;
         let (share, most) =
             if lists { self.typed_room(&typed, room, shares, audit) } else { (0, 0) };
