@@ -149,6 +149,11 @@ fn stating() -> impl Strategy<Value = String> {
         .prop_map(|parts| parts.into_iter().flat_map(|(part, end)| [part, end.into()]).collect())
 }
 
+/// A text with single blanks between its words.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 proptest! {
     #![proptest_config(tries(48))]
 
@@ -217,7 +222,10 @@ proptest! {
         let retention = audit(&thread, &[], &AuditOptions::default());
         let Some(found) = addendum(&retention, budget, &COUNTER) else { return Ok(()) };
         prop_assert!(COUNTER.text(&found) <= budget);
-        prop_assert!(found.lines().any(|line| line.starts_with("- ")));
+        let mut items = found.lines().filter_map(|line| line.strip_prefix("- ")).peekable();
+        prop_assert!(items.peek().is_some());
+        let lost: Vec<String> = retention.missing.iter().map(|fact| one_line(&fact.text)).collect();
+        prop_assert!(items.all(|item| lost.iter().any(|fact| fact == item)), "{found}");
         prop_assert!(!found.contains("</"));
     }
 }
