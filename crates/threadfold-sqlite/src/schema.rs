@@ -71,14 +71,15 @@ const MIGRATIONS: [&str; 4] = [
     "
     -- A search for a key in a table without row ids reads all of a row, so large values are not in
     -- `logs`. The earlier columns stay, for processes of an earlier version that are running.
-    UPDATE logs SET base_seq = NULL, base = NULL, base_facts = NULL;
-    CREATE TABLE bases (
+    -- Some databases of version 3 have this table already, and no column base_facts.
+    UPDATE logs SET base_seq = NULL, base = NULL;
+    CREATE TABLE IF NOT EXISTS bases (
         thread TEXT    NOT NULL UNIQUE,
         seq    INTEGER NOT NULL,
         base   TEXT    NOT NULL,  -- what the events before seq amount to
         facts  TEXT    NOT NULL   -- the last column: opening a thread does not read its pages
     ) STRICT;
-    CREATE TRIGGER delete_base AFTER DELETE ON logs
+    CREATE TRIGGER IF NOT EXISTS delete_base AFTER DELETE ON logs
         BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
 ",
 ];
@@ -236,6 +237,20 @@ mod tests {
         assert!(block_on(store.load_base(&thread)).unwrap().is_none());
         drop((journal, store));
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_database_that_has_the_table_of_bases_already_is_migrated() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let [first, second, third, ..] = MIGRATIONS;
+        migrate_by(&mut connection, &[first, second, third]).unwrap();
+        let bases = "ALTER TABLE logs DROP COLUMN base_facts;
+            CREATE TABLE bases (thread TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL,
+                base TEXT NOT NULL, facts TEXT NOT NULL) STRICT;
+            CREATE TRIGGER delete_base AFTER DELETE ON logs
+                BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;";
+        connection.execute_batch(bases).unwrap();
+        assert_eq!(migrate(&mut connection), Ok(Content::Ours(VERSION)));
     }
 
     #[test]
