@@ -220,8 +220,8 @@ fn best_boundary(text: &str, target: usize, limit: usize) -> Option<usize> {
     let mut lines = window.rmatch_indices('\n').map(|(at, _)| window_start + at).peekable();
     let last_line = lines.peek().copied();
     let blank = lines.find(|line_end| is_blank(*line_end));
-    let last_space = window.rfind(' ').map(|at| window_start + at);
-    blank.or(last_line).or(last_space).map(|at| at + 1)
+    let end = blank.or(last_line).or_else(|| Some(window_start + window.rfind(' ')?));
+    end.map(|at| at + 1)
 }
 
 fn chunk_at(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>) -> Chunk<'_> {

@@ -140,7 +140,7 @@ impl<'f> Beside<'f> {
         (joined(summary, &addendum), search.retention())
     }
 
-    /// Returns the text that [`enrich`](Self::enrich) returns, in half of its time.
+    /// Returns the text that [`enrich`](Self::enrich) returns, without an audit of it.
     #[doc(hidden)]
     pub fn text(
         &self,

@@ -105,8 +105,8 @@ fn each_run(text: &str, visit: &mut impl FnMut(u64, usize)) {
     }
 }
 
-/// Three successive letters or digits of each fact, a bit each. Most texts have none of them, which is
-/// found out in half of the time that their runs take.
+/// Three successive letters or digits of each fact, a bit each. Most texts have none of them, and need
+/// no look at their runs.
 #[derive(Debug)]
 struct Triples {
     bits: Vec<u64>,
