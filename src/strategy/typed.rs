@@ -37,6 +37,9 @@ impl<'a> Typed<'a> {
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
             elsewhere.extend(keys(&rule.text));
+            // A rule begins with the heading under which the user listed it.
+            let listed = rule.text.split_once(": ").into_iter();
+            elsewhere.extend(listed.flat_map(|(heading, item)| [key(heading), key(item)]));
         }
         let typed = stay.into_iter().filter(|message| message.role == Role::User);
         let stay = typed.filter(|message| !message.is_summary()).chain(thread.system().iter());
