@@ -60,7 +60,7 @@ impl Deltas {
 }
 
 /// Reads a whole response body.
-type Decode = fn(&[u8]) -> Result<Turn, WireError>;
+pub(super) type Decode = fn(&[u8]) -> Result<Turn, WireError>;
 
 /// The builder of a codec. It ends once: after an error every call returns that error, and a finished
 /// answer does not change.
@@ -71,11 +71,13 @@ pub(super) struct Builder<A> {
     end: Option<Result<Turn, ModelError>>,
 }
 
-impl<A: Assembly> Builder<A> {
-    pub(super) fn new(assembly: A, decode: Decode) -> Self {
-        Self { assembly, decode, end: None }
+impl<A: Assembly + Default + 'static> Builder<A> {
+    pub(super) fn boxed(decode: Decode) -> Box<dyn TurnBuilder> {
+        Box::new(Self { assembly: A::default(), decode, end: None })
     }
+}
 
+impl<A: Assembly> Builder<A> {
     fn ended(&mut self) -> Result<Turn, ModelError> {
         let body = self.assembly.body().ok_or_else(ModelError::cut_short)?;
         let turn = (self.decode)(body.as_str().as_bytes());

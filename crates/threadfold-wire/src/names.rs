@@ -13,7 +13,7 @@ use std::{
 use super::{
     contract::Change,
     json::Tree,
-    normal::{self, Thread, fit_blocks},
+    normal::{Thread, call_id, fit_blocks, with_call_id},
     notes::Notes,
 };
 use threadfold_core::message::{
@@ -179,8 +179,11 @@ impl Renamed {
 
     /// Rewrites the ids of calls and of their results.
     fn rewrite_ids(&self, thread: &mut Thread) {
-        if !self.is_empty() {
-            normal::rewrite_ids(thread, |id| self.to.get(id).cloned());
+        for (_, message) in thread.iter_mut().filter(|_| !self.is_empty()) {
+            fit_blocks(message, |block| {
+                let to = call_id(block).and_then(|id| self.to.get(id));
+                Ok(to.map(|to| with_call_id(block, to.clone())))
+            });
         }
     }
 }
@@ -323,6 +326,10 @@ mod tests {
     fn written(body: &serde_json::Value, names: &mut Vec<String>) {
         match body {
             serde_json::Value::Object(fields) => {
+                // In the order of the keys, whether or not another crate of the build has
+                // `serde_json` keep the order in which they came.
+                let mut fields = fields.clone();
+                fields.sort_keys();
                 names.extend(fields.get("name").and_then(|name| name.as_str()).map(str::to_owned));
                 fields.values().for_each(|value| written(value, names));
             }

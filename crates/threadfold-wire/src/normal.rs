@@ -362,18 +362,13 @@ pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
     }
 }
 
-/// The ids of the calls that a block makes or answers, to be written in another form.
-pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option<Text>) {
-    for (_, message) in thread {
-        fit_blocks(message, |block| {
-            let Some(to) = call_id(block).and_then(&written) else { return Ok(None) };
-            let mut block = block.clone();
-            if let Some(id) = call_id_mut(&mut block) {
-                *id = to;
-            }
-            Ok(Some(block))
-        });
+/// Returns a call or a result with this id of the call.
+pub(super) fn with_call_id(block: &ContentBlock, to: Text) -> ContentBlock {
+    let mut block = block.clone();
+    if let Some(id) = call_id_mut(&mut block) {
+        *id = to;
     }
+    block
 }
 
 macro_rules! field_of_kinds {

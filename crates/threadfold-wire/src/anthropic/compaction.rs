@@ -4,12 +4,14 @@
 use super::forms::NAME;
 use crate::kit::*;
 
+pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
+
 const COMPACTION: &str = "compaction";
 
 // The provider refuses a compaction with parameters that shape an answer, and with those of
 // context management, so they are left out. It wants the header
 // `anthropic-beta: compact-2026-09-04`, and so does every later request with its block.
-pub(super) fn request(mut request: Request) -> Request {
+fn request(mut request: Request) -> Request {
     for name in ["context_management", "stop_sequences"] {
         request.extra = without(NAME, &request.extra, name);
     }
@@ -31,7 +33,7 @@ pub(super) fn request(mut request: Request) -> Request {
     request
 }
 
-pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     if let Some(mut asked) = on_demand(&request.extra) {
         return Some((Some(0), asked.take_text("instructions")));
     }
@@ -41,7 +43,7 @@ pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     Some((tokens, asked.take_text("instructions")))
 }
 
-pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     let block = Object::typed(COMPACTION).with("content", Text::from(summary));
     let block = block.with("signature", BY_GATEWAY);
     let pass = counts(usage).with("type", COMPACTION);

@@ -130,11 +130,9 @@ mod stream;
 mod target;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::Request;
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, forms::NAME);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::turn);

@@ -126,14 +126,12 @@ mod stream;
 mod tools;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::{
     Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
     ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, marks::CODEC);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);

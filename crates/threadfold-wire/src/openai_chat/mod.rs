@@ -113,13 +113,11 @@ mod stream;
 mod stream_call;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::{
     Document, Image, Opaque, Request, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, marks::CODEC);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);

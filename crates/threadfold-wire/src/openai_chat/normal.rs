@@ -24,12 +24,10 @@ impl Rules for Chat {
 
     /// Documents are texts or files.
     fn text_of<'s>(&self, _: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        match source {
-            MediaSource::Text { text, .. } | MediaSource::Url { url: text } => Some(text),
-            MediaSource::Base64 { .. } | MediaSource::File { .. } | MediaSource::Opaque { .. } => {
-                None
-            }
+        if let MediaSource::Text { text, .. } | MediaSource::Url { url: text } = source {
+            return Some(text);
         }
+        None
     }
 
     /// Reasoning is sent back to the server that made it, in the same field.

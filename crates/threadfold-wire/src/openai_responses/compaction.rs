@@ -4,6 +4,8 @@
 use super::{kinds, marks::*};
 use crate::kit::*;
 
+pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
+
 /// The fields of a request that the endpoint for compaction takes.
 const OF_ENDPOINT: [&str; 7] = [
     "model",
@@ -17,7 +19,7 @@ const OF_ENDPOINT: [&str; 7] = [
 
 // The thread gets a `compaction_trigger` at its end, so tools and instructions are those of the
 // conversation and its prompt cache applies.
-pub(super) fn request(mut request: Request) -> Request {
+fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
     let trigger = Object::typed(kinds::TRIGGER).into_json();
     let trigger = opaque_item(Raw::of(&trigger), None);
@@ -25,7 +27,7 @@ pub(super) fn request(mut request: Request) -> Request {
     request
 }
 
-pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     let last = request.messages.last().and_then(|message| message.content.last());
     if let Some(ContentBlock::Opaque(opaque)) = last
         && Fields::parse(opaque.value.as_str())
@@ -40,7 +42,7 @@ pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
 
 // The text stands in `encrypted_content` as it is: a gateway that wants to hide it from its client
 // encrypts it before and decrypts what it reads.
-pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     let text = format!("{BY_GATEWAY}:{summary}");
     let item = Object::typed(kinds::COMPACTION).with("encrypted_content", text);
     let total = usage.input.saturating_add(usage.output);

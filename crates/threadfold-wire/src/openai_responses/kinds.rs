@@ -26,6 +26,9 @@ pub(super) const CUSTOM: &str = "custom_tool_call";
 pub(super) const FUNCTION_OUTPUT: &str = "function_call_output";
 pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
 pub(super) const LOCAL_SHELL_OUTPUT: &str = "local_shell_call_output";
+pub(super) const REASONING: &str = "reasoning";
+/// An item that the provider stored, named by its id.
+pub(super) const REFERENCE: &str = "item_reference";
 pub(super) const COMPACTION: &str = "compaction";
 pub(super) const TRIGGER: &str = "compaction_trigger";
 
@@ -85,7 +88,7 @@ impl Label {
         let field = |key: &str| fields.text(key).filter(|text| !text.is_empty());
         let role = field("role");
         let is_reference = role.is_none() && fields.get("id").is_some();
-        let kind = field("type").or_else(|| is_reference.then(|| "item_reference".into()));
+        let kind = field("type").or_else(|| is_reference.then(|| REFERENCE.into()));
         let kind = kind.unwrap_or_default();
         let is_by_server = || field("execution").is_some_and(|word| word == "server");
         let is_of_provider = PROGRAMS.contains(&kind.as_str())
@@ -135,7 +138,7 @@ impl Label {
 
     /// The id of the reasoning that it names instead of holding it.
     pub(super) fn referred_reasoning(&self) -> Option<Text> {
-        let id = self.id.as_ref().filter(|_| self.kind == "item_reference");
+        let id = self.id.as_ref().filter(|_| self.kind == REFERENCE);
         id.filter(|id| id.starts_with("rs_")).cloned()
     }
 }

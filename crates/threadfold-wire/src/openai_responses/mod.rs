@@ -130,17 +130,16 @@ mod read_items;
 mod stream;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::{
     Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
     ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, marks::CODEC, compaction);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn)
+        .compacting(compaction::NATIVE);
 
 /// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
 /// and a compaction. [`compaction_request`](crate::WireFormat::compaction_request) asks at the

@@ -24,14 +24,13 @@ impl Rules for Responses {
     }
 
     fn text_of<'s>(&self, role: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        match source {
-            MediaSource::Text { text, .. } => Some(text),
-            // An answer holds text only, so an address stands for its document there.
-            MediaSource::Url { url } => Some(url).filter(|_| role == Role::Assistant),
-            MediaSource::Base64 { .. } | MediaSource::File { .. } | MediaSource::Opaque { .. } => {
-                None
-            }
+        // An answer holds text only, so an address stands for its document there.
+        if let (MediaSource::Text { text, .. }, _)
+        | (MediaSource::Url { url: text }, Role::Assistant) = (source, role)
+        {
+            return Some(text);
         }
+        None
     }
 
     fn takes_media(&self, role: Role, _: bool) -> bool {

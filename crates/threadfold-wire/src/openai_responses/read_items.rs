@@ -95,7 +95,7 @@ impl Context {
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
         // A compaction stands alone: what the model thought before goes with what it replaces.
-        let is_alone = ["item_reference", kinds::COMPACTION].contains(&label.kind.as_str());
+        let is_alone = [kinds::REFERENCE, kinds::COMPACTION].contains(&label.kind.as_str());
         let is_whole = self.is_adjacent && !is_alone;
         let led_whole = led.as_ref().filter(|_| is_whole);
         let mark_led = |fields: &mut Fields<'_>| {
@@ -103,7 +103,7 @@ impl Context {
         };
         let one = |block: Option<ContentBlock>| block.into_iter().collect();
         let mut blocks: Vec<ContentBlock> = match label.kind.as_str() {
-            "reasoning" => {
+            kinds::REASONING => {
                 let next = next.map(Label::read).filter(|next| next.is_of_model());
                 one(reasoning(fields, next.map(|next| next.identity())))
             }
@@ -122,12 +122,12 @@ impl Context {
         if blocks.is_empty() {
             self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
             blocks.push(opaque_item(raw, led_whole));
-        } else if label.kind == "reasoning" {
+        } else if label.kind == kinds::REASONING {
             self.reasoning = Some(label.id.clone().unwrap_or_default());
         }
         self.reasoning = label.referred_reasoning().or(self.reasoning.take());
         // What it stands for may be the call of a later answer.
-        self.is_chained |= label.kind == "item_reference";
+        self.is_chained |= label.kind == kinds::REFERENCE;
         self.is_adjacent = true;
         blocks
     }

@@ -6,7 +6,7 @@ use super::{
     kinds,
     marks::*,
     normal::{self, Responses},
-    order::{self, Item, Kind},
+    order::{self, Item},
     params,
 };
 use crate::kit::*;
@@ -24,7 +24,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let rules = Responses { binds_reasoning: options.binds_reasoning };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
-    let calls = Calls::new(&mut thread, &mut notes);
+    let calls = Calls::of(&mut thread, &mut notes);
     normal::note_unplaced_fields(&thread, &mut notes);
     let mut writer = Writer::new(calls);
     let first = system.first().and_then(instructions);
@@ -32,16 +32,13 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     body.set_some("instructions", first);
     system.iter().skip(is_first_apart).for_each(|message| writer.message(0, message));
     let of_system = writer.items.len();
-    for (place, (at, message)) in thread.iter().enumerate() {
-        writer.calls.place = place;
-        writer.message(*at, message);
-    }
+    thread.iter().for_each(|(at, message)| writer.message(*at, message));
     let mut items = writer.items;
     order::arrange(&mut items, order::Ending { is_chained, at_rest }, &mut notes);
     let of_thread = items.len().saturating_sub(of_system);
     if !is_chained && notes::is_emptied(&request.messages, of_thread, &mut notes) {
         let object = Object::of("role", "user").with("content", CONTINUE);
-        items.push(Item::new(request.messages.len(), Kind::Said, object, None));
+        items.push(Item::new(request.messages.len(), object, None));
     }
     write_input(request, items, &mut body);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
@@ -125,7 +122,7 @@ impl Writer {
             role @ (Role::User | Role::System | Role::Assistant) => role.as_str(),
         };
         let object = std::mem::take(fields).with("role", role).with("content", content);
-        self.items.push(Item::new(self.at, Kind::Said, object, None));
+        self.items.push(Item::new(self.at, object, None));
     }
 
     fn result(&mut self, result: &ToolResult) {
@@ -142,15 +139,15 @@ impl Writer {
         let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
         let key = if named.is_some() { "id" } else { "call_id" };
         let mut object = item_fields(&result.extra).with("type", kind);
-        object.set(key, self.calls.name(&result.tool_use_id));
+        object.set(key, result.tool_use_id.clone());
         // The answer to a function has an output, whatever the answer had as which it came.
         let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
         let form = form.filter(|form| form != "absent" || !of_function);
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
-        let mut item = Item::new(self.at, Kind::Output, object, None);
+        let mut item = Item::new(self.at, object, None);
         if named.is_some() {
             // The id is that of the call, so two items may have it.
-            item.id = None;
+            item.label.id = None;
         }
         self.items.push(item);
     }
@@ -200,23 +197,23 @@ impl Writer {
             object.set("type", "message");
         }
         let object = object.with("role", "assistant").with("content", content);
-        self.items.push(Item::new(self.at, Kind::Answer, object, led));
+        self.items.push(Item::new(self.at, object, led));
     }
 
     /// Writes a block of the model that is an item of its own.
     fn item(&mut self, block: &ContentBlock) {
         let item = match block {
             ContentBlock::Thinking(thinking) => {
-                let mut object = item_fields(&thinking.extra).with("type", "reasoning");
+                let mut object = item_fields(&thinking.extra).with("type", kinds::REASONING);
                 object.set_some("encrypted_content", thinking.signature.clone());
                 let next = marked(&thinking.extra, "~next");
-                Item::new(self.at, Kind::Reasoning(next), object, None)
+                Item { next, ..Item::new(self.at, object, None) }
             }
             ContentBlock::ToolUse(call) => {
-                let kind = self.calls.turn_to(call);
-                let object = written_call(call, kind, self.calls.name(&call.id));
-                let led = marked(&call.extra, "~led");
-                Item::new(self.at, Kind::Call(call.id.clone()), object, led)
+                let object = written_call(call, self.calls.kind(&call.id));
+                let mut item = Item::new(self.at, object, marked(&call.extra, "~led"));
+                item.label.call_id = Some(self.calls.id_before(&call.id));
+                item
             }
             ContentBlock::ServerToolUse(call) => {
                 Item::whole(self.at, call.input.clone(), marked(&call.extra, "~led"))
@@ -268,7 +265,8 @@ fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
     }
 }
 
-fn written_call(call: &ToolUse, kind: CallKind, id: Text) -> Object {
+fn written_call(call: &ToolUse, kind: CallKind) -> Object {
+    let id = call.id.clone();
     let (kind, key) = match (kind, &call.input) {
         (CallKind::Client(_), ToolInput::Json(json)) => {
             return reopen(Some(json)).with("call_id", id);
