@@ -86,7 +86,7 @@ pub(crate) struct Compaction {
 }
 
 impl Codec {
-    /// Returns the codec of these functions, whose streams are put together by an `A`.
+    /// Returns the codec of these functions. `A` assembles its streams.
     pub(crate) const fn new<A: Assembly + Default + 'static>(
         name: &'static str,
         read: fn(&[u8], &DecodeOptions) -> Result<Request, WireError>,
@@ -96,7 +96,7 @@ impl Codec {
         Self { name, read, write, read_answer, builder: Builder::<A>::boxed, compaction: None }
     }
 
-    /// Returns the codec with these functions for compaction.
+    /// Adds the functions for compaction.
     pub(crate) const fn compacting(self, functions: Compaction) -> Self {
         Self { compaction: Some(functions), ..self }
     }

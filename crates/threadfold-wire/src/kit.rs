@@ -1,4 +1,4 @@
-//! The parts that dialects are made of. The files of a dialect import all of them from here.
+//! The parts from which dialects are built. Every file of a dialect imports them from here.
 //!
 //! A dialect is a folder whose `mod.rs` makes a `Codec` of four things: `read::request`, `read::turn`,
 //! `write::request` and `stream::Response`. The dialect's differences are an implementation of `Rules`
@@ -23,7 +23,7 @@ pub(crate) use crate::{
     assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
     compaction::{BY_GATEWAY, counts, edit},
-    contract::{Change, Encoded, WireError},
+    contract::{Change, Encoded, Result, WireError},
     dialect::{Codec, Compaction},
     extras::{self, add_rest, own_object, read_item, reopen, wire_fields, without},
     growing::{Growing, Merged},
@@ -47,7 +47,7 @@ pub(crate) use crate::{
         signed_fault,
     },
     schemas::{is_typed, no_parameters, typed_schema},
-    stream::StreamEvent,
+    stream::{StreamEvent, Taken},
     texts::{Speaker, kept_form, recognise, texts, wire_text},
     usage::Counts,
 };

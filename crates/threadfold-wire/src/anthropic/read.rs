@@ -18,7 +18,7 @@ const READER: Reader = Reader {
 };
 
 /// Reads a request body, or one that holds only messages.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut request = Request::default();
@@ -45,7 +45,7 @@ fn read_content(
     Some(if text.is_empty() { Vec::new() } else { vec![read_string(text, speaker)] })
 }
 
-fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>, WireError> {
+fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>> {
     let Some(raw) = fields.take("tools") else { return Ok(Vec::new()) };
     let path = Path::Field(&Path::Body, "tools");
     let items = match raw.get() {
@@ -219,7 +219,7 @@ fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<T
 }
 
 /// Reads a response body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     check_type(&fields)?;
@@ -249,7 +249,7 @@ fn unknown() -> StopReason {
     StopReason::Other("unknown".into())
 }
 
-fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
+fn check_type(fields: &Fields<'_>) -> Result<()> {
     const MESSAGE: &str = "a response of type `message`";
     let Some(raw) = fields.get("type") else { return Ok(()) };
     match raw.text().as_ref().map(Text::as_str) {

@@ -28,7 +28,7 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         read_event(event, &["message_", "content_block"], |fields, data| {
             self.read(event.name, fields, data, out)
         })
@@ -53,13 +53,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn read(
-        &mut self,
-        name: &str,
-        fields: Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn read(&mut self, name: &str, fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         let kind = fields.text("type");
         match kind.as_deref().unwrap_or(name) {
             "message_start" => return self.start(&fields),
@@ -79,7 +73,7 @@ impl Response {
         Ok(())
     }
 
-    fn start(&mut self, fields: &Fields<'_>) -> Result<(), ModelError> {
+    fn start(&mut self, fields: &Fields<'_>) -> Taken {
         let message = object(fields, "message")?;
         if self.message.is_some() {
             return Err(unreadable("it begins twice"));
@@ -89,7 +83,7 @@ impl Response {
         Ok(())
     }
 
-    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Deltas) -> Taken {
         self.begun()?;
         let index = index(fields)?;
         if self.blocks.contains_key(&index) {
@@ -107,7 +101,7 @@ impl Response {
     }
 
     /// Takes what is known at the end: the fields of `delta`, and those beside it.
-    fn add(&mut self, mut fields: Fields<'_>) -> Result<(), ModelError> {
+    fn add(&mut self, mut fields: Fields<'_>) -> Taken {
         let delta = object(&fields, "delta")?;
         self.usage.count(fields.take("usage"));
         fields.take("delta");
@@ -118,7 +112,7 @@ impl Response {
         Ok(())
     }
 
-    fn begun(&self) -> Result<(), ModelError> {
+    fn begun(&self) -> Taken {
         self.message.as_ref().map(|_| ()).ok_or_else(not_begun)
     }
 }
@@ -164,7 +158,7 @@ impl Block {
     }
 
     /// Takes a `delta`, which adds to the answer.
-    fn add(&mut self, mut fields: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn add(&mut self, mut fields: Fields<'_>, out: &mut Deltas) -> Taken {
         let kind = fields.text("type").unwrap_or_default();
         let piece = |key: &str| {
             let piece = fields.text(key);

@@ -26,7 +26,7 @@ pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
 }
 
 /// Takes the tools and the choice among them out of a body.
-pub(super) fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<(), WireError> {
+pub(super) fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<()> {
     let path = Path::Field(&Path::Body, "toolConfig");
     let mut tools = Ok(Vec::new());
     TOOLS.take(fields, |config| {

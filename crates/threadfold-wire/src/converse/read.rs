@@ -22,7 +22,7 @@ const READER: Reader = Reader {
 };
 
 /// Reads a request body, or one that holds only messages.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut request = Request::default();
@@ -176,7 +176,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a response body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     const OUTPUT: &str = "an answer with its `output`";
     const MESSAGE: &str = "a message";
     let scanned = Scanned::new(body);

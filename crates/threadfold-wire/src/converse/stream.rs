@@ -19,7 +19,7 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         if !event.name.is_empty() {
             return self.named(event.name, event.data, out);
         }
@@ -51,7 +51,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Result<(), ModelError> {
+    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Taken {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
@@ -76,7 +76,7 @@ impl Response {
         Ok(())
     }
 
-    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Taken {
         let start = event.get("start").ok_or_else(|| holds("a block without its start"))?;
         let part = Part::begin(start, out)?;
         match self.parts.insert(index(event)?, part) {
@@ -85,7 +85,7 @@ impl Response {
         }
     }
 
-    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Taken {
         let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
         let Some((kind, raw)) = delta.rest().next() else { return Ok(()) };
@@ -210,7 +210,7 @@ impl Part {
     }
 
     /// Adds a piece, which adds to the answer. Pieces of unknown kinds add nothing.
-    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Taken {
         let other = || holds("a piece of another kind than its block");
         match (self.kind, key) {
             (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
@@ -242,7 +242,7 @@ impl Part {
         piece
     }
 
-    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Taken {
         let get = |key| piece.get(key).map(text_of).transpose();
         let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
         match (self.kind, hidden) {
@@ -258,7 +258,7 @@ impl Part {
     }
 
     /// Adds a piece of a picture: more bytes, or another kind of source.
-    fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<(), ModelError> {
+    fn add_picture(&mut self, mut piece: Fields<'_>) -> Taken {
         if let Some(more) = piece.object("source").and_then(|source| source.text("bytes")) {
             piece.take("source");
             let added = append(&mut self.text, &more);

@@ -95,7 +95,7 @@ pub(super) fn beside(mut object: Object, extra: &Extra) -> Tree {
     object.into()
 }
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }

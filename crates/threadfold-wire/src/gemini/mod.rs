@@ -1,4 +1,4 @@
-//! Gemini `generateContent`, of the Gemini API and of Vertex AI.
+//! Returns the kind of failure of an error response, with the provider's own message.
 //!
 //! | on the wire | here |
 //! |---|---|

@@ -11,7 +11,7 @@ use super::{
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     camel_case(&mut fields);
@@ -81,7 +81,7 @@ struct Reader<'o> {
 }
 
 impl Reader<'_> {
-    fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<(), WireError> {
+    fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<()> {
         let mut fields = Fields::read(raw, path)?;
         let role = role(&mut fields, path)?;
         let path = Path::Field(&path, "parts");
@@ -149,7 +149,7 @@ const ROLES: &str = "user or model";
 /// An empty text as JSON.
 const EMPTY: &str = "\"\"";
 
-fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
+fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     let path = Path::Field(&path, "role");
     let raw = fields.take("role");
     let form = match raw.map(Raw::get) {
@@ -199,7 +199,7 @@ impl Servers {
 }
 
 /// Reads a response body: its first candidate.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let refused = is_blocked(&fields);
@@ -262,7 +262,7 @@ fn content<'a>(
     candidate: &mut Fields<'a>,
     id: &str,
     path: Path<'_>,
-) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
+) -> Result<(Vec<ContentBlock>, Fields<'a>)> {
     let path = Path::Field(&path, "content");
     let Some(raw) = candidate.take_value("content") else {
         return Ok((Vec::new(), Fields::default()));

@@ -39,7 +39,7 @@ enum Piece {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         read_event(event, &[], |fields, data| self.read(fields, data, out))
     }
 
@@ -69,12 +69,7 @@ const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
 impl Response {
-    fn read(
-        &mut self,
-        mut fields: Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn read(&mut self, mut fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         if fields.value("error").is_some() {
             return Err(provider_error(data));
         }
@@ -99,7 +94,7 @@ impl Response {
         first.map_or(Ok(()), |candidate| self.candidate(candidate, out))
     }
 
-    fn candidate(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn candidate(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Taken {
         let fields = Fields::of(raw);
         let mut fields = fields.ok_or_else(|| unreadable("a candidate is no object"))?;
         let mut content = fields.take("content").and_then(Fields::of).unwrap_or_default();
@@ -118,7 +113,7 @@ impl Response {
         Ok(())
     }
 
-    fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Taken {
         let part = match Part::read(raw) {
             Some(part) if part.data == "functionCall" => part,
             Some(part) if part.data == "text" => {
@@ -139,13 +134,7 @@ impl Response {
     }
 
     /// Takes a call that came whole, or the first piece of one.
-    fn call(
-        &mut self,
-        raw: Raw<'_>,
-        part: Part<'_>,
-        is_partial: bool,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn call(&mut self, raw: Raw<'_>, part: Part<'_>, is_partial: bool, out: &mut Deltas) -> Taken {
         let made_up = || read::made_up_id(self.id.as_deref().unwrap_or_default(), self.calls);
         let call = part.clone().call(made_up);
         if let Some(call) = &call {
@@ -166,7 +155,7 @@ impl Response {
     }
 
     /// Takes a piece of the open call.
-    fn more(&mut self, part: &Part<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn more(&mut self, part: &Part<'_>, out: &mut Deltas) -> Taken {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
         let Some(Piece::Call(call)) = open else { return Ok(()) };
         if !call.add(part).map_err(unreadable)? {

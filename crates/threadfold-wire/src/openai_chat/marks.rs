@@ -32,7 +32,7 @@ pub(super) const CODEC: &str = "openai-chat";
 /// The fields of a message in which compatible servers put their reasoning.
 pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }

@@ -20,7 +20,7 @@ const TOOLS: Tools = Tools {
     choice: Param { kept_as: "~tool_choice", read: choice, write: write_choice },
 };
 
-/// Returns the request of these messages with the parameters of the body.
+/// Returns the request of these messages, with the parameters of the body.
 pub(super) fn read(
     mut fields: Fields<'_>,
     system: Vec<Message>,

@@ -6,7 +6,7 @@ use super::{calls, marks::*, params};
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let messages = fields.take_items("messages", Path::Body, "an array of messages")?;
@@ -25,7 +25,7 @@ pub(super) fn assistant(
     mut fields: Fields<'_>,
     function_call_id: Option<Text>,
     path: Path<'_>,
-) -> Result<Message, WireError> {
+) -> Result<Message> {
     let said = take_content(&mut fields, By::Assistant, path)?;
     let mut blocks = reasoning(&mut fields);
     if blocks.is_empty() {
@@ -69,12 +69,7 @@ enum Asked {
 }
 
 impl Reader<'_> {
-    fn message(
-        &mut self,
-        raw: Raw<'_>,
-        next: Option<Raw<'_>>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
+    fn message(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>, path: Path<'_>) -> Result<()> {
         let mut fields = Fields::read(raw, path)?;
         let asked = self.asked.take();
         let role = role(&mut fields, path)?;
@@ -131,12 +126,7 @@ impl Reader<'_> {
     }
 
     /// Tool messages in a row become one user message of results.
-    fn tool(
-        &mut self,
-        mut fields: Fields<'_>,
-        asked: Option<Asked>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
+    fn tool(&mut self, mut fields: Fields<'_>, asked: Option<Asked>, path: Path<'_>) -> Result<()> {
         let id = match (&asked, fields.take_text("tool_call_id")) {
             (_, Some(id)) => id,
             (Some(Asked::Function(id)), None) => id.clone(),
@@ -162,7 +152,7 @@ fn message(role: Role, blocks: Vec<ContentBlock>, fields: Fields<'_>) -> Message
 
 const ROLES: &str = "system, developer, user, assistant, tool or function";
 
-fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>, WireError> {
+fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>> {
     let path = Path::Field(&path, "role");
     let raw = fields.take("role").ok_or_else(|| path.missing(ROLES))?;
     raw.word().ok_or_else(|| path.mismatch(ROLES, raw))
@@ -174,7 +164,7 @@ fn is_result(raw: Raw<'_>) -> bool {
     role.is_some_and(|role| ["function", "tool"].contains(&&*role))
 }
 
-fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlock, WireError> {
+fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlock> {
     let blocks = take_content(&mut fields, By::Tool, path)?;
     Ok(ToolResult { extra: fields.keep(CODEC), ..ToolResult::new(id, blocks) }.into())
 }
@@ -205,7 +195,7 @@ fn take_content(
     message: &mut Fields<'_>,
     speaker: By,
     path: Path<'_>,
-) -> Result<Vec<ContentBlock>, WireError> {
+) -> Result<Vec<ContentBlock>> {
     const EXPECTED: &str = "a string or an array";
     let path = Path::Field(&path, "content");
     let may_lack = matches!(speaker, By::Assistant | By::Tool);
@@ -295,7 +285,7 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a `chat.completion` body: its first choice.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let choices = Path::Field(&Path::Body, "choices");

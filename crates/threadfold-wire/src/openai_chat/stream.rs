@@ -41,7 +41,7 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         self.done |= event.data.trim() == "[DONE]";
         read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
     }
@@ -71,13 +71,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn read(
-        &mut self,
-        name: &str,
-        mut fields: Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn read(&mut self, name: &str, mut fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         if name == "error" || is_error(&fields) {
             return Err(provider_error(data));
         }
@@ -104,7 +98,7 @@ impl Response {
         self.head.merge(&fields);
     }
 
-    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Taken {
         self.usage.count(choice.take("usage"));
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             for (key, raw) in logprobs.rest() {
@@ -148,8 +142,7 @@ pub(super) struct Message {
     empty: bool,
     refusal: Option<Said>,
     details: Option<Details>,
-    /// The fields of the sound, and those of its texts.
-    audio: Option<(Merged, Merged)>,
+    audio: Option<Merged>,
     function_call: Option<Call>,
     calls: Calls,
     /// The other fields, the reasoning among them.
@@ -181,11 +174,11 @@ impl Message {
         }
         self.lists(&mut fields);
         if let Some(mut piece) = fields.take_as("audio", Fields::of) {
-            let (fields, texts) = self.audio.get_or_insert_default();
+            let audio = self.audio.get_or_insert_default();
             for key in ["data", "transcript"] {
-                take_piece(&mut piece, key).iter().for_each(|text| texts.grow(key, text));
+                take_piece(&mut piece, key).iter().for_each(|text| audio.grow(key, text));
             }
-            fields.merge(&piece);
+            audio.merge(&piece);
         }
         if let Some(call) = fields.take_as("function_call", Fields::of) {
             let own = self.function_call.get_or_insert_with(|| Call::deprecated(response));
@@ -206,7 +199,7 @@ impl Message {
         let known = [
             ("reasoning_details", self.details.as_ref().map(Details::tree)),
             ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
-            ("audio", self.audio.as_ref().map(audio)),
+            ("audio", self.audio.as_ref().map(|audio| audio.object().into())),
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
         ];
@@ -296,12 +289,6 @@ impl Piece {
     }
 }
 
-fn audio((fields, texts): &(Merged, Merged)) -> Tree {
-    let mut object = fields.object();
-    object.set_all(texts.object());
-    object.into()
-}
-
 /// Takes a text out; `None` if it is empty, or none.
 fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
     fields.take_text(key).filter(|text| !text.is_empty())
@@ -322,60 +309,51 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
 #[derive(Debug, Default)]
 struct Details(Vec<Detail>);
 
+/// An entry, and the field of it that grows; no field where the entry came whole.
 #[derive(Debug)]
-enum Detail {
-    /// An entry that comes piece by piece, and the field that grows.
-    Growing(Merged, &'static str),
-    Whole(Json),
-}
+struct Detail(Growing, Option<&'static str>);
 
 impl Details {
     /// Takes more entries, or pieces of them.
     fn add(&mut self, items: &[Raw<'_>]) {
         for raw in items {
-            let Some((mut piece, key)) = Fields::of(*raw).and_then(growing) else {
-                self.0.push(Detail::Whole(raw.json()));
+            let Some(mut piece) = Fields::of(*raw) else {
+                self.0.push(Detail(Growing::Whole(raw.json()), None));
                 continue;
             };
-            match self.0.last_mut() {
-                Some(Detail::Growing(begun, name)) if *name == key && fits(begun, &piece) => {
-                    let text = piece.take(key).and_then(Raw::text);
-                    begun.merge(&piece);
-                    begun.grow(key, &text.unwrap_or_default());
-                }
-                Some(Detail::Growing(..) | Detail::Whole(_)) | None => {
-                    let mut begun = Merged::default();
-                    begun.merge(&piece);
-                    begun.grow(key, "");
-                    self.0.push(Detail::Growing(begun, key));
-                }
+            let key = growing(&piece);
+            let text = key.and_then(|key| piece.take(key)).and_then(Raw::text).unwrap_or_default();
+            let continues = |last: &Detail| key.is_some() && last.1 == key && fits(&last.0, &piece);
+            if !self.0.last().is_some_and(continues) {
+                self.0.push(Detail(Growing::Object(Merged::default()), key));
+            }
+            if let Some(Detail(Growing::Object(entry), _)) = self.0.last_mut() {
+                entry.merge(&piece);
+                key.into_iter().for_each(|key| entry.grow(key, &text));
             }
         }
     }
 
     /// The entries as they stand in a whole response.
     fn tree(&self) -> Tree {
-        let entries = self.0.iter().map(|detail| match detail {
-            Detail::Whole(json) => json.clone().into(),
-            Detail::Growing(fields, _) => fields.object().into(),
-        });
-        Tree::Array(entries.collect())
+        Tree::Array(self.0.iter().map(|Detail(entry, _)| entry.tree()).collect())
     }
 }
 
 /// The field that grows in a piece of a text or of a summary. One without it brings a signature.
-fn growing(piece: Fields<'_>) -> Option<(Fields<'_>, &'static str)> {
+fn growing(piece: &Fields<'_>) -> Option<&'static str> {
     let key = match piece.word("type")?.as_ref() {
         "reasoning.text" => "text",
         "reasoning.summary" => "summary",
         _ => return None,
     };
     let grows = piece.get(key).is_none_or(|raw| raw.get() == "null" || raw.is_text());
-    grows.then_some((piece, key))
+    grows.then_some(key)
 }
 
 /// Whether a piece goes on with an entry.
-fn fits(begun: &Merged, piece: &Fields<'_>) -> bool {
+fn fits(begun: &Growing, piece: &Fields<'_>) -> bool {
+    let Growing::Object(begun) = begun else { return false };
     let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
     let other = |key| piece.value(key).map(Raw::get);
     let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");

@@ -35,7 +35,7 @@ use crate::kit::*;
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-responses";
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }

@@ -26,7 +26,7 @@ const TOOLS: Tools = Tools {
 /// The parameters that have the model go on from what the provider stored.
 pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
 
-/// Returns the request of these messages with the parameters of the body.
+/// Returns the request of these messages, with the parameters of the body.
 pub(super) fn read(
     mut fields: Fields<'_>,
     system: Vec<Message>,

@@ -10,7 +10,7 @@ use super::{
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: *options, ..Reader::default() };
@@ -152,7 +152,7 @@ const ECHOES: [&str; 20] = [
 ];
 
 /// Reads a `response` body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let output = fields.take_items("output", Path::Body, "an array of items")?;
@@ -170,7 +170,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
 }
 
 /// Reads the items. Calls that the provider answered in the same response are none for the host.
-fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
+fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>> {
     let answers = output.iter().map(|raw| Label::read(*raw)).filter(Label::is_output);
     let mut context = Context::default();
     context.settled = answers.filter_map(|label| label.call_id).collect();

@@ -44,11 +44,7 @@ pub(super) struct Context {
 
 impl Context {
     /// Reads all items. Every item is read with the one after it, which says what a reasoning led to.
-    pub(super) fn read_all(
-        &mut self,
-        items: &[Raw<'_>],
-        path: Path<'_>,
-    ) -> Result<Vec<Item>, WireError> {
+    pub(super) fn read_all(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<Vec<Item>> {
         let read = |(index, raw): (usize, &Raw<'_>)| {
             if !raw.is_object() {
                 return Err(Path::Item(&path, index).mismatch("an object", *raw));

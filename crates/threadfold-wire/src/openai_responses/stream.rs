@@ -34,7 +34,7 @@ struct Shown {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         read_event(event, &["response."], |fields, data| {
             let kind = fields.text("type").unwrap_or_else(|| event.name.into());
             self.known(&kind, &fields, data, out)
@@ -55,13 +55,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn known(
-        &mut self,
-        kind: &str,
-        fields: &Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn known(&mut self, kind: &str, fields: &Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         match kind {
             "response.output_item.added" => {
                 if let Some((index, raw)) = item(fields) {
