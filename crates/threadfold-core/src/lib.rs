@@ -27,7 +27,7 @@ pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality
 pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
 pub use tokens::TokenCounter;
 
-/// Compiles and runs the code of the README.
+/// The code of the README is compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -127,7 +127,7 @@ impl Plan {
         self.splices.is_empty()
     }
 
-    /// The adjustments, in the order of the thread.
+    /// The changes, in the order of the thread.
     #[must_use]
     pub fn splices(&self) -> &[Splice] {
         &self.splices

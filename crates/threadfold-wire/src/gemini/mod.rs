@@ -1,4 +1,4 @@
-//! Returns the kind of failure of an error response, with the provider's own message.
+//! Gemini `generateContent`, of the Gemini API and of Vertex AI.
 //!
 //! | on the wire | here |
 //! |---|---|
