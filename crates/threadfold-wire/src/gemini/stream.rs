@@ -1,8 +1,8 @@
-//! Building an answer of its stream.
+//! Assembling an answer from its stream.
 //!
-//! Every event is a whole response, whose parts are what is new. They are put together to the body
-//! of the whole answer, and that is read like any other. The arguments of a call may come in pieces
-//! too; see `partial`.
+//! Every event is a whole response whose parts are new. They are assembled to the body of the whole
+//! answer, which is then read like any other. The arguments of a call may also arrive in pieces;
+//! see `partial`.
 
 use super::{
     part::Part,
@@ -11,28 +11,28 @@ use super::{
 };
 use crate::kit::*;
 
-/// An answer in the making.
+/// An answer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     body: Merged,
     candidate: Option<Merged>,
     content: Merged,
     parts: Vec<Piece>,
-    /// How many calls have begun.
+    /// The number of calls so far.
     calls: usize,
-    /// The part that is a call of which more will come.
+    /// The position of the call that is not complete.
     open: Option<usize>,
     id: Option<Text>,
     usage: Usage,
     is_complete: bool,
 }
 
-/// A part in the making.
+/// A part that is being received.
 #[derive(Debug)]
 enum Piece {
-    /// A text without fields of its own: more of it may come.
+    /// A text without other fields, to which more may be added.
     Text { thought: bool, text: String },
-    /// A call of which more may come, or did come.
+    /// A call that arrives in pieces.
     Call(Box<Partial>),
     /// Any other part.
     Whole(Json),
@@ -64,7 +64,7 @@ impl Assembly for Response {
     }
 }
 
-/// One of these is in every response.
+/// Every response has one of these.
 const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
@@ -80,7 +80,7 @@ impl Response {
         let usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
         self.usage = usage.unwrap_or(self.usage);
         self.is_complete |= read::is_blocked(&fields);
-        // The ids of calls are made of it, so it stays as it was when the first call began.
+        // The ids of calls contain it, so it must not change after the first call.
         let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
             self.id = id;
@@ -133,7 +133,7 @@ impl Response {
         self.call(raw, part, is_named(&inner) && is_partial(&inner), out)
     }
 
-    /// Takes a call that came whole, or the first piece of one.
+    /// Takes a whole call, or the first piece of one.
     fn call(&mut self, raw: Raw<'_>, part: Part<'_>, is_partial: bool, out: &mut Deltas) -> Taken {
         let made_up = || read::made_up_id(self.id.as_deref().unwrap_or_default(), self.calls);
         let call = part.clone().call(made_up);
@@ -164,8 +164,8 @@ impl Response {
         Ok(())
     }
 
-    /// Ends the open call, if there is one. Its input is reported in one piece, because what comes in
-    /// pieces is no text of JSON.
+    /// Ends the open call, if there is one. Its input is reported as one piece, because the pieces
+    /// of arguments are not pieces of JSON text.
     fn close(&mut self, out: &mut Deltas) {
         if let Some(Piece::Call(call)) = self.open.take().and_then(|open| self.parts.get(open)) {
             out.input(&call.id, call.args().as_str().into());

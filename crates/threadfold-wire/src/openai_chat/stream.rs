@@ -1,4 +1,4 @@
-//! Putting a response together from the chunks of its stream.
+//! Assembling a response from the chunks of its stream.
 //!
 //! | of a chunk | becomes |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `id`, `model` and other fields | the last that came; `obfuscation` is left out |
 //! | `error` | a failure |
 //!
-//! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a reason why
-//! it finished is whole too when the stream ends.
+//! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a finish
+//! reason is also complete at the end of the stream.
 //!
 //! | of a delta | becomes |
 //! |---|---|
@@ -87,7 +87,7 @@ impl Response {
         choices.filter(is_first).try_for_each(|choice| self.choice(choice, out))
     }
 
-    /// Takes what a chunk says beside its choices.
+    /// Takes the fields of a chunk other than its choices.
     fn head(&mut self, mut fields: Fields<'_>) {
         if let Some(groq) = fields.object("x_groq")
             && let Some(usage) = groq.get("usage")
@@ -104,7 +104,7 @@ impl Response {
             for (key, raw) in logprobs.rest() {
                 match raw.items().filter(|items| !items.is_empty()) {
                     Some(items) => self.logprobs.extend(key, items),
-                    // A list without items is `null` in a whole answer.
+                    // A whole answer has `null` for a list without items.
                     None if !self.logprobs.has(key) => self.logprobs.set(key, Json::default()),
                     None => {}
                 }
@@ -121,14 +121,14 @@ impl Response {
     }
 }
 
-/// Whether it is an error, in any of the forms that servers give it within a stream.
+/// Whether a chunk is an error, in any of the forms that servers use in streams.
 fn is_error(fields: &Fields<'_>) -> bool {
     let error =
         fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""));
     error || fields.text("object").is_some_and(|object| object == "error")
 }
 
-/// Whether it is the first choice, the only one that is read.
+/// Whether a choice is the first one, the only one that is read.
 fn is_first(choice: &Fields<'_>) -> bool {
     let index = choice.get("index");
     !index.is_some_and(|raw| raw.number().is_some() && raw.whole_number() != Some(0))
@@ -138,14 +138,14 @@ fn is_first(choice: &Fields<'_>) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Message {
     content: Vec<Piece>,
-    /// Whether the stream stated a content, though perhaps an empty one.
+    /// Whether the stream had a content, even an empty one.
     empty: bool,
     refusal: Option<Said>,
     details: Option<Details>,
     audio: Option<Merged>,
     function_call: Option<Call>,
     calls: Calls,
-    /// The other fields, the reasoning among them.
+    /// The other fields, including reasoning.
     rest: Merged,
 }
 
@@ -157,7 +157,7 @@ enum Piece {
 }
 
 /// A text of the answer. Leading white space is reported together with the text after it, because a
-/// text of white space alone is none.
+/// text of white space only does not become a text block.
 #[derive(Debug, Default)]
 struct Said {
     text: String,
@@ -165,7 +165,7 @@ struct Said {
 }
 
 impl Message {
-    /// Takes a delta of the response of this id, which adds to the answer.
+    /// Takes a delta, and reports what it adds. `response` is the id of the response.
     fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Deltas) {
         self.reasoning(&mut fields, out);
         self.content(&mut fields, out);
@@ -191,7 +191,7 @@ impl Message {
         self.rest.merge(&fields);
     }
 
-    /// The message as it stands in a whole response.
+    /// The message as in a whole response.
     pub(super) fn tree(&self) -> Tree {
         let mut object = Object::of("role", "assistant");
         object.push("content", self.content_tree());
@@ -203,7 +203,7 @@ impl Message {
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
         ];
-        // These replace values of another shape among the rest.
+        // These replace values of another shape in `rest`.
         known.into_iter().for_each(|(key, value)| object.set_some(key, value));
         object.into()
     }
@@ -218,7 +218,7 @@ impl Message {
         }
     }
 
-    /// Some servers send the same reasoning under two names: it is reported once.
+    /// Some servers send the same reasoning in two fields: it is reported once.
     fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
         let mut reported = Text::default();
         for key in REASONING {
@@ -289,12 +289,12 @@ impl Piece {
     }
 }
 
-/// Takes a text out; `None` if it is empty, or none.
+/// Removes and returns a text; `None` if it is empty or no text.
 fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
     fields.take_text(key).filter(|text| !text.is_empty())
 }
 
-/// The text of a part that has nothing else.
+/// The text of a part that has no other fields.
 fn plain_text(raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
@@ -302,14 +302,14 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
     (plain && fields.left() == 0).then_some(text)
 }
 
-/// The entries of `reasoning_details`, which gateways give back to the model as they came.
+/// The entries of `reasoning_details`, which gateways want back unchanged.
 ///
-/// Texts and summaries come piece by piece. Pieces next to each other belong together if they are
-/// of one type, one index and, where both have one, one id. What is encrypted comes whole.
+/// Texts and summaries arrive in pieces. Consecutive pieces belong together if they have the same
+/// type and index and, if both have an id, the same id. Encrypted entries arrive whole.
 #[derive(Debug, Default)]
 struct Details(Vec<Detail>);
 
-/// An entry, and the field of it that grows; no field where the entry came whole.
+/// An entry, and its growing field; `None` if the entry arrived whole.
 #[derive(Debug)]
 struct Detail(Growing, Option<&'static str>);
 
@@ -334,13 +334,14 @@ impl Details {
         }
     }
 
-    /// The entries as they stand in a whole response.
+    /// The entries as in a whole response.
     fn tree(&self) -> Tree {
         Tree::Array(self.0.iter().map(|Detail(entry, _)| entry.tree()).collect())
     }
 }
 
-/// The field that grows in a piece of a text or of a summary. One without it brings a signature.
+/// The growing field of a piece of a text or of a summary. A piece without that field carries a
+/// signature.
 fn growing(piece: &Fields<'_>) -> Option<&'static str> {
     let key = match piece.word("type")?.as_ref() {
         "reasoning.text" => "text",
@@ -351,7 +352,7 @@ fn growing(piece: &Fields<'_>) -> Option<&'static str> {
     grows.then_some(key)
 }
 
-/// Whether a piece goes on with an entry.
+/// Whether a piece continues an entry.
 fn fits(begun: &Growing, piece: &Fields<'_>) -> bool {
     let Growing::Object(begun) = begun else { return false };
     let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");

@@ -1,12 +1,11 @@
-//! Which form and which name each call has, and which calls cannot go out because their answer has
-//! no form.
+//! The forms and ids of calls, and the calls that are left out because their result has no form.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{kinds, marks::*};
 use crate::kit::*;
 
-/// The most characters that the API takes in the id of a call.
+/// The maximum length of the id of a call, in characters.
 const MAX_ID: usize = 64;
 
 /// The form of a call.
@@ -17,12 +16,12 @@ pub(super) enum CallKind {
     Function,
     /// A custom tool, whose input is text.
     Custom,
-    /// A call in a form of its own; the type of its answer.
+    /// A call in a special form; the type of its result.
     Client(&'static str),
 }
 
 impl CallKind {
-    /// The form in which a call is written: the form in which it came, if it was not changed.
+    /// The form in which a call is written: the one in which it was read, if it was not changed.
     pub(super) fn of(call: &ToolUse) -> Self {
         let Some(kind) = marked(&call.extra, "~as") else { return Self::Function };
         if kind == kinds::CUSTOM {
@@ -35,16 +34,16 @@ impl CallKind {
     }
 }
 
-/// The calls of a thread, by the ids under which they are written.
+/// The calls of a thread, by their written ids.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     kinds: HashMap<Text, CallKind>,
-    /// The ids that were rewritten, as they were before.
+    /// The rewritten ids, each with the id before.
     before: HashMap<Text, Text>,
 }
 
 impl Calls {
-    /// Gives every call an id of its own, and leaves out those whose results cannot be written.
+    /// Gives every call a unique id, and leaves out those whose results cannot be written.
     pub(super) fn of(thread: &mut Thread, notes: &mut Notes) -> Self {
         let mut calls = Self { before: distinguish(thread, notes), ..Self::default() };
         let mut lost = HashSet::new();
@@ -84,12 +83,12 @@ impl Calls {
     }
 }
 
-/// Rewrites the ids of calls that are empty, too long, or used by an earlier call: results may come
-/// anywhere after their calls, so ids must differ in the whole input. Returns the rewritten ids, each
-/// with the one before.
+/// Rewrites the ids of calls that are empty, too long, or used by an earlier call: results may be
+/// anywhere after their calls, so ids must be unique in the whole input. Returns each new id with
+/// the id before.
 fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
     let calls = || thread.iter().flat_map(|(_, message)| message.tool_uses());
-    // Nearly always all ids are valid and differ.
+    // Nearly always all ids are valid and unique.
     let mut seen = HashSet::with_capacity(calls().count());
     if calls().all(|ToolUse { id, .. }| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
         return HashMap::new();
@@ -135,7 +134,8 @@ fn is_writable(kind: CallKind, result: &ToolResult) -> bool {
     let CallKind::Client(output) = kind else { return true };
     let came_as = marked(&result.extra, "~as");
     if came_as.as_deref() != Some(output) {
-        // Written as a function's result, if it came so or the provider is known to accept that.
+        // It is written as a function's result, if it was read so or the provider is known to
+        // accept that.
         let of_function = came_as.as_deref() == Some(kinds::FUNCTION_OUTPUT);
         return of_function || output == kinds::LOCAL_SHELL_OUTPUT;
     }

@@ -6,7 +6,7 @@ use crate::kit::*;
 
 pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
 
-/// The fields of a request that the endpoint for compaction takes.
+/// The request fields that the compaction endpoint accepts.
 const OF_ENDPOINT: [&str; 7] = [
     "model",
     "input",
@@ -17,7 +17,7 @@ const OF_ENDPOINT: [&str; 7] = [
     "service_tier",
 ];
 
-// The thread gets a `compaction_trigger` at its end, so tools and instructions are those of the
+// A `compaction_trigger` goes to the end of the thread, so tools and instructions stay those of the
 // conversation and its prompt cache applies.
 fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
@@ -40,8 +40,8 @@ fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     Some((tokens, None))
 }
 
-// The text stands in `encrypted_content` as it is: a gateway that wants to hide it from its client
-// encrypts it before and decrypts what it reads.
+// `encrypted_content` holds the plain text. A gateway that wants to hide it from its client
+// encrypts it first and decrypts what it reads.
 fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     let text = format!("{BY_GATEWAY}:{summary}");
     let item = Object::typed(kinds::COMPACTION).with("encrypted_content", text);
@@ -51,7 +51,7 @@ fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     Tree::from(response.with("usage", counts(usage).with("total_tokens", total))).into_json()
 }
 
-/// Returns the body for the endpoint, of that for an answer.
+/// Returns the body for the endpoint, from the body for an answer.
 pub(super) fn of_endpoint(body: &Json) -> Json {
     let mut fields = Object::default();
     let rest = reopen(Some(body)).into_iter();

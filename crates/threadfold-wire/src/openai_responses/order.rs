@@ -10,14 +10,14 @@ use super::{
 };
 use crate::kit::*;
 
-/// One item in the making.
+/// One item to be written.
 #[derive(Debug)]
 pub(super) struct Item {
     /// The index of the message that it comes from.
     pub(super) at: usize,
-    /// What identifies it. The id of a call is the one before it was rewritten.
+    /// What identifies it. The `call_id` of a call is the one before it was rewritten.
     pub(super) label: Label,
-    /// Whether it is kept whole: it is written unchanged or left out.
+    /// Whether it is an opaque item: it is written unchanged or left out.
     pub(super) is_whole: bool,
     pub(super) body: Tree,
     /// The id of the reasoning that led to it; empty if that reasoning had none.
@@ -36,7 +36,7 @@ impl Item {
         Self { at, label, is_whole: false, body: object.into(), led, next: None }
     }
 
-    /// Returns an item that is kept whole.
+    /// Returns an opaque item.
     pub(super) fn whole(at: usize, json: Json, led: Option<Text>) -> Self {
         let label = Label::read(Raw::of(&json));
         Self { at, label, is_whole: true, body: json.into(), led, next: None }
@@ -46,8 +46,8 @@ impl Item {
         !self.is_whole && self.label.kind == kinds::REASONING
     }
 
-    /// Makes an item legal that a rule rejects for this reason: it loses its id, or it is left out
-    /// where it would be invalid without one. Returns whether it stays.
+    /// Mends an item that a rule rejects for this reason: it loses its id, or it is left out if it
+    /// is invalid without one. Returns whether it stays.
     fn mend(&mut self, reason: &str, notes: &mut Notes) -> bool {
         notes.turn_to(self.at);
         if self.is_reasoning() {
@@ -67,12 +67,12 @@ impl Item {
     }
 }
 
-/// What decides about the end of an input.
+/// What the end of an input depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
     /// The model continues a stored response, which may hold the calls of results in the input.
     pub(super) is_chained: bool,
-    /// No model is asked to continue: open calls at the end stay open.
+    /// The body asks no model, so open calls at the end stay open.
     pub(super) at_rest: bool,
 }
 
@@ -96,7 +96,8 @@ fn apply(items: &mut Vec<Item>, mut rule: impl FnMut(&Item) -> Fault, notes: &mu
     items.retain_mut(|item| rule(item).is_none_or(|reason| item.mend(reason, notes)));
 }
 
-/// Applies a rule to each item, from the last to the first, and notes what it finds in order.
+/// Applies a rule to each item, from the last to the first. Reports its findings in the order of
+/// the items.
 fn apply_from_the_end(items: &mut Vec<Item>, rule: impl FnMut(&Item) -> Fault, notes: &mut Notes) {
     let mut faults: Vec<Fault> = items.iter().rev().map(rule).collect();
     apply(items, |_| faults.pop().flatten(), notes);
@@ -116,7 +117,7 @@ fn repeated() -> impl FnMut(&Item) -> Fault {
     }
 }
 
-/// Finds, from the end, calls that are kept whole and whose answer does not come.
+/// Finds opaque calls without an answer. Runs from the end.
 fn unanswered() -> impl FnMut(&Item) -> Fault {
     let mut answers = HashSet::new();
     move |Item { label, is_whole, .. }| {
@@ -128,7 +129,7 @@ fn unanswered() -> impl FnMut(&Item) -> Fault {
     }
 }
 
-/// Finds, from the end, reasoning with an id that is not followed by what it led to.
+/// Finds reasoning with an id that the item it led to does not follow. Runs from the end.
 fn lone_reasoning(at_rest: bool) -> impl FnMut(&Item) -> Fault {
     let mut next: Option<Text> = None;
     let mut is_last = true;
@@ -146,7 +147,8 @@ fn lone_reasoning(at_rest: bool) -> impl FnMut(&Item) -> Fault {
     }
 }
 
-/// Finds ids of items whose reasoning is gone: the provider demands it for items that it knows by id.
+/// Finds ids of items whose reasoning is gone: the provider demands the reasoning of items that
+/// have an id.
 fn without_reasoning() -> impl FnMut(&Item) -> Fault {
     let mut latest: Option<Text> = None;
     move |item| {
@@ -163,13 +165,14 @@ fn without_reasoning() -> impl FnMut(&Item) -> Fault {
     }
 }
 
-/// Finds answers that are kept whole, and whose call is not there.
+/// Finds opaque answers without a call.
 fn orphan(mut is_chained: bool) -> impl FnMut(&Item) -> Fault {
     let mut called: HashSet<Text> = HashSet::new();
     let mut of_provider = ProviderCalls::default();
     move |Item { label, is_whole, .. }| {
         is_chained |= label.kind == kinds::REFERENCE;
-        // The call that was approved names the request too, and answers nothing.
+        // An approval answers its request. The approved call names the request too, but answers
+        // nothing.
         let answers = match label.kind.as_str() {
             _ if label.is_output() => &label.call_id,
             "mcp_approval_response" => &label.request_id,
@@ -191,7 +194,7 @@ fn orphan(mut is_chained: bool) -> impl FnMut(&Item) -> Fault {
     }
 }
 
-/// Finds, from the end, triggers of the provider's compaction that are not last.
+/// Finds compaction triggers that are not last. Runs from the end.
 fn early_trigger() -> impl FnMut(&Item) -> Fault {
     let mut is_last = true;
     move |item| {
