@@ -8,27 +8,27 @@ use super::{
     classify::classify_error,
     contract::WireError,
     json::{Fields, Scanned},
-    stream::{StreamEvent, TurnBuilder},
+    stream::{StreamEvent, Taken, TurnBuilder},
 };
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage};
 
-/// A codec's part of a builder: it puts the *response body* together, which the codec then reads as
-/// it reads any. So an answer is the same whether it came whole or in pieces.
+/// The part of a stream builder that depends on the dialect. It assembles the *response body*, and
+/// the codec then reads that body like any other, so a streamed answer equals the whole one.
 pub(super) trait Assembly: fmt::Debug + Send {
-    /// Takes the next event, and reports what it adds to the answer.
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError>;
+    /// Takes the next event and reports what it adds to the answer.
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken;
 
-    /// Whether the stream said that nothing follows.
+    /// Whether the stream has announced its end.
     fn is_complete(&self) -> bool;
 
-    /// The body; `None` while parts of the answer are missing. Asked for once.
+    /// The body; `None` while parts of the answer are missing. Called once.
     fn body(&mut self) -> Option<Json>;
 
-    /// The usage, as far as the stream stated it.
+    /// The usage that the stream has reported so far.
     fn usage(&self) -> Option<Usage>;
 }
 
-/// What an event adds to the answer. A piece without text adds nothing.
+/// The deltas of one event. Empty texts are not reported.
 #[derive(Debug, Default)]
 pub(super) struct Deltas(Vec<Delta>);
 
@@ -60,10 +60,10 @@ impl Deltas {
 }
 
 /// Reads a whole response body.
-type Decode = fn(&[u8]) -> Result<Turn, WireError>;
+pub(super) type Decode = fn(&[u8]) -> Result<Turn, WireError>;
 
-/// The builder of a codec. It ends once: after an error every call returns that error, and a finished
-/// answer does not change.
+/// The stream builder of a codec. It finishes once: after an error every call returns that error,
+/// and a finished answer does not change.
 #[derive(Debug)]
 pub(super) struct Builder<A> {
     assembly: A,
@@ -71,18 +71,20 @@ pub(super) struct Builder<A> {
     end: Option<Result<Turn, ModelError>>,
 }
 
-impl<A: Assembly> Builder<A> {
-    pub(super) fn new(assembly: A, decode: Decode) -> Self {
-        Self { assembly, decode, end: None }
+impl<A: Assembly + Default + 'static> Builder<A> {
+    pub(super) fn boxed(decode: Decode) -> Box<dyn TurnBuilder> {
+        Box::new(Self { assembly: A::default(), decode, end: None })
     }
+}
 
+impl<A: Assembly> Builder<A> {
     fn ended(&mut self) -> Result<Turn, ModelError> {
         let body = self.assembly.body().ok_or_else(ModelError::cut_short)?;
         let turn = (self.decode)(body.as_str().as_bytes());
         turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
     }
 
-    /// Adds the usage so far to an error.
+    /// Adds the usage reported so far to an error.
     fn spent(&self, error: ModelError) -> ModelError {
         error.with_usage(self.assembly.usage().unwrap_or_default())
     }
@@ -93,7 +95,7 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         if let Some(Err(error)) = &self.end {
             return Err(error.clone());
         }
-        // Some gateways go on after the end.
+        // Some gateways send events after the end.
         if self.end.is_some() || self.assembly.is_complete() {
             return Ok(Vec::new());
         }
@@ -123,20 +125,20 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
     }
 }
 
-/// Whether a text holds half a character, as from servers that split text in UTF-16 units. It
-/// cannot be decoded, and the answer would lack a character.
+/// Whether a text contains an unpaired UTF-16 surrogate, as servers send that split text in UTF-16
+/// units. It cannot be decoded, so the answer would lose a character.
 fn has_half_a_character(data: &str) -> bool {
     let escaped = data.contains("\\ud") || data.contains("\\uD");
     escaped && Fields::parse(data).is_some() && serde_json::from_str::<Value>(data).is_err()
 }
 
-/// Reads the data of an event. Names of the dialect's own events begin so; servers in between send
-/// events of their own, whose data may be anything.
+/// Reads the data of an event as JSON. `names` are the prefixes of the dialect's own event names;
+/// proxies add events of their own, whose data may be anything and is ignored.
 pub(super) fn read_event(
     event: StreamEvent<'_>,
     names: &[&str],
-    take: impl FnOnce(Fields<'_>, &str) -> Result<(), ModelError>,
-) -> Result<(), ModelError> {
+    take: impl FnOnce(Fields<'_>, &str) -> Taken,
+) -> Taken {
     let data = event.data.trim();
     let scanned = Scanned::new(data.as_bytes());
     if let Ok(fields) = Fields::body(&scanned) {
@@ -158,7 +160,7 @@ pub(super) fn provider_error(data: &str) -> ModelError {
     classify_error(0, data.as_bytes())
 }
 
-/// The error of a stream that does not keep to the dialect.
+/// The error of a stream that violates the dialect.
 pub(super) fn unreadable(words: &str) -> ModelError {
     let kind = ModelErrorKind::Retryable { after: None };
     ModelError::new(kind, format!("the answer cannot be read: {words}"))

@@ -1,4 +1,4 @@
-//! Cache marks: at most four in a body, each on the tool or block after which the provider caches.
+//! Cache marks: at most four in a body, each on the tool or block up to which the provider caches.
 
 use super::{
     contract::Change,
@@ -12,17 +12,18 @@ use threadfold_core::message::{CacheMarks, ContentBlock, Extra, Json, Message, R
 /// The cache marks of a dialect.
 #[derive(Debug)]
 pub(super) struct CacheRules {
-    /// Under which key a mark stands in an extra.
+    /// The key of a mark in an [`Extra`].
     pub(super) key: &'static str,
     /// The type of a mark.
     pub(super) kind: &'static str,
-    /// The key in a mark of the object with its type and lifetime; `None` if the mark has them itself.
+    /// The key of the inner object that holds type and lifetime; `None` if the mark itself holds
+    /// them.
     pub(super) within: Option<&'static str>,
-    /// Whether a block of the thread may be marked when that is asked for.
+    /// Whether a block of the thread may get a requested mark.
     pub(super) takes: fn(&ContentBlock) -> bool,
     /// Whether a requested mark goes to the last block of the user instead of the last of the thread.
     pub(super) of_user: bool,
-    /// Whether a request for marks covers thread and system prompt, and whether it covers the tools.
+    /// Whether requested marks go on thread and system prompt, and whether they go on the tools.
     pub(super) marks: (bool, bool),
 }
 
@@ -35,13 +36,13 @@ pub(super) struct Parts<'a> {
     pub(super) rules: CacheRules,
 }
 
-/// A cache mark, read or requested.
+/// A cache mark, from the body or requested by the host.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     place: Place,
-    /// Whether the host requests it; otherwise it came in a body.
+    /// Whether the host requested it; otherwise the body had it.
     is_requested: bool,
-    /// Whether what is marked stays in the cache for an hour.
+    /// Whether the cached part is kept for an hour.
     is_long: bool,
 }
 
@@ -50,19 +51,19 @@ const MAX: usize = 4;
 /// The longer of the two lifetimes of a mark; the default is five minutes.
 const HOUR: &str = "1h";
 
-/// The position of a mark, in the order of caching.
+/// The position of a mark. The order of positions is the order of caching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Tool(usize),
     System(usize, usize),
-    /// A message, a block of it, and a block of that result; the last possible for itself.
+    /// A message, a block of it, and a block of that tool result; [`ITSELF`] for the outer block.
     Block(usize, usize, usize),
 }
 
 const ITSELF: usize = usize::MAX;
 
 impl Parts<'_> {
-    /// Places marks if asked to, and takes those out that are too many.
+    /// Adds the requested marks, and removes marks over the limit.
     pub(super) fn mark(mut self, asked: CacheMarks, notes: &mut Notes) {
         let mut marks = self.marks(notes.codec());
         match asked {
@@ -132,9 +133,9 @@ impl Parts<'_> {
     }
 
     /// Requests marks on the last tool, the last block of the system prompt and the last block of
-    /// the thread, unless they have one. If there is room for a mark more, it goes to where the request
-    /// before ended: a provider looks back from a mark over about 20 blocks only, and a round of tools
-    /// may have more.
+    /// the thread, unless they have one. If the limit allows one more, it goes on the last block of
+    /// the previous request: a provider searches about 20 blocks back from a mark, and a round of
+    /// tools may have more.
     fn add_requested(&self, marks: &mut Vec<Mark>) {
         let (of_thread, of_tools) = self.rules.marks;
         let tool = self.tools.len().checked_sub(1).map(Place::Tool).filter(|_| of_tools);
@@ -159,7 +160,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The last block before the last answer that can be marked.
+    /// The last block before the last answer that may be marked.
     fn end_before(&self) -> Option<Place> {
         let answer = self.thread.iter().rposition(|(_, it)| it.role == Role::Assistant)?;
         let before = self.thread.iter().enumerate().take(answer);
@@ -206,7 +207,7 @@ fn mark_of(extra: &Extra, codec: &str, key: &str) -> Option<Json> {
     extra.get(codec, key).filter(|mark| **mark != Json::default()).cloned()
 }
 
-/// Whether what is marked stays in the cache for an hour.
+/// Whether the cached part is kept for an hour.
 fn is_long(mark: &Json, within: Option<&str>) -> bool {
     let mark = Fields::parse(mark.as_str());
     let inner = match within {
@@ -216,7 +217,7 @@ fn is_long(mark: &Json, within: Option<&str>) -> bool {
     inner.and_then(|mut inner| inner.take_text("ttl")).is_some_and(|ttl| ttl == HOUR)
 }
 
-/// Sets the mark of a block, or takes it away.
+/// Sets or removes the mark of a block.
 pub(super) fn set(block: &mut ContentBlock, codec: &'static str, key: &str, mark: Option<Json>) {
     if let ContentBlock::Opaque(opaque) = block {
         let mut object = reopen(Some(&opaque.value));
@@ -230,7 +231,7 @@ pub(super) fn set(block: &mut ContentBlock, codec: &'static str, key: &str, mark
     }
 }
 
-/// Sets the mark of something with this extra, or takes it away.
+/// Sets or removes a mark in an [`Extra`].
 pub(super) fn set_in(extra: &mut Extra, codec: &'static str, key: &str, mark: Option<Json>) {
     let others = extra.of(codec).filter(|(name, _)| *name != key);
     let others = others.map(|(name, json)| (name, json.clone()));

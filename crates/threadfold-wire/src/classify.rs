@@ -1,7 +1,7 @@
-//! What kind of failure an error answer is, for every provider.
+//! Classifies error responses of every provider.
 //!
-//! The status alone does not tell: an overflow comes as 400, 413, 422 or 500, a bad key as 400
-//! (Gemini), a rate limit as 413 (Groq) or 403. So the body is asked first, then the status:
+//! The status alone is not enough: an overflow has status 400, 413, 422 or 500, a bad key 400
+//! (Gemini), a rate limit 413 (Groq) or 403. So the body is checked first, then the status:
 //!
 //! | step | decides | by |
 //! |---|---|---|
@@ -15,19 +15,19 @@
 //! | 8 | retryable | 408, 409, 425, 5xx, and codes and phrases of overload |
 //! | 9 | other | everything else |
 //!
-//! Rate limits come before the sentences because they speak of tokens, requests and limits too. A
-//! request that alone is larger than the rate limit comes as 413 from Groq and as 429 from OpenAI;
-//! it must shrink, so it is an overflow.
+//! Rate limits are checked before the phrases of overflows, because their messages also mention
+//! tokens, requests and limits. A request that alone exceeds the rate limit gets 413 from Groq and
+//! 429 from OpenAI; it must shrink, so it is an overflow.
 //!
-//! Words such as `moderation` or `rate_limit` are looked for in types and codes only, for in a
-//! message they may be the name of a tool or a model; there only whole phrases tell. Where a 404
-//! or the type `invalid_request_error` says that the request itself is wrong, phrases of rate
-//! limits and overload do not tell either. What a body repeats of the request is not looked at.
+//! Words such as `moderation` or `rate_limit` are searched in types and codes only: in a message
+//! they may be the name of a tool or a model, so there only whole phrases count. If a 404 or the
+//! type `invalid_request_error` blames the request itself, phrases of rate limits and overload do
+//! not count either. Parts of the body that repeat the request are not searched.
 
 use super::error_body::Report;
 use threadfold_core::message::{ModelError, ModelErrorKind};
 
-/// Returns what kind of failure an error answer is, in the provider's own words.
+/// Returns the kind of failure of an error response, with the provider's own message.
 ///
 /// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
 /// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras.
@@ -50,19 +50,19 @@ use threadfold_core::message::{ModelError, ModelErrorKind};
 #[must_use]
 pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
     let report = Report::read(body);
-    let named = report.status().filter(|_| status == 0);
+    let named = report.status.filter(|_| status == 0);
     let kind = kind(named.unwrap_or(status), &report);
     ModelError::new(kind, report.message)
 }
 
 fn kind(status: u16, report: &Report) -> ModelErrorKind {
     let overflow = || ModelErrorKind::Overflow {
-        limit: report.limit(),
-        found: report.found(),
-        output: report.output(),
+        limit: report.limit,
+        found: report.found,
+        output: report.output,
     };
-    let retryable = || ModelErrorKind::Retryable { after: report.retry_after() };
-    // What it says is wrong is the request: its words are names of models, tools and fields too.
+    let retryable = || ModelErrorKind::Retryable { after: report.retry_after };
+    // The request itself is wrong: the message quotes names of models, tools and fields.
     let names_fault =
         status == 404 || (status == 400 && report.is_coded(&["invalid_request_error"]));
     if report.is_coded(&OVERFLOW_CODES) || report.says(&SHRINK) {
@@ -101,8 +101,8 @@ fn is_overload(report: &Report, names_fault: bool) -> bool {
     report.is_coded(&OVERLOAD_CODES) || (!names_fault && report.says(&OVERLOADS))
 }
 
-/// Whether the words say that the prompt is too long: one provider's own sentence, or a context
-/// that something goes over.
+/// Whether the message reports that the prompt is too long: a phrase of one provider, or a phrase
+/// for the context with a phrase for exceeding it.
 fn is_overflow(report: &Report) -> bool {
     let counts_tokens = report.says(&["token", "prompt"]);
     report.says(&OVERFLOWS)
@@ -111,11 +111,11 @@ fn is_overflow(report: &Report) -> bool {
         || (report.says(&CONTEXTS) && report.says(&OVER))
 }
 
-/// Codes that mean nothing else.
+/// Codes that only an overflow has.
 const OVERFLOW_CODES: [&str; 3] =
     ["context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"];
 
-/// A request that alone is larger than the limit per minute: waiting does not help, shrinking does.
+/// A request that alone exceeds the limit per minute: only shrinking it helps.
 const SHRINK: [&str; 1] = ["tokens must be reduced in order to run"];
 
 const OVERFLOWS: [&str; 14] = [
@@ -140,7 +140,7 @@ const CONTEXTS: [&str; 4] = ["context length", "context window", "context size",
 const OVER: [&str; 6] =
     ["exceed", "greater than", "longer than", "larger than", "too long", "too large"];
 
-// "You exceeded your current quota" alone does not tell: Gemini says so of a quota per minute.
+// "You exceeded your current quota" is ambiguous: Gemini also sends it for a quota per minute.
 const QUOTA_CODES: [&str; 1] = ["insufficient_quota"];
 
 const QUOTA: [&str; 1] = ["credit balance is too low"];

@@ -1,14 +1,14 @@
-//! Compaction by the provider itself: its own summary in the place of the messages before it, in a
-//! form that only it reads.
+//! Compaction by the provider: its own summary replaces earlier messages, in a form that only the
+//! provider reads.
 
 use super::json::{Fields, Object};
 use threadfold_core::message::{Json, Usage};
 
-/// The proof in a block that this crate made it, where a provider has its signature. It proves
-/// nothing about the text, which is the client's own.
+/// Marks a compaction block as written by this crate, in the field for the provider's signature. It
+/// does not authenticate the text: the client could have changed it.
 pub(super) const BY_GATEWAY: &str = "threadfold";
 
-/// The edit of `context_management` of this type.
+/// The edit of this type in `context_management`.
 pub(super) fn edit<'a>(management: &'a Json, list: Option<&str>, kind: &str) -> Option<Fields<'a>> {
     let edits = match list {
         Some(list) => Fields::parse(management.as_str())?.items(list)?,
@@ -18,7 +18,7 @@ pub(super) fn edit<'a>(management: &'a Json, list: Option<&str>, kind: &str) -> 
     edits.find(|edit| edit.word("type").is_some_and(|word| word == kind))
 }
 
-/// A usage under the names that both dialects give to the counts.
+/// The usage, under the names that both dialects use.
 pub(super) fn counts(usage: Usage) -> Object {
     Object::of("input_tokens", usage.input).with("output_tokens", usage.output)
 }

@@ -1,4 +1,4 @@
-//! What a codec is: the trait, its options, its errors, and what it says about its changes.
+//! The interface of a codec: the trait, its errors, and the adjustments that it reports.
 
 use std::fmt;
 
@@ -14,10 +14,11 @@ use threadfold_core::{
     message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn, Usage},
 };
 
-/// A provider's dialect: request bodies both ways, and answers.
+/// A provider's dialect: reads and writes request bodies, and reads answers.
 ///
-/// Codecs are pure. They hold no client, no key and no address; a host sends the body that
-/// [`encode`](Self::encode) gives and hands the answer to [`decode_response`](Self::decode_response).
+/// Codecs are pure. They hold no client, key or address; a host sends the body that
+/// [`encode`](Self::encode) returns and passes the answer to
+/// [`decode_response`](Self::decode_response).
 ///
 /// ```
 /// use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
@@ -36,19 +37,21 @@ use threadfold_core::{
 /// # Ok::<(), threadfold::wire::WireError>(())
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Sync {
-    /// The name of the dialect, such as `anthropic-messages`. It tags what only this codec reads.
+    /// The name of the dialect, such as `anthropic-messages`. It tags data that only this codec
+    /// reads.
     fn name(&self) -> &'static str;
 
-    /// Returns the request that a body stands for. Nothing in the body is lost: what has no place
-    /// in the vocabulary is kept in the `extra` of its message or block, or as an opaque block.
+    /// Returns the request of a body. Nothing in the body is lost: what [`Request`] has no field
+    /// for is kept in the `extra` of its message or block, or as an opaque block.
     ///
     /// # Errors
     ///
-    /// [`WireError`] if the body is not JSON, or not a body of this dialect; it says where.
+    /// [`WireError`] if the body is not JSON, or not a body of this dialect, with the path of the
+    /// fault.
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError>;
 
-    /// Returns the request that a body stands for, read from a tree. The order of keys and the
-    /// text of numbers are those of the tree, which `serde_json` does not keep.
+    /// Returns the request of a body that is already parsed. The order of keys and the text of
+    /// numbers are those of the tree, which `serde_json` does not preserve.
     ///
     /// # Errors
     ///
@@ -58,12 +61,12 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     }
 
     /// Returns the body of a request, valid under the rules of the dialect, and every change that
-    /// it took to make it so.
+    /// this required.
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
 
-    /// Returns the request that asks the provider to compact its messages instead of an answer, or
-    /// `None` if the dialect has no form for it. It is encoded, sent and answered like any other; the
-    /// answer holds opaque [compactions](threadfold_core::message::Opaque::is_compaction).
+    /// Returns the request that asks the provider to compact its messages instead of answering, or
+    /// `None` if the dialect has no form for it. It is encoded, sent and answered like any other;
+    /// the answer holds opaque [compactions](threadfold_core::message::Opaque::is_compaction).
     ///
     /// ```
     /// use threadfold::{Message, Request};
@@ -81,19 +84,20 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns what a request that was read asks its server to do, for a gateway that compacts in the
-    /// provider's place; `None` if it asks for nothing.
+    /// Returns the compaction that a decoded request asks of its server, for a gateway that
+    /// compacts in the provider's place; `None` if it asks for none.
     ///
-    /// The number is the length of the prompt in tokens from which on it is compacted before the
-    /// answer; the inner `None` leaves it to the server, and 0 asks to compact now and to answer with
-    /// nothing else. The text is the prompt that replaces the server's own, if the client sent one.
+    /// The number is the prompt length in tokens from which the prompt is to be compacted before
+    /// the answer. The inner `None` leaves it to the server, and 0 asks to compact now and to
+    /// return only the compaction. The text is a prompt that replaces the server's own, if the
+    /// client sent one.
     fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
         let _ = request;
         None
     }
 
-    /// Returns the body of the answer to a request to compact now, with a gateway's own summary. The
-    /// client sends the summary back in later requests, where it is read as a
+    /// Returns the body of the answer to a request to compact now, with a gateway's own summary.
+    /// The client sends it back in later requests, where it is read as a
     /// [`Summary`](threadfold_core::message::Summary).
     fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
         let _ = (model, summary, usage);
@@ -104,95 +108,29 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`WireError`] if the body is not JSON, or not a response of this dialect; it says where.
+    /// [`WireError`] if the body is not JSON, or not a response of this dialect, with the path of
+    /// the fault.
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError>;
 
-    /// Returns what builds an answer of the events of its stream.
+    /// Returns a builder that makes an answer from the events of its stream.
     fn turn_builder(&self) -> Box<dyn TurnBuilder>;
 }
 
-/// Makes a type the codec of the dialect in whose module this stands, under this name.
-macro_rules! codec {
-    ($codec:ident, $name:expr $(, $native:ident)?) => {
-        impl $crate::WireFormat for $codec {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn decode_slice(
-                &self,
-                body: &[u8],
-                options: &$crate::DecodeOptions,
-            ) -> Result<threadfold_core::message::Request, $crate::WireError> {
-                read::request(body, options)
-            }
-
-            fn encode(
-                &self,
-                request: &threadfold_core::message::Request,
-                options: &$crate::EncodeOptions,
-            ) -> $crate::Encoded {
-                write::request(request, options)
-            }
-
-            $(
-                fn compaction_request(
-                    &self,
-                    request: threadfold_core::message::Request,
-                ) -> Option<threadfold_core::message::Request> {
-                    Some($native::request(request))
-                }
-
-                fn compaction_asked(
-                    &self,
-                    request: &threadfold_core::message::Request,
-                ) -> Option<(Option<u64>, Option<threadfold_core::message::Text>)> {
-                    $native::asked(request)
-                }
-
-                fn compaction_answer(
-                    &self,
-                    model: &str,
-                    summary: &str,
-                    usage: threadfold_core::message::Usage,
-                ) -> Option<threadfold_core::message::Json> {
-                    Some($native::answer(model, summary, usage))
-                }
-            )?
-
-            fn decode_response(
-                &self,
-                body: &[u8],
-            ) -> Result<threadfold_core::message::Turn, $crate::WireError> {
-                read::turn(body)
-            }
-
-            fn turn_builder(&self) -> Box<dyn $crate::TurnBuilder> {
-                let response = stream::Response::default();
-                Box::new($crate::assembly::Builder::new(response, read::turn))
-            }
-        }
-    };
-}
-
-pub(super) use codec;
-
-/// A request body, and what was changed to make it valid.
+/// A request body, and the changes that made it valid.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Encoded {
     /// The body.
     pub body: Json,
-    /// What was changed or left out, in the order of the thread. Empty for a request that this
-    /// codec read and the host did not change.
+    /// What was changed or left out, in the order of the thread. Empty for a decoded request that
+    /// the host did not change.
     pub adjustments: Vec<Adjustment>,
 }
 
 impl Encoded {
-    /// Returns the name of the tool that an answer to this body calls by a written name: the name
-    /// before the dialect demanded another one, else the written name. [`as_declared`] does it to
-    /// whole answers. No two tools of a request
-    /// are written under one name.
+    /// Returns the name that the host declared for a tool whose written name an answer uses. It
+    /// differs if the dialect refuses the declared name. [`as_declared`] applies this to whole
+    /// answers. No two tools of a request have the same written name.
     ///
     /// ```
     /// use threadfold::{Message, Request, message::ToolSpec};
@@ -212,9 +150,9 @@ impl Encoded {
     }
 }
 
-/// Returns a piece of an answer in which every tool has the name that the host declared, given what
-/// [`Encoded::adjustments`] says of the request. Every adapter passes every piece through it: else
-/// the host does not find a tool whose name its provider refuses.
+/// Returns a piece of an answer with the tool names that the host declared, given the request's
+/// [`Encoded::adjustments`]. Adapters must pass every piece through it; otherwise the host does not
+/// find a tool whose declared name the provider refuses.
 ///
 /// ```
 /// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
@@ -239,7 +177,8 @@ pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
         Delta::ToolUse { name, .. } => rename(name),
         Delta::Turn { turn } => {
             let is_written = |call: &ToolUse| declared_name(adjustments, &call.name).is_some();
-            // Changing a message forgets what its handle knows of it.
+            // Changing a message drops the values cached in its handle, so change it only if
+            // needed.
             if turn.message.tool_uses().any(is_written) {
                 for block in &mut turn.message.make_mut().content {
                     if let ContentBlock::ToolUse(call) = block {
@@ -253,10 +192,10 @@ pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
     piece
 }
 
-/// The name of the declared tool that is written by this other one.
+/// The declared name of a tool, by its written name.
 fn declared_name<'a>(adjustments: &'a [Adjustment], written: &str) -> Option<&'a Text> {
     adjustments.iter().find_map(|adjustment| {
-        // Names of documents belong to a message, those of tools to the request.
+        // Renamed documents belong to a message, renamed tools to the request.
         let Adjustment { message: None, change: Change::NameRewritten { from, to } } = adjustment
         else {
             return None;
@@ -272,17 +211,17 @@ pub enum WireError {
     /// It is not JSON.
     #[error("not JSON: {reason}")]
     NotJson {
-        /// What the parser said, with line and column.
+        /// The parser's message, with line and column.
         reason: String,
     },
-    /// It is JSON of another shape.
+    /// It is JSON, but of another shape.
     #[error("{path}: expected {expected}, found {found}")]
     Shape {
-        /// Where, such as `messages[3].content`; `body` for the whole.
+        /// The path, such as `messages[3].content`; `body` for the whole.
         path: String,
-        /// What belongs there.
+        /// The expected value.
         expected: &'static str,
-        /// What is there, abridged.
+        /// The value found, abridged.
         found: String,
     },
     /// One event, or one line, of a stream is larger than allowed.
@@ -293,38 +232,42 @@ pub enum WireError {
     },
 }
 
+/// What reading a part of a body returns.
+pub(crate) type Result<T, E = WireError> = std::result::Result<T, E>;
+
 /// One change that encoding made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjustment {
-    /// The message of the request that it concerns, if it concerns one.
+    /// The index of the message in the request; `None` if the change concerns the request as a
+    /// whole.
     pub message: Option<usize>,
-    /// What was done.
+    /// The change.
     pub change: Change,
 }
 
-/// What encoding did to make a request valid for its provider.
+/// A change that made a request valid for its provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
-    /// A thread that no provider accepts was repaired.
+    /// A thread that every provider refuses was repaired.
     Repaired {
-        /// How.
+        /// The repair.
         repair: Repair,
     },
-    /// A block that the dialect has no form for was left out.
+    /// A block was left out, because the dialect has no form for it or the provider refuses it.
     BlockDropped {
         /// The kind of the block.
         kind: Text,
         /// Why.
         reason: Text,
     },
-    /// A block that the dialect has no form for was written as text.
+    /// A block was written as text, because the dialect has no form for it.
     BlockAsText {
         /// The kind of the block.
         kind: Text,
     },
-    /// A block stands in another message, or at another place in it, than before.
+    /// A block was moved to another position or message.
     BlockMoved {
         /// The kind of the block.
         kind: Text,
@@ -338,21 +281,20 @@ pub enum Change {
         /// Their names.
         fields: Vec<Text>,
     },
-    /// Reasoning that this provider would refuse was left out.
+    /// Reasoning was left out, because the provider would refuse it.
     ReasoningDropped {
         /// Why.
         reason: Text,
     },
-    /// The id of a call was rewritten, in its result too.
+    /// The id of a call was rewritten, in the call and in its result.
     IdRewritten {
         /// The id before.
         from: Text,
         /// The id now.
         to: Text,
     },
-    /// The name of a tool or a document was rewritten, wherever it stands. For a tool that the
-    /// request declares the change concerns the request as a whole, and
-    /// [`Encoded::declared_name`] finds the name before.
+    /// The name of a tool or a document was rewritten everywhere. For a declared tool the change
+    /// concerns the request as a whole, and [`Encoded::declared_name`] finds the declared name.
     NameRewritten {
         /// The name before.
         from: Text,
@@ -364,25 +306,26 @@ pub enum Change {
         /// The id of the call.
         id: Text,
     },
-    /// A call that the dialect demands a signature on got the one that stands for none.
+    /// A call without a signature got the documented placeholder, because the dialect demands one.
     CallSigned {
         /// The id of the call.
         id: Text,
     },
-    /// Neighbours of one role were merged into one message.
+    /// Adjacent messages of one role were merged.
     Merged,
-    /// A short message of the user was put in, because the dialect demands one there.
+    /// A short user message was inserted, because the dialect demands one there.
     UserInserted,
-    /// A short text was put in, because the dialect demands one there.
+    /// A short text was inserted, because the dialect demands one there.
     TextInserted,
     /// A system message within the thread was written as a user message or moved to the front.
     SystemMoved,
-    /// A tool that the thread still calls was declared, with a schema that accepts anything.
+    /// A tool that the thread calls was declared, with a schema that accepts anything.
     ToolDeclared {
         /// The name of the tool.
         name: Text,
     },
-    /// A request parameter that this dialect has no form for was left out.
+    /// A request parameter was left out, because the dialect has no form for it or the provider
+    /// would refuse it.
     ParameterDropped {
         /// The name of the parameter.
         name: Text,
@@ -392,7 +335,7 @@ pub enum Change {
         /// The limit in tokens.
         tokens: u64,
     },
-    /// Cache marks over the dialect's limit were left out, the earliest first.
+    /// Cache marks over the dialect's limit were left out, from the first on.
     CacheMarksDropped {
         /// How many.
         count: usize,
@@ -438,7 +381,7 @@ impl fmt::Display for Adjustment {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Pieces instead of format strings, which take several times the code.
+        // `write_str` of pieces compiles to a fraction of the code of format strings.
         let mut say = |pieces: &[&str]| pieces.iter().try_for_each(|piece| f.write_str(piece));
         match self {
             Self::Repaired { repair } => write!(f, "{repair}"),

@@ -2,7 +2,10 @@
 
 use threadfold_core::message::{Json, Request, Text, Turn, Usage};
 
-use crate::{DecodeOptions, EncodeOptions, Encoded, TurnBuilder, WireError, WireFormat};
+use crate::{
+    DecodeOptions, EncodeOptions, Encoded, TurnBuilder, WireError, WireFormat,
+    assembly::{Assembly, Builder, Decode},
+};
 
 /// A dialect of a provider, and its codec. Each variant needs the feature of its dialect.
 ///
@@ -48,52 +51,88 @@ impl Dialect {
         Self::OpenAiResponses,
     ];
 
-    fn codec(self) -> &'static dyn WireFormat {
+    fn codec(self) -> &'static Codec {
         match self {
             #[cfg(feature = "anthropic")]
-            Self::Anthropic => &crate::anthropic::Codec,
+            Self::Anthropic => &crate::anthropic::CODEC,
             #[cfg(feature = "bedrock-converse")]
-            Self::BedrockConverse => &crate::converse::Codec,
+            Self::BedrockConverse => &crate::converse::CODEC,
             #[cfg(feature = "gemini")]
-            Self::Gemini => &crate::gemini::Codec,
+            Self::Gemini => &crate::gemini::CODEC,
             #[cfg(feature = "openai-chat")]
-            Self::OpenAiChat => &crate::openai_chat::Codec,
+            Self::OpenAiChat => &crate::openai_chat::CODEC,
             #[cfg(feature = "openai-responses")]
-            Self::OpenAiResponses => &crate::openai_responses::Codec,
+            Self::OpenAiResponses => &crate::openai_responses::CODEC,
         }
+    }
+}
+
+/// The codec of a dialect: the functions of its module.
+pub(crate) struct Codec {
+    name: &'static str,
+    read: fn(&[u8], &DecodeOptions) -> Result<Request, WireError>,
+    write: fn(&Request, &EncodeOptions) -> Encoded,
+    read_answer: Decode,
+    builder: fn(Decode) -> Box<dyn TurnBuilder>,
+    compaction: Option<Compaction>,
+}
+
+/// The functions of a dialect whose provider compacts on request. The methods of [`WireFormat`] that
+/// begin with `compaction_` describe them.
+pub(crate) struct Compaction {
+    pub(crate) request: fn(Request) -> Request,
+    pub(crate) asked: fn(&Request) -> Option<(Option<u64>, Option<Text>)>,
+    pub(crate) answer: fn(&str, &str, Usage) -> Json,
+}
+
+impl Codec {
+    /// Returns the codec of these functions. `A` assembles its streams.
+    pub(crate) const fn new<A: Assembly + Default + 'static>(
+        name: &'static str,
+        read: fn(&[u8], &DecodeOptions) -> Result<Request, WireError>,
+        write: fn(&Request, &EncodeOptions) -> Encoded,
+        read_answer: Decode,
+    ) -> Self {
+        Self { name, read, write, read_answer, builder: Builder::<A>::boxed, compaction: None }
+    }
+
+    /// Adds the functions for compaction.
+    pub(crate) const fn compacting(self, functions: Compaction) -> Self {
+        Self { compaction: Some(functions), ..self }
     }
 }
 
 impl WireFormat for Dialect {
     fn name(&self) -> &'static str {
-        self.codec().name()
+        self.codec().name
     }
 
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        self.codec().decode_slice(body, options)
+        (self.codec().read)(body, options)
     }
 
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        self.codec().encode(request, options)
+        (self.codec().write)(request, options)
     }
 
     fn compaction_request(&self, request: Request) -> Option<Request> {
-        self.codec().compaction_request(request)
+        self.codec().compaction.as_ref().map(|of| (of.request)(request))
     }
 
     fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
-        self.codec().compaction_asked(request)
+        (self.codec().compaction.as_ref()?.asked)(request)
     }
 
     fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
-        self.codec().compaction_answer(model, summary, usage)
+        self.codec().compaction.as_ref().map(|of| (of.answer)(model, summary, usage))
     }
 
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        self.codec().decode_response(body)
+        (self.codec().read_answer)(body)
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        self.codec().turn_builder()
+        let codec = self.codec();
+        (codec.builder)(codec.read_answer)
     }
 }

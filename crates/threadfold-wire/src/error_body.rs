@@ -1,4 +1,4 @@
-//! Reading error bodies of every provider: whose words, which codes, which numbers.
+//! Reading error bodies of every provider: messages, codes and numbers.
 
 use std::time::Duration;
 
@@ -7,25 +7,34 @@ use serde_json::Value;
 use super::overflow::{self, after};
 use threadfold_core::message::Text;
 
-/// The most of a body that is read as JSON.
+/// Larger bodies, in bytes, are not parsed as JSON.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// How many bytes of a text are searched. What comes later repeats the request.
+/// How many bytes of a text are searched. Later ones repeat the request.
 const MAX_SEARCHED: usize = 2 * 1024;
-/// The most of a message that is kept, in characters.
+/// The maximum length of the kept message, in characters.
 const MAX_MESSAGE: usize = 2_000;
-/// Fields in which errors repeat the request. They are not searched.
+/// Fields that repeat the request. They are not searched.
 const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "prompt", "params"];
 
-/// What an error body says.
+/// The contents of an error body that classification needs.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// The provider's words.
+    /// The provider's message, abridged.
     pub(super) message: Text,
-    /// The words that may tell the kind, in lower case.
+    /// The messages in lower case, as far as they are searched.
     words: String,
-    /// Types and codes, in lower case, each on a line of its own. A message of one word is one too.
+    /// Types and codes in lower case, each on a line of its own. A message of one word is one too.
     codes: String,
-    facts: Facts,
+    /// The HTTP status that the body names.
+    pub(super) status: Option<u16>,
+    /// How long the provider asks to wait.
+    pub(super) retry_after: Option<Duration>,
+    /// The window in tokens.
+    pub(super) limit: Option<u64>,
+    /// The prompt in tokens, without the answer where the message counts both.
+    pub(super) found: Option<u64>,
+    /// The tokens that were reserved for the answer.
+    pub(super) output: Option<u64>,
 }
 
 impl Report {
@@ -36,87 +45,63 @@ impl Report {
         let value: Option<Value> = whole.and_then(|body| serde_json::from_str(body).ok());
         let beginning = body.get(..MAX_MESSAGE * 5).unwrap_or(body);
         let text = String::from_utf8_lossy(beginning);
-        let mut facts = Facts::default();
-        value.iter().for_each(|value| facts.gather(value));
-        if facts.messages.is_empty() {
-            facts.messages.push(text.trim().to_owned());
+        let mut fields = Found::default();
+        value.iter().for_each(|value| fields.gather(value));
+        if fields.messages.is_empty() {
+            fields.messages.push(text.trim().to_owned());
         }
-        // In a text there is no difference between words and codes.
+        // In plain text nothing tells words from codes.
         let is_code = |text: &&String| value.is_none() || !text.contains(char::is_whitespace);
-        let single = facts.messages.iter().filter(is_code).map(|text| searched(text));
-        let codes: Vec<&str> = facts.codes.iter().map(String::as_str).chain(single).collect();
-        let words: Vec<&str> = facts.messages.iter().map(|text| searched(text)).collect();
+        let single = fields.messages.iter().filter(is_code).map(|text| searched(text));
+        let codes: Vec<&str> = fields.codes.iter().map(String::as_str).chain(single).collect();
+        let words: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
+        let words = words.join(": ").to_ascii_lowercase();
         Self {
-            message: abridged(&facts.messages.join(": ")),
-            words: words.join(": ").to_ascii_lowercase(),
-            // With a line break before the first code too.
+            message: abridged(&fields.messages.join(": ")),
+            // The first code also follows a line break.
             codes: format!("\n{}", codes.join("\n")).to_ascii_lowercase(),
-            facts,
+            status: fields.status,
+            retry_after: fields.retry_after.or_else(|| wait(&words)),
+            limit: fields.limit.or_else(|| overflow::limit(&words)),
+            found: fields.found.or_else(|| overflow::found(&words)),
+            output: overflow::output(&words),
+            words,
         }
     }
 
-    /// The status of HTTP that it names as a number.
-    pub(super) fn status(&self) -> Option<u16> {
-        self.facts.status
-    }
-
-    /// Whether its words hold any of these phrases.
+    /// Whether a message holds any of these phrases.
     pub(super) fn says(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.words.contains(phrase))
     }
 
-    /// Whether a type or code of it holds any of these words. A line break before a word stands
-    /// for the beginning of the code.
+    /// Whether a type or code holds any of these words. A line break before a word stands for the
+    /// beginning of the code.
     pub(super) fn is_coded(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.codes.contains(word))
     }
-
-    /// How long it asks to wait.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
-        const BEFORE: [&str; 6] = [
-            "try again in ",
-            "retry in ",
-            "retry after ",
-            "try again after ",
-            "wait for ",
-            "wait ",
-        ];
-        let waits = BEFORE.iter().filter_map(|words| duration(after(&self.words, words)?));
-        self.facts.retry_delay.or_else(|| waits.into_iter().next())
-    }
-
-    /// The window in tokens.
-    pub(super) fn limit(&self) -> Option<u64> {
-        self.facts.limit.or_else(|| overflow::limit(&self.words))
-    }
-
-    /// The prompt in tokens, alone where the words tell it from the answer.
-    pub(super) fn found(&self) -> Option<u64> {
-        self.facts.found.or_else(|| overflow::found(&self.words))
-    }
-
-    /// The tokens that were reserved for the answer.
-    pub(super) fn output(&self) -> Option<u64> {
-        overflow::output(&self.words)
-    }
 }
 
-/// What was found in the JSON.
+/// The wait that a message asks for.
+fn wait(words: &str) -> Option<Duration> {
+    const BEFORE: [&str; 6] =
+        ["try again in ", "retry in ", "retry after ", "try again after ", "wait for ", "wait "];
+    BEFORE.iter().find_map(|before| duration(after(words, before)?))
+}
+
+/// The values found in the fields of the JSON.
 #[derive(Debug, Default)]
-struct Facts {
+struct Found {
     messages: Vec<String>,
     codes: Vec<String>,
     status: Option<u16>,
-    /// How long it asks to wait, where that stands in a field of its own.
-    retry_delay: Option<Duration>,
-    /// The length of the prompt and the window, where those stand in fields of their own.
+    retry_after: Option<Duration>,
     found: Option<u64>,
     limit: Option<u64>,
 }
 
-impl Facts {
-    /// Walks the whole tree: providers and the gateways before them nest errors in errors. A tree
-    /// of a bounded body is bounded, in depth too.
+impl Found {
+    /// Walks the whole tree, because providers and gateways nest errors in errors. The size and
+    /// depth of the tree are bounded by those of the body.
     fn gather(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
@@ -137,7 +122,7 @@ impl Facts {
             ) => {
                 self.message(text);
             }
-            // A gateway passes on what the provider after it said, as text.
+            // Gateways pass on the provider's error body as text.
             ("raw", Value::String(text)) => match serde_json::from_str(text) {
                 Ok(inner @ Value::Object(_)) => self.gather(&inner),
                 Ok(_) | Err(_) => self.message(text),
@@ -154,11 +139,11 @@ impl Facts {
                 self.status = self.status.or(status);
             }
             ("retrydelay" | "retry_delay" | "retry_after" | "retry-after", value) => {
-                self.retry_delay = self.retry_delay.or_else(|| delay(value));
+                self.retry_after = self.retry_after.or_else(|| delay(value));
             }
             ("retry_after_ms", value) => {
                 let millis = value.as_u64().map(Duration::from_millis).filter(is_sane);
-                self.retry_delay = self.retry_delay.or(millis);
+                self.retry_after = self.retry_after.or(millis);
             }
             ("n_prompt_tokens", value) => self.found = value.as_u64(),
             ("n_ctx", value) => self.limit = value.as_u64(),
@@ -208,7 +193,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     seconds_to_duration(seconds?)
 }
 
-/// The seconds in a unit; none is seconds.
+/// The seconds in a unit; without a unit the number is in seconds.
 fn factor(unit: &str) -> Option<f64> {
     match unit {
         "" | "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
@@ -223,7 +208,7 @@ fn seconds_to_duration(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(is_sane)
 }
 
-/// Nobody waits for more than a day, and no limit lasts longer.
+/// Rejects waits of more than a day: they are misread values.
 pub(super) fn is_sane(duration: &Duration) -> bool {
     *duration <= Duration::from_secs(24 * 60 * 60)
 }

@@ -1,4 +1,4 @@
-//! What codecs kept in an [`Extra`], to be written again: the wire fields that no codec knows, and the
+//! Writing back the contents of an [`Extra`]: the wire fields that the codec does not know, and the
 //! codec's own marks.
 
 use std::borrow::Cow;
@@ -9,7 +9,8 @@ use super::{
 };
 use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
 
-/// Reads an item of a content with this reader. What that cannot read is opaque whole.
+/// Reads an item of a content with this function. An item that it cannot read becomes an opaque
+/// block.
 pub(super) fn read_item<'a>(
     codec: &'static str,
     item: Raw<'a>,
@@ -19,27 +20,27 @@ pub(super) fn read_item<'a>(
     Fields::of(item).and_then(read).unwrap_or_else(|| Opaque::new(codec, whole()).into())
 }
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(codec: &str, extra: &Extra, key: &str) -> Option<Text> {
     Raw::of(extra.get(codec, key)?).text()
 }
 
-/// Returns the wire fields as an object, to which the known ones are added. Another codec's are
-/// noted as left out.
+/// Returns the unknown wire fields as an object, to which the known ones are added. Fields of
+/// another codec are reported as left out.
 pub(super) fn wire_fields(extra: &Extra, notes: &mut Notes) -> Object {
     let mut object = Object::default();
     add_rest(&mut object, notes.own_fields(extra));
     object
 }
 
-/// Returns the wire fields of this codec as an object, to which the known ones are added.
+/// Returns the unknown wire fields of this codec as an object, to which the known ones are added.
 pub(super) fn own_object(codec: &str, extra: &Extra) -> Object {
     let mut object = Object::default();
     add_rest(&mut object, extra.of(codec));
     object
 }
 
-/// Adds the wire fields among these extra fields; those that are set already win.
+/// Adds the wire fields among these extra fields, unless they are set already.
 pub(super) fn add_rest<'e>(
     object: &mut Object,
     fields: impl IntoIterator<Item = (&'e str, &'e Json)>,
@@ -50,20 +51,20 @@ pub(super) fn add_rest<'e>(
     );
 }
 
-/// Returns the extra fields without the notes of their codec on forms.
+/// Returns the extra fields without the codec's marks.
 pub(super) fn without_forms(extra: &Extra) -> Extra {
     let fields = extra.fields().filter(|(key, _)| !is_mark(key));
     let fields = fields.map(|(key, json)| (key, json.clone()));
     Extra::new(extra.codec().unwrap_or_default(), fields)
 }
 
-/// Returns the extra fields of this codec but for one.
+/// Returns the extra fields of this codec except one.
 pub(super) fn without(codec: &'static str, extra: &Extra, key: &str) -> Extra {
     let fields = extra.of(codec).filter(|(name, _)| *name != key);
     Extra::new(codec, fields.map(|(name, json)| (name, json.clone())))
 }
 
-/// Returns the object that this JSON is, to be changed; an empty one for other JSON.
+/// Returns the object in this JSON, to be changed; an empty object for other JSON.
 pub(super) fn reopen(json: Option<&Json>) -> Object {
     json.and_then(|json| Fields::parse(json.as_str()))
         .map(|fields| fields.tree())

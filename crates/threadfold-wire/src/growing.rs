@@ -1,4 +1,4 @@
-//! JSON that arrives in pieces.
+//! JSON values that arrive in pieces.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,26 @@ use super::{
 };
 use threadfold_core::message::{Json, Usage};
 
-/// A value in the making.
+/// A JSON value in the making.
 #[derive(Debug, Default)]
 pub(super) enum Growing {
-    /// Nothing came yet.
+    /// No piece has arrived.
     #[default]
     Nothing,
-    /// A value that came whole.
+    /// A value that arrived whole.
     Whole(Json),
-    /// A text, as far as it came.
+    /// The text that has arrived so far.
     Text(String),
     Array(Vec<Growing>),
     Object(Merged),
 }
 
-/// The error of a piece that does not fit the value so far.
+/// The error of a piece whose shape differs from that of the value so far.
 pub(super) const OTHER: &str = "an argument has two shapes";
 
 impl Growing {
-    /// The value of a field, which is added if it is missing. An object that came whole can be added to.
+    /// The value of a field, which is added if it is missing. An object that arrived whole can be
+    /// extended.
     pub(super) fn field(&mut self, key: &str) -> Result<&mut Self, &'static str> {
         match self {
             Self::Nothing => *self = Self::Object(Merged::default()),
@@ -40,7 +41,7 @@ impl Growing {
         if let Self::Object(object) = self { Ok(object.field(key)) } else { Err(OTHER) }
     }
 
-    /// The item at this index, which is added if it is the next one.
+    /// The item at this index. The index after the last item adds one.
     pub(super) fn item(&mut self, index: usize) -> Result<&mut Self, &'static str> {
         let items = self.items()?;
         if index == items.len() {
@@ -49,7 +50,7 @@ impl Growing {
         items.get_mut(index).ok_or("an item of an argument comes before those before it")
     }
 
-    /// The items of an array. One that came whole can be added to.
+    /// The items of an array. An array that arrived whole can be extended.
     fn items(&mut self) -> Result<&mut Vec<Self>, &'static str> {
         match self {
             Self::Nothing => *self = Self::Array(Vec::new()),
@@ -77,7 +78,7 @@ impl Growing {
         Ok(())
     }
 
-    /// Sets a value that came whole.
+    /// Sets a value that arrived whole.
     pub(super) fn set(&mut self, value: Json) -> Result<(), &'static str> {
         match self {
             Self::Nothing | Self::Whole(_) => *self = Self::Whole(value),
@@ -86,7 +87,7 @@ impl Growing {
         Ok(())
     }
 
-    /// The value as far as it came.
+    /// The value so far.
     pub(super) fn tree(&self) -> Tree {
         match self {
             Self::Nothing => Tree::Null,
@@ -98,16 +99,16 @@ impl Growing {
     }
 }
 
-/// The fields of an object that comes in several pieces. A later value replaces an earlier one, except
-/// that `null` replaces nothing, and that nothing replaces a field that grows.
+/// An object whose fields arrive in several pieces. A later value replaces an earlier one, except
+/// that `null` replaces nothing and that a growing field is not replaced.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
-    /// The fields, each with the number of those before it.
+    /// The fields, each with its position.
     fields: HashMap<String, (usize, Growing)>,
 }
 
 impl Merged {
-    /// Takes counts. Each count covers the whole answer so far.
+    /// Takes the token counts of an event. Each counts the whole answer so far.
     pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
         if let Some(usage) = usage.and_then(Fields::of) {
             self.merge(&usage);
@@ -120,7 +121,7 @@ impl Merged {
         counts.read(Raw::of(&usage))
     }
 
-    /// Takes the fields of one more piece that were not taken.
+    /// Takes the remaining fields of one more piece.
     pub(super) fn merge(&mut self, piece: &Fields<'_>) {
         for (key, raw) in piece.rest() {
             let stays = match self.fields.get(key) {
@@ -143,17 +144,17 @@ impl Merged {
         &mut self.fields.entry(key.to_owned()).or_insert((before, Growing::Nothing)).1
     }
 
-    /// Whether a field came.
+    /// Whether a field has arrived.
     pub(super) fn has(&self, key: &str) -> bool {
         self.fields.contains_key(key)
     }
 
-    /// Sets a field, in its place if it is there, else at the end.
+    /// Sets a field: at its position if it exists, else at the end.
     pub(super) fn set(&mut self, key: &str, value: Json) {
         *self.field(key) = Growing::Whole(value);
     }
 
-    /// Adds a piece to the text of a field. What is no text is replaced.
+    /// Appends to the text of a field. A value that is no text is replaced.
     pub(super) fn grow(&mut self, key: &str, piece: &str) {
         let field = self.field(key);
         if field.add_text(piece).is_err() {
@@ -161,7 +162,7 @@ impl Merged {
         }
     }
 
-    /// Adds items to the array of a field. What is no array is replaced.
+    /// Appends items to the array of a field. A value that is no array is replaced.
     pub(super) fn extend(&mut self, key: &str, items: Vec<Raw<'_>>) {
         let field = self.field(key);
         let items = items.into_iter().map(|raw| Growing::Whole(raw.json()));
@@ -171,7 +172,7 @@ impl Merged {
         }
     }
 
-    /// A field that came whole.
+    /// A field that arrived whole.
     pub(super) fn get(&self, key: &str) -> Option<&Json> {
         if let (_, Growing::Whole(json)) = self.fields.get(key)? { Some(json) } else { None }
     }
@@ -183,12 +184,12 @@ impl Merged {
         object
     }
 
-    /// The object so far; `None` if nothing came.
+    /// The object so far; `None` if it has no fields.
     pub(super) fn begun(&self) -> Option<Object> {
         (!self.fields.is_empty()).then(|| self.object())
     }
 
-    /// Adds the fields to an object that has none of them.
+    /// Adds the fields to an object that has none of these names.
     pub(super) fn add_to(&self, object: &mut Object) {
         let mut fields: Vec<_> = self.fields.iter().collect();
         fields.sort_by_key(|(_, (before, _))| *before);

@@ -1,8 +1,8 @@
-//! The parts that dialects are made of. The files of a dialect import all of them from here.
+//! The parts from which dialects are built. Every file of a dialect imports them from here.
 //!
-//! A dialect is a folder whose `mod.rs` names its codec with `codec!`. The macro wants `read::request`,
-//! `read::turn`, `write::request` and `stream::Response`; the dialect's differences are an implementation
-//! of `Rules` and constants such as `NameRules`, `CacheRules`, `Param` and `Counts`.
+//! A dialect is a folder whose `mod.rs` makes a `Codec` of four things: `read::request`, `read::turn`,
+//! `write::request` and `stream::Response`. The dialect's differences are an implementation of `Rules`
+//! and constants such as `NameRules`, `CacheRules`, `Param` and `Counts`.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -23,16 +23,17 @@ pub(crate) use crate::{
     assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
     compaction::{BY_GATEWAY, counts, edit},
-    contract::{Change, Encoded, WireError},
+    contract::{Change, Encoded, Result, WireError},
+    dialect::{Codec, Compaction},
     extras::{self, add_rest, own_object, read_item, reopen, wire_fields, without},
     growing::{Growing, Merged},
     json::{self, Fields, Object, Path, Raw, Scanned, Tree},
     messages::{self, ROLE, Reader, SYSTEM},
     names::{self, NameRules, Renamed, is_word, short},
     normal::{
-        Ending, Kinds, Thread, begin_with_user, extra, extra_mut, fit, fit_blocks, fit_end,
-        fit_tools, is_call, is_result, loop_has_no_reasoning, merge, merge_neighbours,
-        note_lost_fields, results_first, take_media,
+        Ending, Kinds, Thread, begin_with_user, call_id, extra, extra_mut, fit, fit_blocks,
+        fit_end, fit_tools, is_call, is_result, loop_has_no_reasoning, merge, merge_neighbours,
+        note_lost_fields, results_first, take_media, with_call_id,
     },
     notes::{self, CONTINUE, LeftOut, Notes},
     openai::{self, Piece, Tools, names_model, no_content, result_text, write_failure},
@@ -46,7 +47,7 @@ pub(crate) use crate::{
         signed_fault,
     },
     schemas::{is_typed, no_parameters, typed_schema},
-    stream::StreamEvent,
+    stream::{StreamEvent, Taken},
     texts::{Speaker, kept_form, recognise, texts, wire_text},
     usage::Counts,
 };

@@ -1,9 +1,9 @@
 //! Codecs: request bodies of providers as values, and back.
 //!
-//! A codec of a [`WireFormat`] reads a body without losing a field and writes it back as it came.
-//! When the thread was changed in between, or came from another provider, it makes the body valid
-//! under the provider's rules and returns every [`Adjustment`] that this took. Codecs are pure: a
-//! host's adapter is its HTTP client and nothing else.
+//! A codec of a [`WireFormat`] reads a body without losing a field and writes it back unchanged. If
+//! the thread was changed in between, or came from another provider, the codec makes the body valid
+//! under the provider's rules and returns every [`Adjustment`] that this required. Codecs are pure,
+//! so a host's adapter is only its HTTP client.
 //!
 //! | to read | use |
 //! |---|---|
@@ -23,11 +23,11 @@
 //! | Gemini `generateContent` | `Dialect::Gemini` | `gemini` |
 //! | OpenAI Responses | `Dialect::OpenAiResponses` | `openai-responses` |
 //!
-//! The features `anthropic` and `openai-chat` are on by default. Errors, limits and events of streams
-//! are read for every provider, whatever the features are.
+//! The features `anthropic` and `openai-chat` are on by default. Errors, limits and events of
+//! streams are read for every provider, with any features.
 
 #![forbid(unsafe_code)]
-// The dialects share their parts, so each of these has a user only where its dialects are compiled.
+// The dialects share these parts, so a part is unused if none of its dialects is compiled.
 #![cfg_attr(
     not(all(
         feature = "anthropic",
@@ -91,7 +91,7 @@ pub use server::window_of;
 pub use sse::SseParser;
 pub use stream::TurnBuilder;
 
-/// The code of the README is compiled and run.
+/// Compiles and runs the code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,7 +1,7 @@
 //! Reading the bodies of the dialects whose messages have a role and blocks.
 
 use super::{
-    contract::WireError,
+    contract::Result,
     json::{Fields, Path, Raw},
     normal::is_call,
     options::DecodeOptions,
@@ -11,31 +11,31 @@ use threadfold_core::message::{
     ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, TextBlock, ToolSpec,
 };
 
-/// The mark on a message of the role `system` within the thread.
+/// The mark on a system message within the thread.
 pub(super) const ROLE: &str = "~role";
-/// The mark on a request whose system prompt came `null` or empty.
+/// The mark on a request whose system prompt was `null` or empty.
 pub(super) const SYSTEM: &str = "~system";
 
-/// How a dialect reads its messages.
+/// Reads the messages of one dialect.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
     pub(super) codec: &'static str,
-    /// What the content of a message must be.
+    /// The expected content of a message, for errors.
     pub(super) expected: &'static str,
-    /// Reads the blocks of a content, and marks its owner; `None` if it is no content.
+    /// Reads the blocks of a content, and marks its owner; `None` if the value is no content.
     pub(super) content: fn(Raw<'_>, Speaker, &mut Fields<'_>) -> Option<Vec<ContentBlock>>,
-    /// Whether a block in a message of this role shows that a model of this provider made it. Other
-    /// codecs must know whose signatures these are.
+    /// Whether a block of this role proves that a model of this provider wrote the message. Other
+    /// codecs need that origin, because signatures are valid for one provider only.
     pub(super) is_made_here: fn(Role, &ContentBlock) -> bool,
 }
 
 impl Reader {
-    /// Takes the messages out of a body.
+    /// Removes the messages from a body and reads them.
     pub(super) fn messages(
         self,
         body: &mut Fields<'_>,
         recognise: DecodeOptions,
-    ) -> Result<Vec<Message>, WireError> {
+    ) -> Result<Vec<Message>> {
         let path = Path::Field(&Path::Body, "messages");
         let items = body.take_items("messages", Path::Body, "an array of messages")?;
         let read = |(index, item): (usize, Raw<'_>)| {
@@ -51,7 +51,7 @@ impl Reader {
         mut fields: Fields<'_>,
         path: Path<'_>,
         recognise: DecodeOptions,
-    ) -> Result<Message, WireError> {
+    ) -> Result<Message> {
         let role = take_role(&mut fields, path)?;
         if role == Role::System {
             fields.mark(ROLE, "system");
@@ -68,8 +68,8 @@ impl Reader {
         Ok(parts.into())
     }
 
-    /// Takes the system prompt out of a body.
-    pub(super) fn system(self, body: &mut Fields<'_>) -> Result<Option<Message>, WireError> {
+    /// Removes the system prompt from a body and reads it.
+    pub(super) fn system(self, body: &mut Fields<'_>) -> Result<Option<Message>> {
         let Some(raw) = body.take("system") else { return Ok(None) };
         let speaker =
             Speaker { codec: self.codec, role: Role::System, recognise: DecodeOptions::default() };
@@ -88,14 +88,14 @@ impl Reader {
     }
 }
 
-/// Reads tools: those of the host with this reader. One of the provider's own, without a schema, keeps
-/// its whole shape as extra fields; its name is a copy for those who look tools up.
+/// Reads tools: functions of the host with `of_host`. Any other tool is the provider's own; its
+/// fields are kept in `extra`, and its name is copied so that it can be found.
 pub(super) fn tools(
     codec: &'static str,
     (items, path): (Vec<Raw<'_>>, Path<'_>),
     of_host: fn(Fields<'_>) -> Option<ToolSpec>,
     name_of: fn(&Fields<'_>) -> Option<Text>,
-) -> Result<Vec<ToolSpec>, WireError> {
+) -> Result<Vec<ToolSpec>> {
     let read = |(index, raw): (usize, Raw<'_>)| {
         let fields = Fields::read(raw, Path::Item(&path, index))?;
         Ok(of_host(fields.clone()).unwrap_or_else(|| {
@@ -106,8 +106,8 @@ pub(super) fn tools(
     items.into_iter().enumerate().map(read).collect()
 }
 
-/// Why a model stopped that says no more than that its answer is complete. `is_refusal` says whether a
-/// text declines.
+/// The stop reason of an answer that only says that it is complete. `is_refusal` recognises a text
+/// that declines.
 pub(super) fn ended(
     content: &[ContentBlock],
     is_refusal: impl Fn(&TextBlock) -> bool,
@@ -119,8 +119,8 @@ pub(super) fn ended(
     if content.iter().any(refuses) { StopReason::Refusal } else { StopReason::EndTurn }
 }
 
-/// Takes the role out of a message.
-fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
+/// Removes the role from a message and reads it.
+fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     const ROLES: &str = "`user`, `assistant` or `system`";
     let path = Path::Field(&path, "role");
     let raw = fields.take("role").ok_or_else(|| path.missing(ROLES))?;

@@ -1,9 +1,8 @@
-//! Names and ids that a provider refuses, and what becomes of them.
+//! Rewriting names and ids that a provider refuses.
 //!
 //! A model may call a tool by a name that its own provider refuses in the next request, and hosts
-//! name tools as they like. So every dialect has one rule for names, and a request is rewritten by
-//! it before anything of it is written. Different names stay different, so that a written name
-//! stands for one declared tool.
+//! choose any names. So every dialect has one rule for names, and it is applied before anything is
+//! written. Different names stay different, so a written name identifies one declared tool.
 
 use std::{
     borrow::Cow,
@@ -13,23 +12,23 @@ use std::{
 use super::{
     contract::Change,
     json::Tree,
-    normal::{self, Thread, fit_blocks},
+    normal::{Thread, call_id, fit_blocks, with_call_id},
     notes::Notes,
 };
 use threadfold_core::message::{
     ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolSpec, ToolUse,
 };
 
-/// The rules of one kind of name.
+/// The rule for one kind of name.
 pub(super) struct NameRules {
-    /// How many bytes a name may have.
+    /// The maximum length of a name, in bytes.
     pub(super) most: usize,
     pub(super) is_legal: fn(char) -> bool,
-    /// The name for an empty one.
+    /// The replacement of an empty name.
     pub(super) nameless: &'static str,
     /// Whether single spaces are allowed within the name.
     pub(super) spaced: bool,
-    /// Whether a letter or `_` must stand first.
+    /// Whether a name must begin with a letter or `_`.
     pub(super) begins_with_letter: bool,
 }
 
@@ -42,7 +41,7 @@ pub(super) const TOOLS: NameRules = NameRules {
     begins_with_letter: false,
 };
 
-/// Whether a character may stand in every name.
+/// Whether every provider accepts this character in a name.
 pub(super) fn is_word(char: char) -> bool {
     char.is_ascii_alphanumeric() || matches!(char, '_' | '-')
 }
@@ -59,7 +58,7 @@ impl NameRules {
             && (!self.begins_with_letter || name.starts_with(begins))
     }
 
-    /// Replaces illegal characters, and shortens the name so that a number fits after it.
+    /// Replaces illegal characters, and shortens the name so that a number can follow.
     pub(super) fn mend(&self, name: &str) -> String {
         const NUMBER: usize = 8;
         let stand_in = if self.spaced { '-' } else { '_' };
@@ -88,10 +87,10 @@ impl NameRules {
     }
 }
 
-/// A name, and the message that it stands in if it stands in one.
+/// A name, and the index of the message that contains it, if any.
 pub(super) type Found<'m> = (Option<usize>, &'m Text);
 
-/// What became of the names of one kind that are refused, and in which message each came first.
+/// The rewritten names of one kind, and the message in which each occurred first.
 #[derive(Debug, Default)]
 pub(super) struct Renamed {
     to: HashMap<Text, Text>,
@@ -99,8 +98,8 @@ pub(super) struct Renamed {
 }
 
 impl Renamed {
-    /// Finds a new name for every one that is refused, among proposals for it. The same name gets the same
-    /// new one everywhere, and no new one is another's.
+    /// Finds a new name for every refused one, from the names that `propose` returns. Equal names
+    /// get equal new ones, and no new name equals another name.
     fn find(
         names: &[Found<'_>],
         is_refused: &dyn Fn(&str) -> bool,
@@ -125,14 +124,15 @@ impl Renamed {
         renamed
     }
 
-    /// Finds a new name for every one that the rules refuse, and notes it.
+    /// Finds a new name for every one that the rules refuse, and reports it.
     pub(super) fn new(
         names: &[Found<'_>],
         rules: &NameRules,
         notes: &mut Notes,
         note: fn(Text, Text) -> Change,
     ) -> Self {
-        // The number is remembered for each base, so that many names with one base stay linear.
+        // The number is remembered for each base, so that many names with one base take linear
+        // time.
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mark = if rules.spaced { '-' } else { '_' };
         let renamed = Self::find(names, &|name| !rules.accept(name), &mut |name| {
@@ -145,8 +145,9 @@ impl Renamed {
         renamed
     }
 
-    /// Finds a short name for every id of a call that has more than `most` characters, which must be 20 at
-    /// least: its first characters and a hash, so that the same id gets the same name in every request.
+    /// Finds a short id for every call whose id has more than `most` characters, which must be at
+    /// least 20: its first characters and a hash, so that an id is rewritten equally in every
+    /// request.
     pub(super) fn long_ids(messages: &[(usize, Message)], most: usize) -> Self {
         let mut ids: Vec<Found<'_>> = Vec::new();
         for (at, message) in messages {
@@ -167,42 +168,45 @@ impl Renamed {
         }
     }
 
-    /// Whether every name is written as it is.
+    /// Whether no name was rewritten.
     pub(super) fn is_empty(&self) -> bool {
         self.to.is_empty()
     }
 
-    /// The name in the form in which it is written.
+    /// The name as it is written.
     pub(super) fn written(&self, name: &Text) -> Text {
         self.to.get(name).unwrap_or(name).clone()
     }
 
     /// Rewrites the ids of calls and of their results.
     fn rewrite_ids(&self, thread: &mut Thread) {
-        if !self.is_empty() {
-            normal::rewrite_ids(thread, |id| self.to.get(id).cloned());
+        for (_, message) in thread.iter_mut().filter(|_| !self.is_empty()) {
+            fit_blocks(message, |block| {
+                let to = call_id(block).and_then(|id| self.to.get(id));
+                Ok(to.map(|to| with_call_id(block, to.clone())))
+            });
         }
     }
 }
 
 /// Gives every tool, and every call of one, a name that these rules accept: in the messages, which
-/// are changed, and in the request, which is returned. A tool that only a provider has keeps its
-/// name, and so do calls that a provider answers itself, but where `of_servers` says otherwise.
+/// are changed, and in the request, which is returned. The provider's own tools keep their names,
+/// and so do calls that the provider answers itself, unless `of_servers` is set.
 pub(super) fn legal<'r>(
     request: &'r Request,
     messages: &mut [(usize, Message)],
     (rules, of_servers): (&NameRules, bool),
     notes: &mut Notes,
 ) -> Cow<'r, Request> {
-    // One that only a provider has is kept whole, with its name.
+    // The provider's own tools are written whole, so their names must stay.
     let is_function = |tool: &&ToolSpec| {
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
     };
     let tools = request.tools.iter().filter(is_function);
     let declared: Vec<Found<'_>> = tools.map(|tool| (None, &tool.name)).collect();
     let name_note = |from, to| Change::NameRewritten { from, to };
-    // Tools first, whatever the thread calls: a model that was shown a new name has called it by
-    // that, and both must stay the same in the next request.
+    // The declared tools are renamed first, independent of the thread: the model calls a tool by
+    // its new name, and both must be equal in the next request.
     let of_tools = Renamed::new(&declared, rules, notes, name_note);
     let written: Vec<Text> = declared.iter().map(|(_, name)| of_tools.written(name)).collect();
     let mut names: Vec<Found<'_>> = written.iter().map(|name| (None, name)).collect();
@@ -239,8 +243,8 @@ pub(super) fn legal<'r>(
     Cow::Owned(request)
 }
 
-/// Rewrites the ids of calls that these rules refuse. The same id in a later turn gets the same new
-/// one, and no new one is the id of another call.
+/// Rewrites the ids of calls that these rules refuse. An id that is used again in a later turn gets
+/// the same new one, and no new id equals the id of another call.
 pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
     let mut ids: Vec<Found<'_>> = Vec::new();
     for (at, message) in thread.iter() {
@@ -251,18 +255,18 @@ pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut No
     renamed.rewrite_ids(thread);
 }
 
-/// Whether a written field is a name that these rules accept.
+/// Whether the value of a written field is a name that these rules accept.
 pub(super) fn is_legal(field: Option<&Tree>, rules: &NameRules) -> bool {
     field.and_then(Tree::text).is_some_and(|name| rules.accept(&name))
 }
 
-/// The tool that a block calls.
+/// The name of the tool that a block calls.
 fn called(block: &ContentBlock, of_servers: bool) -> Option<&Text> {
     let is_host = !matches!(block, ContentBlock::ServerToolUse(_));
     call(block).filter(|_| is_host || of_servers).map(|(_, name)| name)
 }
 
-/// The id and the tool of a call.
+/// The id of a call, and the name of its tool.
 fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
     let (ContentBlock::ToolUse(ToolUse { id, name, .. })
     | ContentBlock::ServerToolUse(ServerToolUse { id, name, .. })) = block
@@ -272,22 +276,22 @@ fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
     Some((id, name))
 }
 
-/// Shortens the ids of calls, and of their results, that have more than `most` characters.
+/// Shortens ids of calls with more than `most` characters, in the calls and in their results.
 pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
     let renamed = Renamed::long_ids(thread, most);
     renamed.note(notes, |from, to| Change::IdRewritten { from, to });
     renamed.rewrite_ids(thread);
 }
 
-/// Returns the beginning of an id and a hash of it, `most` characters together.
+/// Returns the first characters of an id and its hash, together `most` characters.
 pub(super) fn short(id: &str, most: usize, salt: u64) -> Text {
     const HASH_DIGITS: usize = 16;
     let kept: String = id.chars().take(most.saturating_sub(HASH_DIGITS + 1)).collect();
     format!("{kept}-{:016x}", fnv1a(id.as_bytes(), salt)).into()
 }
 
-/// The 64-bit FNV-1a hash. The standard hasher may change from release to release, and a changed
-/// id would spoil the provider's prompt cache.
+/// The 64-bit FNV-1a hash. The standard hasher may change with a release, and a changed id would
+/// invalidate the provider's prompt cache.
 fn fnv1a(bytes: &[u8], salt: u64) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ salt;
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -323,6 +327,10 @@ mod tests {
     fn written(body: &serde_json::Value, names: &mut Vec<String>) {
         match body {
             serde_json::Value::Object(fields) => {
+                // In the order of the keys, whether or not another crate of the build has
+                // `serde_json` keep the order in which they came.
+                let mut fields = fields.clone();
+                fields.sort_keys();
                 names.extend(fields.get("name").and_then(|name| name.as_str()).map(str::to_owned));
                 fields.values().for_each(|value| written(value, names));
             }

@@ -1,7 +1,7 @@
-//! Making a thread legal for a provider, before anything of it is written.
+//! Making a thread legal for a provider before it is written.
 //!
-//! The rules here work on messages, not on JSON. A dialect says with [`Kinds`] and [`Ending`] what
-//! differs, and with a function what becomes of each block.
+//! These rules change messages, not JSON. A dialect configures them with [`Kinds`], [`Ending`] and
+//! functions for blocks.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use threadfold_core::message::{
     ToolResult, ToolSpec, ToolUse,
 };
 
-/// The messages that are written, each with its index in the request.
+/// The messages to write, each with its index in the request.
 pub(super) type Thread = Vec<(usize, Message)>;
 
 /// Which blocks a dialect writes as results and as reasoning.
@@ -29,7 +29,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds of dialects that write only results as results and only reasoning as reasoning.
+    /// For dialects that write only tool results as results and only reasoning as reasoning.
     pub(super) const USUAL: Self = Self { is_result, is_reasoning: ContentBlock::is_reasoning };
 }
 
@@ -43,7 +43,7 @@ pub(super) fn is_call(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::ToolUse(_))
 }
 
-/// Applies a rule to the blocks of a content. `None` if all of them stay.
+/// Applies a rule to the blocks of a content; `None` if nothing changes.
 pub(super) fn fit(
     content: &[ContentBlock],
     mut rule: impl FnMut(&ContentBlock) -> Fitted,
@@ -68,7 +68,7 @@ pub(super) fn fit_blocks(message: &mut Message, rule: impl FnMut(&ContentBlock) 
     }
 }
 
-/// Takes the fields of another codec from a block, which is noted.
+/// Removes the fields of another codec from a block, and reports them.
 pub(super) fn own_fields(
     block: &ContentBlock,
     fitted: Option<ContentBlock>,
@@ -83,14 +83,14 @@ pub(super) fn own_fields(
     Some(block)
 }
 
-/// Takes the fields of another codec from a message, which is noted.
+/// Removes the fields of another codec from a message, and reports them.
 pub(super) fn own_message_fields(message: &mut Message, notes: &mut Notes) {
     if let Some(cleared) = notes.cleared(&message.extra) {
         message.make_mut().extra = cleared;
     }
 }
 
-/// Returns the tools that have a schema of their input, or are this provider's own.
+/// Returns the tools that have an input schema or are this provider's own.
 pub(super) fn fit_tools(tools: &[ToolSpec], notes: &mut Notes) -> Vec<ToolSpec> {
     let mut fitted = Vec::with_capacity(tools.len());
     for tool in tools {
@@ -107,7 +107,7 @@ pub(super) fn fit_tools(tools: &[ToolSpec], notes: &mut Notes) -> Vec<ToolSpec> 
     fitted
 }
 
-/// Returns a system message as one of the user, each text of it as a reminder.
+/// Returns a system message as a user message of reminders.
 pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
     notes.note(Change::SystemMoved);
     let mut content = Vec::with_capacity(message.content.len());
@@ -123,13 +123,13 @@ pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
     let mut moved = message.with_content(content);
     let parts = moved.make_mut();
     parts.role = Role::User;
-    // Notes on the form of the old content do not fit the new one.
+    // The marks describe the form of the old content.
     parts.extra = without_forms(&parts.extra);
     own_message_fields(&mut moved, notes);
     moved
 }
 
-/// Puts the results of each user turn before everything else in it.
+/// Moves the results of each user turn before its other blocks.
 pub(super) fn results_first(thread: &mut Thread, kinds: Kinds, notes: &mut Notes) {
     for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
         if turn.first().is_some_and(|(_, message)| message.role == Role::User) {
@@ -140,7 +140,7 @@ pub(super) fn results_first(thread: &mut Thread, kinds: Kinds, notes: &mut Notes
 }
 
 fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) {
-    // The first block of the turn that is no result: late results go before it.
+    // The first block of the turn that is no result: later results go before it.
     let first_other = turn.iter().enumerate().find_map(|(index, (_, message))| {
         Some((index, message.content.iter().position(|block| !(kinds.is_result)(block))?))
     });
@@ -167,7 +167,7 @@ fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) 
     }
 }
 
-/// Merges neighbours of one role.
+/// Merges adjacent messages of one role.
 pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
     if thread.windows(2).all(|pair| !matches!(pair, [(_, a), (_, b)] if a.role == b.role)) {
         return;
@@ -176,11 +176,11 @@ pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
     *thread = turns.filter_map(|turn| merge(turn, notes)).collect();
 }
 
-/// The details of reasoning, which gateways send as lists.
+/// The field in which gateways list the details of reasoning.
 const DETAILS: &str = "reasoning_details";
 
-/// Merges messages into the first of them. Of fields that clash the first stays, but the details of
-/// reasoning are joined.
+/// Merges messages into the first one. Of two different values of a field the first stays, but
+/// lists of reasoning details are joined.
 pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usize, Message)> {
     let (first, rest) = turn.split_first()?;
     let (at, mut message) = first.clone();
@@ -212,7 +212,7 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
             notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
         }
     }
-    // Joined once: the details of many messages would be copied again and again.
+    // Joined once: joining step by step would copy the details again for each message.
     let place = places.get(DETAILS).and_then(|place| fields.get_mut(*place));
     if let Some((_, first)) = place.filter(|_| !details.is_empty()) {
         *first = joined(first, &details);
@@ -224,7 +224,7 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     Some((at, message))
 }
 
-/// Joins arrays.
+/// Joins JSON arrays.
 fn joined(first: &Json, more: &[Json]) -> Json {
     let mut all = Vec::new();
     for item in std::iter::once(first).chain(more).filter_map(|list| Raw::of(list).items()) {
@@ -243,24 +243,24 @@ fn own(message: &Message) -> Vec<(Text, Json)> {
 pub(super) struct Ending {
     /// The index after the last message of the request.
     pub(super) at: usize,
-    /// The last answer is written unchanged: the provider paused it, or its calls stay open.
+    /// The last answer is written unchanged: the provider paused it, or its calls may stay open.
     pub(super) stays: bool,
-    /// The model accepts the beginning of its answer.
+    /// The model continues an answer that the request begins.
     pub(super) prefill: bool,
-    /// The beginning of an answer may not hold reasoning, because thinking is off.
+    /// Such a beginning may not hold reasoning, because thinking is off.
     pub(super) refuses_reasoning: bool,
 }
 
-/// Makes the end of the thread legal: a user message, or an answer that the model continues.
+/// Makes the end of the thread legal: it must be a user message, or an answer that the model
+/// continues.
 pub(super) fn fit_end(thread: &mut Thread, ending: &Ending, kinds: Kinds, notes: &mut Notes) {
     if ending.prefill && ending.refuses_reasoning && !ending.stays {
         drop_last_reasoning(thread, kinds, notes);
     }
     let last = thread.iter_mut().rev().find(|(_, message)| message.role != Role::System);
-    let Some((at, last)) = last.filter(|(_, last)| last.role == Role::Assistant) else { return };
-    if ending.stays {
-        // The answer is written unchanged.
-    } else if ending.prefill {
+    let last = last.filter(|(_, last)| last.role == Role::Assistant && !ending.stays);
+    let Some((at, last)) = last else { return };
+    if ending.prefill {
         trim_end(*at, last, notes);
     } else {
         notes.turn_to(ending.at).note(Change::UserInserted);
@@ -295,7 +295,7 @@ fn trim_end(at: usize, message: &mut Message, notes: &mut Notes) {
     }
 }
 
-/// Puts a short user message before a thread that does not begin with one and may not.
+/// Inserts a short user message before a thread that may not begin with its first message.
 pub(super) fn begin_with_user(
     thread: &mut Thread,
     end: usize,
@@ -312,9 +312,9 @@ pub(super) fn begin_with_user(
     thread.insert(0, (at, Message::user(text)));
 }
 
-/// Whether the thread ends in results of a tool loop that has no reasoning. Claude demands that
-/// such a loop begins with some. Where reasoning stands in it, but not at its beginning, the
-/// request is left as it is: without thinking that reasoning would be refused.
+/// Whether the thread ends with the results of a tool loop without reasoning. Claude demands that
+/// such a loop begins with reasoning. If the loop has reasoning at another position, the request
+/// stays as it is: without `thinking` that reasoning would be refused.
 pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let spoken: Vec<&Message> =
         thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();
@@ -322,7 +322,7 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let is_loop = |turn: &&[&Message]| {
         turn.iter().any(|message| message.role == Role::Assistant) || turn.iter().any(has_result)
     };
-    // The provider takes neighbours of one role for one turn.
+    // The provider treats adjacent messages of one role as one turn.
     let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
     if !turns.next().is_some_and(|last| last.iter().any(has_result)) {
         return false;
@@ -332,8 +332,8 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
         && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
 }
 
-/// Takes the pictures and documents out of a result that cannot hold them, and puts a text before
-/// them that says where they come from; `None` if there are none.
+/// Splits images and documents off a result that cannot hold them, with a text before them that
+/// names their source; `None` if there are none.
 pub(super) fn take_media(
     result: &ToolResult,
     source: &str,
@@ -352,8 +352,8 @@ pub(super) fn take_media(
     Some((ToolResult { content, ..result.clone() }, media))
 }
 
-/// Notes the fields of a message that have no place on the wire, because all of its blocks are written
-/// as messages or items of their own.
+/// Reports the fields of a message as left out, because all of its blocks are written as separate
+/// messages or items.
 pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
     let lost = message.extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
     let fields: Vec<Text> = lost.map(Text::from).collect();
@@ -362,18 +362,13 @@ pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
     }
 }
 
-/// The ids of the calls that a block makes or answers, to be written in another form.
-pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option<Text>) {
-    for (_, message) in thread {
-        fit_blocks(message, |block| {
-            let Some(to) = call_id(block).and_then(&written) else { return Ok(None) };
-            let mut block = block.clone();
-            if let Some(id) = call_id_mut(&mut block) {
-                *id = to;
-            }
-            Ok(Some(block))
-        });
+/// Returns a call or a result with another id of the call.
+pub(super) fn with_call_id(block: &ContentBlock, to: Text) -> ContentBlock {
+    let mut block = block.clone();
+    if let Some(id) = call_id_mut(&mut block) {
+        *id = to;
     }
+    block
 }
 
 macro_rules! field_of_kinds {

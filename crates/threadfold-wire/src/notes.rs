@@ -1,4 +1,4 @@
-//! What every codec does before and while it encodes: repair the thread, and note each change.
+//! The adjustments of an encoding, and the changes that every codec makes first.
 
 use super::{
     contract::{Adjustment, Change},
@@ -10,13 +10,14 @@ use threadfold_core::{
     message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
 };
 
-/// The user's words before a thread that begins with an answer.
+/// The text of the user message before a thread that begins with an answer.
 pub(super) const BEGIN: &str = "The conversation goes on from here.";
-/// The user's words after an answer that the model may not continue, and in an empty thread.
+/// The text of the user message after an answer that the model may not continue, and of an empty
+/// thread.
 pub(super) const CONTINUE: &str = "Please continue.";
 
-/// Returns the messages as some provider accepts them, each with its index in the request, and
-/// the notes on what that took.
+/// Returns the repaired messages, each with its index in the request, and the repairs as the first
+/// adjustments.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
     let (mut messages, repairs) = legality::repair_numbered(messages.to_vec());
     texts::escape_forms(&mut messages);
@@ -28,8 +29,8 @@ pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize,
     (messages, notes)
 }
 
-/// Whether no message of the thread is written although it had some. Then a user message is written
-/// instead, which is noted, so that the body still asks for an answer.
+/// Whether the thread had messages but none is written. The caller then writes a user message,
+/// which is reported here, so that the body still asks for an answer.
 pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes) -> bool {
     let is_emptied = written == 0 && !messages.is_empty();
     if is_emptied {
@@ -38,7 +39,7 @@ pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes
     is_emptied
 }
 
-/// Returns the calls at the end that have no result, each with the index of its message.
+/// Returns the open calls at the end of the thread, each with the index of its message.
 pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
     let spoken = messages.iter().rposition(|(_, message)| message.role != Role::Assistant);
     let mut calls = Vec::new();
@@ -48,8 +49,8 @@ pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
     calls
 }
 
-/// Answers the calls at the end that have no result: no provider goes on with a thread that
-/// has any. The answer stands at this index.
+/// Answers the open calls at the end with error results in a message with this index: every
+/// provider refuses open calls.
 pub(super) fn answer_open_calls(
     messages: &mut Vec<(usize, Message)>,
     at: usize,
@@ -68,8 +69,8 @@ pub(super) fn answer_open_calls(
     messages.push((at, Message::new(Role::User, results)));
 }
 
-/// Returns the input of a call as an object. One that is none is wrapped: as its JSON if it is some,
-/// else as its text.
+/// Returns the input of a call as an object. Any other input is wrapped in one: as JSON if it
+/// parses, else as text.
 pub(super) fn input_object(call: &ToolUse, notes: &mut Notes) -> Tree {
     if let Ok(json) = call.input.json() {
         return json.into();
@@ -82,7 +83,7 @@ pub(super) fn input_object(call: &ToolUse, notes: &mut Notes) -> Tree {
     Object::of("input", loose).into()
 }
 
-/// Returns a call with an object for its input; `None` if it has one.
+/// Returns a call whose input is an object; `None` if it is one already.
 pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
     let json = match &call.input {
         ToolInput::Json(json) if json.is_object() => return None,
@@ -91,14 +92,14 @@ pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> 
     Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
 }
 
-/// The block is left out, which was noted.
+/// A block was left out and reported.
 #[derive(Debug)]
 pub(super) struct LeftOut;
 
-/// What a rule makes of a block: another block, or `None` where the block stays as it is.
+/// The result of a rule for a block: another block, or `None` if the block stays.
 pub(super) type Fitted = Result<Option<ContentBlock>, LeftOut>;
 
-/// The changes so far, and the message that the next ones concern.
+/// The adjustments so far, and the message that the next ones concern.
 #[derive(Debug)]
 pub(super) struct Notes {
     codec: &'static str,
@@ -107,51 +108,51 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Sets the message that the next notes concern; `None` for the request as a whole.
+    /// Sets the message of the next adjustments; `None` for the request as a whole.
     pub(super) fn turn_to(&mut self, message: impl Into<Option<usize>>) -> &mut Self {
         self.message = message.into();
         self
     }
 
-    /// The name of the codec at work.
+    /// The name of the codec.
     pub(super) fn codec(&self) -> &'static str {
         self.codec
     }
 
-    /// Notes a change to the current message.
+    /// Reports a change to the current message.
     pub(super) fn note(&mut self, change: Change) {
         self.adjustments.push(Adjustment { message: self.message, change });
     }
 
-    /// Notes that a block is left out.
+    /// Reports a block as left out.
     pub(super) fn drop_block(&mut self, kind: &str, reason: &str) {
         self.note(Change::BlockDropped { kind: kind.into(), reason: reason.into() });
     }
 
-    /// Notes that a block is left out, for a rule that says what becomes of it.
+    /// Reports a block as left out, and returns the result of the rule.
     pub(super) fn leave_out(&mut self, kind: &str, reason: &str) -> LeftOut {
         self.drop_block(kind, reason);
         LeftOut
     }
 
-    /// Notes that reasoning is left out.
+    /// Reports reasoning as left out, and returns the result of the rule.
     pub(super) fn drop_reasoning(&mut self, reason: &str) -> LeftOut {
         self.note(Change::ReasoningDropped { reason: reason.into() });
         LeftOut
     }
 
-    /// Notes that a block stands elsewhere than before.
+    /// Reports a block as moved.
     pub(super) fn moved(&mut self, kind: &str, reason: &str) {
         self.note(Change::BlockMoved { kind: kind.into(), reason: reason.into() });
     }
 
-    /// Notes that a parameter is left out.
+    /// Reports a parameter as left out.
     pub(super) fn drop_parameter(&mut self, name: &str) {
         self.note(Change::ParameterDropped { name: name.into() });
     }
 
-    /// Empty fields in place of another codec's, which is noted; `None` if the fields are this
-    /// codec's own.
+    /// Returns empty fields instead of another codec's, which are reported; `None` if the fields
+    /// are this codec's own.
     pub(super) fn cleared(&mut self, extra: &Extra) -> Option<Extra> {
         let is_foreign = extra.codec().is_some_and(|codec| codec != self.codec);
         is_foreign.then(|| {
@@ -160,7 +161,7 @@ impl Notes {
         })
     }
 
-    /// The extra fields if they are this codec's; another's are noted as left out.
+    /// The extra fields of this codec. Those of another codec are reported as left out.
     pub(super) fn own_fields<'e>(
         &mut self,
         extra: &'e Extra,
@@ -175,7 +176,7 @@ impl Notes {
         extra.of(self.codec)
     }
 
-    /// The changes, in the order of the thread.
+    /// The adjustments, in the order of the thread.
     pub(super) fn finish(mut self) -> Vec<Adjustment> {
         self.adjustments.sort_by_key(|adjustment| adjustment.message.unwrap_or(usize::MAX));
         self.adjustments

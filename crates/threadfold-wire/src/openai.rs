@@ -1,4 +1,4 @@
-//! What both dialects of OpenAI share: data URIs, inputs and failures that are texts, parameters.
+//! What the two OpenAI dialects share: data URIs, inputs and failures as text, and parameters.
 
 use super::{
     contract::Change,
@@ -15,20 +15,20 @@ use threadfold_core::message::{
     ToolInput, ToolResult, ToolSpec, ToolUse,
 };
 
-/// Whether the body names a model to go on with the thread; without one it is a thread at rest.
+/// Whether the body names a model. A body without a model is stored, not sent.
 pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
     let own = request.extra.get(codec, "model");
     options.model.is_some() || own.is_some_and(|own| *own != Json::default())
 }
 
-/// Reads a data URI, if it is of the one form in which it is written.
+/// Reads a data URI, if it has exactly the form that is written.
 pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
     let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
     let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
     plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
 }
 
-/// Returns a text of a result with these fields, and a mark if it is blank.
+/// Returns a text of a result with these fields, and marks it if it is blank.
 pub(super) fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
     if text.is_blank() {
         rest.mark(BLANK, "came");
@@ -36,7 +36,7 @@ pub(super) fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>)
     TextBlock { text, extra: rest.keep(codec) }.into()
 }
 
-/// Wraps an input of JSON that is no object. What came as text stays, whatever it is.
+/// Wraps a JSON input that is no object. An input that was read as text stays as it is.
 pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
     match call.input {
         ToolInput::Json(_) => with_object(call, notes),
@@ -44,7 +44,7 @@ pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
     }
 }
 
-/// Says in the text of a result that the tool failed: nothing else says so in these dialects.
+/// Writes the failure of a tool into the text of its result: these dialects have no field for it.
 pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
     const FAILED: &str = "Error:";
     if !result.is_error {
@@ -66,16 +66,16 @@ pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
     true
 }
 
-/// How a dialect reads and writes tools.
+/// Reads and writes the tools of one dialect.
 pub(super) struct Tools {
     pub(super) codec: &'static str,
-    /// Reads a function; `None` if the tool is another one.
+    /// Reads a function; `None` for any other tool.
     pub(super) read: fn(Fields<'_>) -> Option<ToolSpec>,
     /// Finds the name and the description of a tool that is no function.
     pub(super) describe: fn(&Fields<'_>) -> (Option<Text>, Option<Text>),
-    /// Whether this provider's tool without a schema is written as it came.
+    /// Whether a tool without a schema is the provider's own, and written back unchanged.
     pub(super) is_native: fn(&ToolSpec) -> bool,
-    /// Adds a function to its unknown fields.
+    /// Adds a function to an object of its unknown fields.
     pub(super) write: fn(&ToolSpec, &mut Object),
     pub(super) choice: Param<ToolChoice>,
 }
@@ -89,7 +89,7 @@ impl Tools {
         })
     }
 
-    /// Reads a tool that is no function. It is kept whole, and has no schema.
+    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`.
     fn native(&self, fields: Fields<'_>) -> ToolSpec {
         let (name, description) = (self.describe)(&fields);
         let name = name.or_else(|| fields.text("type")).unwrap_or_default();
@@ -97,8 +97,7 @@ impl Tools {
         ToolSpec { extra: fields.keep(self.codec), ..tool }
     }
 
-    /// Returns a tool as it is declared; `None` for one that only another provider has, which is
-    /// noted.
+    /// Returns a tool as it is declared; `None` for another provider's own tool, which is reported.
     pub(super) fn declaration(&self, tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
         if !tool.input_schema.is_object() {
             let foreign = tool.extra.codec().filter(|codec| *codec != self.codec);
@@ -115,7 +114,7 @@ impl Tools {
         Some(object)
     }
 
-    /// Returns the request of these messages with the parameters of the body.
+    /// Returns the request of these messages, with the parameters of the body.
     pub(super) fn read_request(
         &self,
         mut fields: Fields<'_>,
@@ -133,7 +132,7 @@ impl Tools {
         }
     }
 
-    /// Returns the body but for its messages, with the limit on the answer under this name.
+    /// Returns the body without its messages. `limit` writes the limit on the answer.
     pub(super) fn write_request(
         &self,
         request: &Request,
@@ -166,8 +165,8 @@ impl Tools {
     }
 }
 
-/// Takes the name of a function, its description and the schema of its parameters out. A description
-/// or schema of another shape stays.
+/// Removes name, description and parameter schema from a function and reads them. A description or
+/// schema of another shape stays unknown.
 pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
     let name = function.take_text("name")?;
     let description =
@@ -176,8 +175,8 @@ pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
     Some(ToolSpec::new(name, description.unwrap_or_default(), schema))
 }
 
-/// Sets the name of a function, its description and its parameters. Parameters that came absent or as
-/// no schema stay so until the host gives the tool a schema.
+/// Sets the name, description and parameters of a function. Parameters that were absent or no
+/// schema in the body stay so until the host gives the tool a schema.
 pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) {
     function.set("name", tool.name.clone());
     if !tool.description.is_empty() {
@@ -192,7 +191,7 @@ pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) 
     }
 }
 
-/// The choice among the tools, if there is one; of tools that are dropped it is noted as left out.
+/// The tool choice, if its tool is still declared; otherwise it is reported as left out.
 fn possible_choice<'r>(
     request: &'r Request,
     dropped: &[&Text],
@@ -212,7 +211,7 @@ fn possible_choice<'r>(
     Some(wanted).filter(|_| !gone)
 }
 
-/// Reads a choice among the tools: a word, or an object of a type that names a tool.
+/// Reads a tool choice: a word, or an object whose type names a tool.
 pub(super) fn choice(
     raw: Raw<'_>,
     name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
@@ -230,7 +229,7 @@ pub(super) fn choice(
     name(&fields, &kind).map(ToolChoice::Tool)
 }
 
-/// Writes a choice among the tools; one tool is named in this form.
+/// Writes a tool choice; `named` writes the choice of one tool.
 pub(super) fn write_choice(
     choice: &ToolChoice,
     named: impl FnOnce(Text) -> Object,
@@ -249,16 +248,16 @@ const TEMPERATURE: Param<f64> = temperature(write_float);
 /// One piece of a content.
 #[derive(Debug)]
 pub(super) enum Piece {
-    /// Text without fields of its own, which may stand as a string.
+    /// Text without unknown fields, which may be written as a string.
     Plain(Text),
-    /// A whole content as it came: a string, or the output of a call in a form of its own.
+    /// A whole content as it was read: a string, or the output of a call with a special form.
     Whole(Json),
     /// A part.
     Part(Tree),
 }
 
 impl Piece {
-    /// A text with these extra fields, whose part is of this type.
+    /// Returns a text with these extra fields. If it needs a part, the part is of this type.
     pub(super) fn text(codec: &str, kind: &'static str, text: Text, extra: &Extra) -> Self {
         let fields = own_object(codec, extra);
         if fields.len() == 0 {
@@ -268,8 +267,8 @@ impl Piece {
     }
 }
 
-/// Returns a content of these pieces, texts among them as parts of this type. The form is that in
-/// which it came; where there is none, one plain text stands as a string. `None` without pieces.
+/// Returns a content of these pieces, with texts as parts of this type. `form` is the form in which
+/// the content was read; without one, a single plain text becomes a string. `None` without pieces.
 pub(super) fn content(pieces: Vec<Piece>, form: Option<&str>, kind: &'static str) -> Option<Tree> {
     let alone = pieces.len() == 1 && form != Some("array");
     match pieces.first()? {
@@ -293,7 +292,7 @@ fn part(piece: Piece, kind: &'static str) -> Tree {
     }
 }
 
-/// The content of a result that says nothing, in the form in which it came.
+/// The content of an empty result, in the form in which it was read.
 pub(super) fn no_content(form: Option<&str>) -> Option<Tree> {
     match form {
         Some("absent") => None,
@@ -303,7 +302,7 @@ pub(super) fn no_content(form: Option<&str>) -> Option<Tree> {
     }
 }
 
-/// The address of a picture or a document: the data themselves, or where they are.
+/// The address of an image or a document: a data URI, or a URL.
 pub(super) fn address(source: &MediaSource) -> Option<Text> {
     match source {
         MediaSource::Base64 { media_type, data } => {

@@ -1,9 +1,9 @@
-//! The options of reading and writing a body.
+//! The options of decoding and encoding a body.
 
 use serde::{Deserialize, Serialize};
 use threadfold_core::message::Text;
 
-/// How a body is read: which whole text blocks become the kinds that they are the wire form of.
+/// Decoding options: which text blocks are read as the block kinds that this crate writes as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeOptions {
@@ -16,31 +16,31 @@ pub struct DecodeOptions {
 }
 
 impl Default for DecodeOptions {
-    /// Checkpoints only: a user may have typed the others.
+    /// Checkpoints only, because a user may have typed the other forms.
     fn default() -> Self {
         Self { checkpoints: true, reminders: false, summaries: false }
     }
 }
 
-/// How a body is written: for which model, and what that model accepts.
+/// Encoding options: the model, and what it accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncodeOptions {
-    /// The model to ask. Where absent, the name that the request carries stays.
+    /// The model to ask; `None` keeps the model that the request names.
     pub model: Option<Text>,
-    /// The model binds its reasoning to everything before it and refuses it after a rewrite
-    /// (Claude 5.1 and later, `preserved thinking`).
+    /// The model refuses reasoning if a message before it was changed (Claude 5.1 and later,
+    /// `preserved thinking`).
     pub binds_reasoning: bool,
-    /// The last message may be the assistant's (Claude 4.5 and earlier, Chat Completions).
+    /// The last message may be an assistant message (Claude 4.5 and earlier, Chat Completions).
     pub accepts_prefill: bool,
-    /// System messages may stand within the thread (Claude Opus 4.8 and later; always in Chat
-    /// Completions, whatever is said here).
+    /// System messages may be within the thread (Claude Opus 4.8 and later). Chat Completions
+    /// always accepts them.
     pub accepts_inner_system: bool,
 }
 
 impl EncodeOptions {
-    /// Returns the options for a model: its name, and what is published about it. For an unknown
-    /// name every flag is false.
+    /// Returns the options for a model by its name, from the providers' documentation. All flags of
+    /// an unknown model are false.
     ///
     /// ```
     /// use threadfold::wire::EncodeOptions;

@@ -1,8 +1,9 @@
-//! The numbers in the words of an overflow: the window, the prompt, and the answer's reserve.
+//! The numbers in the message of an overflow: the window, the prompt, and the tokens reserved for
+//! the answer.
 //!
-//! Most providers hold the prompt and what the request reserves for its answer against the window
-//! together. Some state both, some one of them and the sum, some the sum alone. All words are in
-//! lower case.
+//! Most providers compare the window with the sum of the prompt and the tokens that the request
+//! reserves for its answer. Their messages state both, or one of them and the sum, or only the sum.
+//! All texts are in lower case.
 
 /// The window in tokens.
 pub(super) fn limit(words: &str) -> Option<u64> {
@@ -28,8 +29,8 @@ pub(super) fn limit(words: &str) -> Option<u64> {
     before.or_else(|| AFTER.iter().find_map(|end| last_number(words, end)))
 }
 
-/// The prompt: what the words say of it alone, or what is left of the sum, or the sum. A bound is
-/// not its length: vLLM stops counting where the window ends.
+/// The prompt in tokens: as the message states it, or the sum without the reserve, or the sum. A
+/// lower bound does not count: vLLM stops counting at the end of the window.
 pub(super) fn found(words: &str) -> Option<u64> {
     const BOUNDS: [&str; 2] = ["contains at least ", "is the upper bound for "];
     const AFTER: [&str; 3] =
@@ -44,7 +45,7 @@ pub(super) fn found(words: &str) -> Option<u64> {
     })
 }
 
-/// What was reserved for the answer.
+/// The tokens that were reserved for the answer.
 pub(super) fn output(words: &str) -> Option<u64> {
     const AFTER: [&str; 4] = [
         " in the completion",
@@ -63,7 +64,7 @@ fn terms(words: &str) -> Option<(&str, &str)> {
     after(words, "exceed context limit: ")?.split_once('+')
 }
 
-/// What was counted, where the words do not say of what.
+/// A count that the message does not attribute to the prompt or the answer.
 fn sum(words: &str) -> Option<u64> {
     const BEFORE: [&str; 15] = [
         "prompt is too long: ",
@@ -85,7 +86,7 @@ fn sum(words: &str) -> Option<u64> {
     BEFORE.iter().find_map(|start| {
         let rest = after(words, start)?;
         let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '_');
-        // Of the answer alone, and of another unit.
+        // Counts of the answer, and counts in another unit.
         let other = [" output tokens", " characters"].iter().any(|other| unit.starts_with(other));
         number(rest).filter(|_| !other)
     })

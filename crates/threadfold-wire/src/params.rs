@@ -1,8 +1,8 @@
-//! Request parameters that have a type of their own, both ways.
+//! Request parameters that [`Request`](threadfold_core::message::Request) has fields for.
 //!
-//! A parameter is read from its JSON text and remembered as that text where ours would differ: `1`
-//! for a temperature of 1.0, or a choice among tools with a field that the vocabulary does not know.
-//! The remembered text is written as long as it still says what the request says.
+//! A parameter is read from its JSON text. If we would write it differently, the text is
+//! remembered: `1` for a temperature of 1.0, or a tool choice with an unknown field. The remembered
+//! text is written while its value equals that of the request.
 
 use super::{
     extras::reopen,
@@ -12,10 +12,11 @@ use super::{
 use serde_json::Number;
 use threadfold_core::message::{Extra, Text};
 
-/// A parameter: its key, and how it is read and written.
+/// A parameter: its key, and its reader and writer.
 #[derive(Clone, Copy)]
 pub(super) struct Param<T> {
-    /// Its key with a `~` before it, or the key itself where the text may say more than the value.
+    /// The key with a `~` before it. Without a `~` other codecs report the remembered text as left
+    /// out, because it may say more than the value.
     pub(super) kept_as: &'static str,
     pub(super) read: fn(Raw<'_>) -> Option<T>,
     pub(super) write: fn(&T) -> Option<Tree>,
@@ -27,8 +28,8 @@ impl<T: PartialEq> Param<T> {
         wire_name(self.kept_as)
     }
 
-    /// Takes the parameter out of a body, and notes its text where ours would differ. One that does not
-    /// read stays.
+    /// Removes the parameter from a body and reads it, and remembers its text if ours would differ.
+    /// A parameter that does not read stays.
     pub(super) fn take(&self, body: &mut Fields<'_>) -> Option<T> {
         let raw = body.get(self.key())?;
         let value = (self.read)(raw)?;
@@ -40,7 +41,7 @@ impl<T: PartialEq> Param<T> {
         Some(value)
     }
 
-    /// Sets the parameter. One that has no form here is noted as left out.
+    /// Sets the parameter. A value without a form in this dialect is reported as left out.
     pub(super) fn set(
         &self,
         object: &mut Object,
@@ -58,21 +59,21 @@ impl<T: PartialEq> Param<T> {
         }
     }
 
-    /// Whether a note says that the parameter came with this value.
+    /// Whether the body had the parameter with this value.
     pub(super) fn came_so(&self, codec: &str, extra: &Extra, value: &T) -> bool {
         let note = extra.get(codec, self.kept_as);
         note.and_then(|note| (self.read)(Raw::of(note))).as_ref() == Some(value)
     }
 }
 
-/// An object within a body that holds parameters.
+/// An object of a body that holds parameters.
 pub(super) struct Section {
-    /// Its key with a `~` before it, which is the mark of an empty one.
+    /// Its key with a `~` before it, which is also the mark of an empty one.
     pub(super) kept_as: &'static str,
 }
 
 impl Section {
-    /// Takes the parameters out that this function reads. What it leaves stays an unknown field of the
+    /// Reads the parameters with this function. The remaining fields stay unknown fields of the
     /// body, and so does a section that is no object.
     pub(super) fn take(&self, body: &mut Fields<'_>, read: impl FnOnce(&mut Fields<'_>)) {
         let key = wire_name(self.kept_as);
@@ -85,12 +86,13 @@ impl Section {
         body.move_marks(&mut section);
     }
 
-    /// The fields that were left when the section was read.
+    /// The unknown fields of the section.
     pub(super) fn rest(&self, codec: &str, extra: &Extra) -> Object {
         reopen(extra.get(codec, wire_name(self.kept_as)))
     }
 
-    /// Sets the section of a body. An empty one is left out, unless it came empty.
+    /// Sets the section of a body. An empty one is omitted, unless it was empty in the body that
+    /// was read.
     pub(super) fn set(&self, body: &mut Object, section: Object, codec: &str, extra: &Extra) {
         let key = wire_name(self.kept_as);
         if section.len() > 0 {
@@ -101,33 +103,33 @@ impl Section {
     }
 }
 
-/// Returns a limit in tokens under this key.
+/// The parameter for the maximum tokens of the answer.
 pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
     Param { kept_as, read: |raw| raw.whole_number(), write: |tokens| Some(Tree::from(*tokens)) }
 }
 
-/// Returns the temperature, which is written so.
+/// The parameter for the temperature, with its writer.
 pub(super) const fn temperature(write: fn(&f64) -> Option<Tree>) -> Param<f64> {
     Param { kept_as: "~temperature", read: |raw| raw.number(), write }
 }
 
-/// Writes a temperature; `None` for one that JSON cannot hold.
+/// Writes a temperature; `None` for a value that JSON cannot hold.
 pub(super) fn write_float(value: &f64) -> Option<Tree> {
     Number::from_f64(*value).map(Tree::Number)
 }
 
-/// Writes a temperature of at most 1. Other dialects allow more. A larger one that came in a body of
-/// this dialect is kept as its text and written back.
+/// Writes a temperature of at most 1, the limit of the provider. A larger one that was read in a
+/// body of this dialect is written back from its remembered text.
 pub(super) fn write_to_one(value: &f64) -> Option<Tree> {
     write_float(value).filter(|_| (0.0..=1.0).contains(value))
 }
 
-/// Whether parameters of this type of thinking switch it on with a fixed budget.
+/// Whether this type of thinking has a fixed budget.
 pub(super) fn thinks_manually(kind: Option<Text>) -> bool {
     kind.is_some_and(|kind| kind == "enabled")
 }
 
-/// Whether parameters of this type of thinking leave it off: they say so, or say nothing.
+/// Whether this type of thinking is off, explicitly or by default.
 pub(super) fn does_not_think(kind: Option<Text>) -> bool {
     kind.is_none_or(|kind| kind == "disabled")
 }

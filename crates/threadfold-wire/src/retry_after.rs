@@ -1,12 +1,12 @@
-//! How long the headers of an error answer ask to wait.
+//! Reading how long the headers of an error response ask to wait.
 
 use std::time::Duration;
 
 use super::error_body::{duration, is_sane};
 use threadfold_core::message::Timestamp;
 
-/// Returns how long the headers of an answer ask to wait, at this time. Names and values come as
-/// the HTTP client gives them; the case of names does not matter.
+/// Returns how long the headers of a response ask to wait, from this time on. Pass names and values
+/// as the HTTP client returns them, in any case.
 ///
 /// | asked in this order | as |
 /// |---|---|
@@ -14,8 +14,9 @@ use threadfold_core::message::Timestamp;
 /// | `retry-after` | seconds, or a date of HTTP in any of its three forms |
 /// | `x-ratelimit-reset-*`, `x-ratelimit-reset`, `anthropic-ratelimit-*-reset` | `6m0s`, `20ms`, seconds, seconds or milliseconds since 1970, or a time of RFC 3339 |
 ///
-/// Of several limits the one counts whose `remaining` is zero, of several such the last to be
-/// lifted; if none says so, the first. `None` if nothing is said, and for more than a day.
+/// If there are several limits, the one with `remaining` zero counts; of several such limits the
+/// one that is lifted last; if no limit is zero, the one that is lifted first. `None` if no header
+/// states a wait, or if the wait is more than a day.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +45,7 @@ pub fn retry_after<'h>(
     millis.or(after).or_else(|| limits.wait())
 }
 
-/// Limits by their names: how much is left, and how long until there is more.
+/// Limits by name: whether each is used up, and the time until it is reset.
 #[derive(Default)]
 struct Limits {
     remaining: Vec<(String, bool)>,
@@ -53,7 +54,7 @@ struct Limits {
 
 impl Limits {
     fn read(&mut self, name: &str, value: &str, now: Timestamp) {
-        // Two families, which put the name of the limit at either end.
+        // Two families of names, with the name of the limit at opposite ends.
         let own = name.strip_prefix("x-ratelimit-").and_then(|rest| {
             let (word, limit) = rest.split_once('-').unwrap_or((rest, ""));
             Some((limit, word)).filter(|(_, word)| matches!(*word, "remaining" | "reset"))
@@ -102,7 +103,7 @@ fn reset(value: &str, now: Timestamp) -> Option<Duration> {
     }
 }
 
-/// The time from now until then; zero if it is over.
+/// The time from `now` until `then`; zero if it is over.
 fn until(then: Timestamp, now: Timestamp) -> Option<Duration> {
     Some(Duration::from_millis(then.0.saturating_sub(now.0))).filter(is_sane)
 }
@@ -119,7 +120,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
     };
     let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? + 1;
     let year: u64 = year.parse().ok()?;
-    // The old form of a date has years of two digits. They are taken as years after 2000.
+    // This form has years of two digits. They are read as years after 2000.
     let year = if year < 100 { 2_000 + year } else { year };
     let day: u64 = day.parse().ok()?;
     format!("{year:04}-{month:02}-{day:02}T{time}Z").parse().ok()
@@ -160,7 +161,8 @@ mod tests {
             (&[("x-ratelimit-reset", "1795323607")], Some(7_000)),
             (&[("x-ratelimit-reset", "7")], Some(7_000)),
             (&[("anthropic-ratelimit-input-tokens-reset", "2026-11-22T05:00:07Z")], Some(7_000)),
-            // The one that is spent counts; of several the last; else the first to be lifted.
+            // A limit that is used up counts; of several the last one; otherwise the first to be
+            // reset.
             (
                 &[
                     ("x-ratelimit-remaining-requests", "99"),

@@ -1,7 +1,7 @@
-//! Which blocks of a thread a provider takes, and in which form.
+//! Which blocks a provider accepts, and in which form.
 //!
-//! A dialect says in its [`Rules`] what it treats differently. [`thread`] and [`system`] apply them
-//! to messages before anything is written, so a writer meets only what has a form in its dialect.
+//! A dialect implements [`Rules`] for its differences. [`thread`] and [`system`] apply them before
+//! anything is written, so a writer only gets blocks that have a form in its dialect.
 
 use std::collections::HashSet;
 
@@ -17,36 +17,36 @@ use threadfold_core::message::{
     Thinking, ToolResult, ToolUse, markup,
 };
 
-/// Whether a source is that of a picture or of a document.
+/// Whether a source belongs to an image or a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Medium {
     Image,
     Document,
 }
 
-/// The source to write instead of another one, `None` if the other one can be written, or the
-/// reason why neither can.
+/// The source to write instead; `None` if the source is written unchanged. An error is the reason
+/// why it cannot be written.
 pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
-/// The mark of a blank text that came in a result. Other blank texts are left out.
+/// The mark of a blank text that was read in a result. Other blank texts are left out.
 pub(super) const BLANK: &str = "~blank";
 
-/// The rules of a provider for the blocks of a thread. The defaults are those that most dialects
-/// share.
+/// The rules of a provider for the blocks of a thread. The defaults hold for most dialects.
 pub(super) trait Rules {
-    /// Fits a source. `reader` is the codec that read its block, if it came in a body.
+    /// Checks or replaces a source. `reader` is the codec that read its block, if it was read in a
+    /// body.
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
 
-    /// Why the reasoning in a block would be refused, if it would.
+    /// Why the provider would refuse reasoning; `None` if it accepts it.
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str>;
 
-    /// Whether a system message may stay within the thread, after a message of this role. Otherwise
+    /// Whether a system message may stay in the thread, after a message of role `before`. Otherwise
     /// it becomes a user message.
     fn keeps_system(&self, _message: &Message, _before: Option<Role>) -> bool {
         true
     }
 
-    /// Whether a message of this role may hold pictures and documents.
+    /// Whether a message of this role may hold images and documents.
     fn takes_media(&self, role: Role, _is_own: bool) -> bool {
         role == Role::User
     }
@@ -66,12 +66,12 @@ pub(super) trait Rules {
         false
     }
 
-    /// Changes a block that is written as text.
+    /// Replaces a block that is written as text.
     fn text(&self, _: Role, _: &ContentBlock, _: &mut Notes) -> Option<ContentBlock> {
         None
     }
 
-    /// Whether the media type of this source is lost: the text of a document becomes plain text.
+    /// Whether the media type of this source is lost: the document becomes plain text.
     fn is_flattened(&self, _source: &MediaSource) -> bool {
         false
     }
@@ -86,24 +86,25 @@ pub(super) trait Rules {
         false
     }
 
-    /// Changes a call whose input has no form.
+    /// Replaces a call whose input has no form in the dialect.
     fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
         with_object(call, notes)
     }
 
-    /// Changes a result whose content was fitted already; returns whether it did.
+    /// Changes a result after its content was fitted; returns whether it changed anything.
     fn result(&self, _: &mut ToolResult, _: &mut Notes) -> bool {
         false
     }
 
-    /// Says why a block that only this provider understands cannot stand in a message of this role,
-    /// or in a result where there is no role.
+    /// Why an opaque block may not be in a message of this role, or in a result if there is no
+    /// role.
     fn opaque_fault(&self, _: Option<Role>, _: &Opaque) -> Option<&'static str> {
         None
     }
 }
 
-/// Returns the messages as the provider accepts them, without those that lose all their blocks.
+/// Returns the messages that the provider accepts. Messages that lose all their blocks are left
+/// out.
 pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
     let foreign = foreign_server_calls(rules, &messages, notes.codec());
     let mut thread: Thread = Vec::with_capacity(messages.len());
@@ -118,7 +119,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
     thread
 }
 
-/// Returns the system prompt as the provider takes it, without blank texts.
+/// Returns the system prompt that the provider accepts, without blank texts.
 pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -> Vec<Message> {
     let mut fitted = Vec::with_capacity(system.len());
     for message in system {
@@ -137,8 +138,8 @@ pub(super) fn accepts_system_after(before: Option<Role>, options: &EncodeOptions
     options.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
 }
 
-/// The reason why signed reasoning would be refused, if it would. It must be this provider's, and
-/// for some models nothing before it may have been rewritten.
+/// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
+/// provider's own, and for some models no message before it may have been changed.
 pub(super) fn signed_fault(
     codec: &str,
     (message, block): (&Message, &ContentBlock),
@@ -167,9 +168,9 @@ pub(super) fn signed_fault(
     reader.is_some_and(|reader| reader != codec).then_some("another provider signed it")
 }
 
-/// Returns the ids of the server calls that this provider cannot use: another one made them, or it
-/// does not know the block of the call or of its result. Both are left out together, so an id stands
-/// for both.
+/// Returns the ids of the server calls that this provider cannot use: another provider made them,
+/// or it does not know the type of the call or of its result. The id stands for both blocks,
+/// because they are left out together.
 pub(super) fn foreign_server_calls(
     rules: &dyn Rules,
     messages: &[(usize, Message)],
@@ -189,7 +190,7 @@ pub(super) fn foreign_server_calls(
     ids
 }
 
-/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
+/// The media type, without parameters, and the data of a Base64 data URI.
 pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = uri.split_once(':')?;
     let (head, data) = rest.split_once(',')?;
@@ -277,7 +278,7 @@ fn fit_result(rules: &dyn Rules, result: &ToolResult, notes: &mut Notes) -> Opti
     changed.then(|| result.into())
 }
 
-/// What becomes of a block of a tool result.
+/// Applies the rules to a block of a tool result.
 fn fit_nested(rules: &dyn Rules, block: &ContentBlock, notes: &mut Notes) -> Fitted {
     match block {
         ContentBlock::Text(TextBlock { text, extra })
@@ -347,7 +348,7 @@ fn as_text(document: &Document, text: &Text, notes: &mut Notes) -> Fitted {
         return Err(notes.leave_out("document", "blank text"));
     }
     notes.note(Change::BlockAsText { kind: "document".into() });
-    // The fields of a document mean nothing on a text; those of another codec are noted.
+    // The fields of a document have no meaning on a text; this only reports those of another codec.
     let _ = notes.own_fields(&document.extra).count();
     Ok(Some(ContentBlock::text(markup::plain(&written))))
 }

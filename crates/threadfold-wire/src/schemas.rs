@@ -1,4 +1,4 @@
-//! The schemas of tools: what providers demand of them.
+//! The provider's demands on the schemas of tools.
 
 use super::{
     extras,
@@ -11,8 +11,8 @@ pub(super) fn is_typed(schema: Raw<'_>) -> bool {
     Fields::of(schema).is_some_and(|fields| fields.get("type").is_some())
 }
 
-/// The schema of a tool, for providers that demand the type `object`. A schema that came without a
-/// type, which the codec noted under this name, is written unchanged.
+/// The schema of a tool, for providers that demand the type `object`. A schema that was read
+/// without a type has this mark and is written unchanged.
 pub(super) fn typed_schema(tool: &ToolSpec, codec: &str, note: &str) -> Tree {
     let schema = &tool.input_schema;
     if is_typed(Raw::of(schema)) || tool.extra.get(codec, note) == Some(schema) {

@@ -1,7 +1,7 @@
-//! The window that a server runs a model with, from what it says of itself.
+//! Reading the window with which a server runs a model.
 //!
-//! What a model could hold is another number than what its server gives it, so only the latter is
-//! read:
+//! The window of a model may be larger than the one that its server configured, so only the latter
+//! is read:
 //!
 //! | server | asked | says it in |
 //! |---|---|---|
@@ -51,7 +51,7 @@ pub fn window_of(answer: &Value, model: &str) -> Option<ContextWindow> {
     tokens.map(ContextWindow::new)
 }
 
-/// What an answer about one model says.
+/// The window in an answer about one model.
 fn answer_window(answer: &Value) -> Option<u64> {
     if let Some(tokens) = tokens(answer.pointer("/default_generation_settings/n_ctx")) {
         return Some(tokens);
@@ -70,7 +70,7 @@ fn answer_window(answer: &Value) -> Option<u64> {
     })
 }
 
-/// Whether an entry of a list is about this model. Slots have no name: each is of the only model.
+/// Whether an entry of a list is about this model. Slots have no name: all are of the same model.
 fn is_of(entry: &Value, model: &str) -> bool {
     const NAMES: [&str; 4] = ["id", "name", "model", "model_name"];
     let mut names = NAMES.iter().filter_map(|key| entry.get(key)?.as_str()).peekable();
@@ -89,7 +89,7 @@ fn entry_window(entry: &Value) -> Option<u64> {
     PLACES.iter().find_map(|place| tokens(entry.pointer(place)))
 }
 
-/// A number of tokens. Nothing, and less, is none.
+/// A number of tokens; `None` for zero and less.
 fn tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|tokens| *tokens > 0)
 }

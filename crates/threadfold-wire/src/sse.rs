@@ -1,16 +1,16 @@
-//! Reading `text/event-stream`, in whatever pieces it arrives.
+//! Parsing `text/event-stream` from pieces of any size.
 
 use super::contract::WireError;
 use std::time::Duration;
 
-/// The default limit on the bytes of one event: 16 MiB. Tool results that a
-/// provider makes itself arrive in one event and may be large.
+/// The default limit of one event: 16 MiB. Results of the provider's own tools arrive in one event
+/// and may be large.
 const MAX: usize = 16 * 1024 * 1024;
 
-/// Reads bytes of `text/event-stream` to events, as the WHATWG has it: lines end with LF, CR or
-/// CRLF, a byte order mark at the beginning and comments are passed over, data lines of one event
-/// are joined, and bytes that are no UTF-8 become U+FFFD. Where the pieces of the stream are
-/// divided makes no difference.
+/// Parses bytes of `text/event-stream` into events, as the WHATWG specifies: lines end with LF, CR
+/// or CRLF, a leading byte order mark and comments are skipped, the data lines of an event are
+/// joined, and invalid UTF-8 becomes U+FFFD. The result does not depend on where the pieces are
+/// divided.
 ///
 /// ```
 /// use threadfold::wire::SseParser;
@@ -26,13 +26,14 @@ const MAX: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SseParser {
-    /// The limit on the bytes of one event, where the host sets one.
+    /// The limit of one event in bytes, if the host set one.
     limit: Option<usize>,
-    /// What was handed over and not yet read: from `at` on. No line ends before `searched`.
+    /// The bytes that were pushed; those before `at` are parsed. No line ends between `at` and
+    /// `searched`.
     bytes: Vec<u8>,
     at: usize,
     searched: usize,
-    /// Whether a line feed that comes next belongs to the line end before it.
+    /// Whether the previous line ended with CR, so that an LF directly after it belongs to it.
     after_return: bool,
     begun: bool,
     name: String,
@@ -43,8 +44,8 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Returns a parser that allows so many bytes for one event. It never holds more than that and
-    /// what was handed to it last.
+    /// Returns a parser with this limit for one event, in bytes. It never holds more than the limit
+    /// and the last piece that was pushed.
     ///
     /// ```
     /// use threadfold::wire::{SseParser, WireError};
@@ -58,8 +59,8 @@ impl SseParser {
         Self { limit: Some(limit), ..Self::default() }
     }
 
-    /// Takes the next bytes of the stream. Ask for [`next_event`](Self::next_event) until there is
-    /// none before the next ones.
+    /// Takes the next bytes of the stream. Call [`next_event`](Self::next_event) until it returns
+    /// `None` before you push more.
     ///
     /// ```
     /// use threadfold::wire::SseParser;
@@ -82,8 +83,8 @@ impl SseParser {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the name and the data of the next event, or `None` until more bytes are there. The
-    /// name is empty where the stream gives none; the data lines are joined by line feeds.
+    /// Returns the name and the data of the next event, or `None` if more bytes are needed. The
+    /// name is empty if the stream has none; data lines are joined by line feeds.
     ///
     /// ```
     /// use threadfold::wire::SseParser;
@@ -100,8 +101,8 @@ impl SseParser {
     ///
     /// # Errors
     ///
-    /// [`WireError::EventTooLarge`], now and in every later call: what follows a part that was not read
-    /// has no meaning. The events before it are returned first.
+    /// [`WireError::EventTooLarge`], now and in every later call: after a skipped part the rest has
+    /// no meaning. Earlier events are returned first.
     pub fn next_event(&mut self) -> Result<Option<(String, String)>, WireError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {
@@ -115,11 +116,11 @@ impl SseParser {
         Ok(None)
     }
 
-    /// Returns what stands after the last blank line as an event. The stream is over.
+    /// Returns the bytes after the last blank line as an event. Call it at the end of the stream.
     ///
-    /// By the standard it is none, for it may be cut off. Some servers leave out the blank line
-    /// after their last event; the caller must check that it is whole, as JSON
-    /// shows by itself.
+    /// The standard ignores these bytes, because the event may be cut off. Some servers omit the
+    /// blank line after their last event, so the caller must check that the event is complete;
+    /// incomplete JSON does not parse.
     ///
     /// ```
     /// use threadfold::wire::SseParser;
@@ -134,13 +135,13 @@ impl SseParser {
         self.next_event().unwrap_or_default()
     }
 
-    /// The last id that the stream has given; empty before the first one.
+    /// The last id in the stream; empty before the first one.
     #[must_use]
     pub fn last_id(&self) -> &str {
         &self.id
     }
 
-    /// How long the stream asks to wait before it is asked for again.
+    /// The reconnection time that the stream asks for.
     ///
     /// ```
     /// use std::time::Duration;
@@ -157,7 +158,7 @@ impl SseParser {
         self.retry
     }
 
-    /// Takes the next whole line out, without its end.
+    /// Removes and returns the next complete line, without its end.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if self.failed {
             return Err(self.too_large());
@@ -185,7 +186,7 @@ impl SseParser {
         WireError::EventTooLarge { limit: self.limit.unwrap_or(MAX) }
     }
 
-    /// Refuses a line of this length if the event becomes too large by it.
+    /// Fails if a line of this length makes the event too large.
     fn check(&mut self, line: usize) -> Result<(), WireError> {
         let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
         if line.saturating_add(held) <= self.limit.unwrap_or(MAX) {
@@ -196,7 +197,7 @@ impl SseParser {
         Err(self.too_large())
     }
 
-    /// Takes the byte order mark from the first line.
+    /// Removes the byte order mark from the first line.
     fn without_mark(&mut self, line: Vec<u8>) -> Vec<u8> {
         let first = !std::mem::replace(&mut self.begun, true);
         match line.strip_prefix(b"\xef\xbb\xbf") {
@@ -221,12 +222,12 @@ impl SseParser {
             "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
             }
-            // Comments, whose name is empty, and fields that no codec knows.
+            // Comments have an empty name; no codec uses the other fields.
             _ => {}
         }
     }
 
-    /// Ends the event at a blank line; one without data is none.
+    /// Ends the event at a blank line. An event without data does not count.
     fn dispatch(&mut self) -> Option<(String, String)> {
         let name = std::mem::take(&mut self.name);
         let data = self.data.take()?;
@@ -274,7 +275,7 @@ mod tests {
             ),
             ("data\n\ndata\ndata\n\ndata:", vec![event("", "", ""), event("", "\n", "")]),
             ("data:test\n\ndata: test\n\n", vec![event("", "test", ""), event("", "test", "")]),
-            // Names last for one event, ids for all that follow.
+            // A name is valid for one event, an id for all that follow.
             (
                 "id: 7\nevent: a\ndata: 1\n\ndata: 2\n\n",
                 vec![event("a", "1", "7"), event("", "2", "7")],

@@ -1,24 +1,27 @@
-//! Reading answers that arrive in pieces.
+//! The interface for streamed answers.
 
 use std::fmt;
 
 use threadfold_core::message::{Delta, ModelError, Turn};
 
-/// One event of a streamed answer, as the transport gives it: an event of `text/event-stream`, or a
-/// decoded message of another framing.
+/// One event of a streamed answer: an event of `text/event-stream`, or a decoded message of another
+/// framing.
 #[derive(Clone, Copy)]
 pub(super) struct StreamEvent<'a> {
-    /// The name of the event; empty where the framing has none. Dialects whose data states the type
+    /// The name of the event; empty if the framing has none. Dialects whose data contains the type
     /// ignore it.
     pub(super) name: &'a str,
-    /// Its data: JSON, but for words such as `[DONE]`.
+    /// The data: JSON, except for words such as `[DONE]`.
     pub(super) data: &'a str,
 }
 
+/// The result of taking an event, or a part of one.
+pub(super) type Taken = Result<(), ModelError>;
+
 /// Builds one answer from the events of its stream.
 ///
-/// Events of kinds that it does not know are passed over. What it builds is what
-/// [`decode_response`](super::WireFormat::decode_response) makes of the same answer in one body.
+/// Events of unknown types are ignored. The answer equals the one that
+/// [`decode_response`](super::WireFormat::decode_response) returns for the same answer in one body.
 ///
 /// ```
 /// use threadfold::{message::Delta, wire::{Dialect, WireFormat}};
@@ -33,10 +36,10 @@ pub(super) struct StreamEvent<'a> {
 /// # Ok::<(), threadfold::model::ModelError>(())
 /// ```
 pub trait TurnBuilder: fmt::Debug + Send {
-    /// Takes the next event and returns what it adds to the answer. Never [`Delta::Turn`].
+    /// Takes the next event and returns the deltas that it adds, but never a [`Delta::Turn`].
     ///
-    /// The event is one of `text/event-stream`, or a decoded message of another framing. The name is
-    /// empty where the framing has none; the data is JSON, except for words such as `[DONE]`.
+    /// The event is one of `text/event-stream`, or a decoded message of another framing. The name
+    /// is empty if the framing has none; the data is JSON, except for words such as `[DONE]`.
     ///
     /// # Errors
     ///
@@ -44,10 +47,10 @@ pub trait TurnBuilder: fmt::Debug + Send {
     /// what was spent, as far as the stream said. Nothing can be handed over after an error.
     fn handle(&mut self, name: &str, data: &str) -> Result<Vec<Delta>, ModelError>;
 
-    /// Whether the stream said that the answer is complete. A host need not read on then.
+    /// Whether the stream has announced its end, so that the host can stop reading.
     fn is_complete(&self) -> bool;
 
-    /// Returns the answer when the stream is over.
+    /// Returns the answer. Call it at the end of the stream.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The kinds that travel as texts, both ways.
+//! Block kinds that are sent as text: writing and recognising them.
 
 use super::options::DecodeOptions;
 use threadfold_core::message::{
@@ -6,10 +6,10 @@ use threadfold_core::message::{
     markup::{self, Form},
 };
 
-/// The mark of a text that reads as another kind and came so in a body. It is written unchanged.
+/// The mark of a text that was read in a body and looks like another kind. It is written unchanged.
 const CAME_SO: &str = "~form";
 
-/// The pattern of the blocks that are written as text: those for which [`wire_text`] has one.
+/// The pattern of the blocks that are written as text: [`wire_text`] returns a text for them.
 macro_rules! texts {
     () => {
         ContentBlock::Text(_)
@@ -22,7 +22,7 @@ macro_rules! texts {
 
 pub(super) use texts;
 
-/// The text that a block is written as, if it is written as text, and its extra fields.
+/// The text as which a block is written, and its extra fields; `None` if it is not written as text.
 pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
     match block {
         ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
@@ -48,8 +48,7 @@ pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extr
     }
 }
 
-/// Escapes texts of the user that would be read as another kind, except those that came so in a
-/// body.
+/// Escapes user texts that would be read as another kind, unless they were read so in a body.
 pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
     let said = messages.iter_mut().filter(|(_, message)| message.role == Role::User);
     for (_, message) in said {
@@ -65,15 +64,15 @@ pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
     }
 }
 
-/// Turns texts of a user message into the kinds that they are the wire form of. The last block,
-/// which alone may be a checkpoint, stands at this index.
+/// Turns texts of a user message into the kinds whose wire form they have. `last` is the index of
+/// the last block, the only one that may become a checkpoint.
 pub(super) fn recognise(
     codec: &'static str,
     blocks: &mut [ContentBlock],
     asked: DecodeOptions,
     last: Option<usize>,
 ) {
-    // From the end on, for whether a text reads as another kind depends on what comes after it.
+    // Backwards, because the kind of a text depends on the blocks after it.
     for index in (0..blocks.len()).rev() {
         let Some(text) = form(blocks, index).filter(|text| !came_so(text)) else { continue };
         let read = recognised(codec, text.clone(), asked, Some(index) == last);
@@ -83,13 +82,13 @@ pub(super) fn recognise(
     }
 }
 
-/// Returns a text that reads as another kind, with the mark that it came so.
+/// Marks a text that looks like another kind but stays a text.
 pub(super) fn kept_form(codec: &'static str, text: TextBlock) -> TextBlock {
     TextBlock { extra: text.extra.with(codec, CAME_SO, Json::default()), text: text.text }
 }
 
-/// The block at this index, if it is a text that reads as another kind, or would without its
-/// backslashes. A checkpoint before something that is said is none in any dialect.
+/// The block at this index, if it is a text that looks like another kind, also after removing its
+/// escapes. A checkpoint before other texts is not recognised in any dialect.
 fn form(blocks: &[ContentBlock], index: usize) -> Option<&TextBlock> {
     let ContentBlock::Text(text) = blocks.get(index)? else { return None };
     let form = markup::form(&text.text)?;
@@ -104,7 +103,7 @@ fn is_said(block: &ContentBlock) -> bool {
     wire_text(Role::User, block).is_some() && !block.is_blank()
 }
 
-/// Whether some dialect gives a block a message of its own.
+/// Whether some dialect writes a block as a message of its own.
 fn is_apart(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::ToolResult(_) | ContentBlock::Opaque(_))
 }
@@ -113,8 +112,8 @@ fn came_so(text: &TextBlock) -> bool {
     text.extra.fields().any(|(key, _)| key == CAME_SO)
 }
 
-/// Returns a text of a user message that reads as another kind as that kind, if it is asked for,
-/// else as the text.
+/// Returns a user text as the kind whose wire form it has, if the options ask for it; otherwise as
+/// text.
 fn recognised(
     codec: &'static str,
     block: TextBlock,
@@ -147,7 +146,7 @@ fn recognised(
     }
 }
 
-/// Whose message is read, and which texts in it become other kinds of blocks.
+/// The role of the message that is read, and the kinds to recognise in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaker {
     pub(super) codec: &'static str,
@@ -156,7 +155,7 @@ pub(super) struct Speaker {
 }
 
 impl Speaker {
-    /// Turns texts into the kinds that they are the wire form of, if the user speaks.
+    /// Turns texts of a user message into the kinds whose wire form they have.
     pub(super) fn recognise(self, blocks: &mut [ContentBlock], last: Option<usize>) {
         match self.role {
             Role::User => recognise(self.codec, blocks, self.recognise, last),
@@ -165,7 +164,8 @@ impl Speaker {
     }
 }
 
-/// Whether a text is not blank: repairs remove blank blocks, so a blank tag stays a text.
+/// Whether a text is not blank. Repairs remove blank blocks, so a tag with blank content stays a
+/// text.
 fn says_something(text: &Text) -> bool {
     !text.is_blank()
 }

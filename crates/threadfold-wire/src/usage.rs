@@ -3,7 +3,8 @@
 use super::json::{Fields, Raw};
 use threadfold_core::message::Usage;
 
-/// The fields in which a dialect counts tokens: paths of one or two keys, whose counts are added.
+/// The fields in which a dialect reports tokens, as paths of one or two keys. Counts of several
+/// paths are added.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// The whole prompt, its cached part included.
@@ -16,11 +17,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// No counts. A dialect takes the fields from here that its provider does not report.
+    /// No counts. A dialect takes from here the fields that its provider does not report.
     pub(super) const NONE: Self =
         Self { input: &[], output: &[], cache_read: "", cache_write: "", reasoning: "" };
 
-    /// Reads the counts, where a missing one is zero; `None` if this is no object.
+    /// Reads the counts. A missing one is zero; `None` if the value is no object.
     pub(super) fn read(&self, raw: Raw<'_>) -> Option<Usage> {
         let fields = Fields::of(raw)?;
         let sum = |paths: &[&str]| {

@@ -4,12 +4,14 @@
 use super::forms::NAME;
 use crate::kit::*;
 
+pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
+
 const COMPACTION: &str = "compaction";
 
-// The provider refuses a compaction with parameters that shape an answer, and with those of
-// context management, so they are left out. It wants the header
-// `anthropic-beta: compact-2026-09-04`, and so does every later request with its block.
-pub(super) fn request(mut request: Request) -> Request {
+// The provider refuses a compaction with parameters that shape an answer or manage the context, so
+// they are left out. It needs the header `anthropic-beta: compact-2026-09-04`, and so does every
+// later request with the resulting block.
+fn request(mut request: Request) -> Request {
     for name in ["context_management", "stop_sequences"] {
         request.extra = without(NAME, &request.extra, name);
     }
@@ -31,7 +33,7 @@ pub(super) fn request(mut request: Request) -> Request {
     request
 }
 
-pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     if let Some(mut asked) = on_demand(&request.extra) {
         return Some((Some(0), asked.take_text("instructions")));
     }
@@ -41,7 +43,7 @@ pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     Some((tokens, asked.take_text("instructions")))
 }
 
-pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     let block = Object::typed(COMPACTION).with("content", Text::from(summary));
     let block = block.with("signature", BY_GATEWAY);
     let pass = counts(usage).with("type", COMPACTION);
@@ -66,9 +68,9 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
     Some(Summary::new(text).into())
 }
 
-/// Puts the newest signed compaction first in the thread and leaves out all others: it stands for
-/// everything that was before it, and the provider takes no second one. One without a signature
-/// stays where it is, and the provider ignores what comes before it.
+/// Moves the newest signed compaction to the beginning of the thread and leaves out all others: it
+/// replaces everything before it, and the provider accepts only one. A compaction without a
+/// signature stays, and the provider ignores what is before it.
 pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
     let blocks = |message: &Message| message.content.iter().rposition(is_signed);
     let newest = thread.iter().enumerate().rev();

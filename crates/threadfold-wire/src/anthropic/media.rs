@@ -1,17 +1,17 @@
-//! Where pictures and documents come from, both ways.
+//! Reading and writing the sources of images and documents.
 
 use super::forms::NAME;
 use crate::kit::*;
 
-/// Reads a source. If the vocabulary cannot hold all of it, it is kept as raw JSON; `None` if it is
-/// not an object.
+/// Reads a source. A source that [`MediaSource`] cannot represent exactly becomes opaque; `None` if
+/// the value is no object.
 pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
     let fields = Fields::of(raw)?;
     let opaque = || MediaSource::Opaque { codec: NAME.into(), value: raw.json() };
     Some(read_known(fields, medium).unwrap_or_else(opaque))
 }
 
-/// Returns a source that can be written instead; `None` if this one can be written.
+/// Returns a source to write instead; `None` if this one is written unchanged.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub(super) fn write(source: &MediaSource) -> Tree {
     object.into()
 }
 
-/// Whether the provider fetches from an address.
+/// Whether the provider fetches this address.
 fn is_fetched(url: &str) -> bool {
     url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
@@ -76,14 +76,14 @@ fn is_exact(source: &MediaSource, medium: Medium) -> bool {
     }
 }
 
-/// Whether the wire form loses the media type: every text is plain text in this dialect.
+/// Whether the media type is lost: this dialect has only plain text.
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
     matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
 }
 
 const PLAIN: &str = "text/plain";
 
-/// The name by which the provider reads a media type; `None` if it does not.
+/// The provider's name of a media type; `None` if it does not read it.
 fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
     const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     let known: &[&str] = match medium {

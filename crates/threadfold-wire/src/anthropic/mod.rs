@@ -36,37 +36,37 @@
 //! | `search_result`, `tool_reference`, `container_upload`, `mid_conv_system`, `compaction`, `tool_addition`, `fallback`, ... | [`Opaque`] |
 //! | a known type with a field that is malformed | [`Opaque`], whole |
 //!
-//! `system` becomes one system message of [`Request::system`], a message of the role `system` stays
-//! in the thread. `max_tokens`, `temperature` and `tool_choice` are parameters of the request, a
-//! tool without an `input_schema` is the provider's own and keeps its whole shape in its `extra`,
-//! and everything else of the body (`model`, `thinking`, `stream`, ...) is in [`Request::extra`].
+//! `system` becomes one system message of [`Request::system`]; a message of the role `system` stays
+//! in the thread. `max_tokens`, `temperature` and `tool_choice` are fields of the request. A tool
+//! without an `input_schema` is the provider's own, and all its fields are in its `extra`. All
+//! other fields of the body (`model`, `thinking`, `stream`, ...) are in [`Request::extra`].
 //!
 //! # Normal forms
 //!
-//! A valid body that the host did not change is written as it was read, without an adjustment, as JSON: same
-//! fields, same numbers, same order in lists. What differs:
+//! A valid body that the host did not change is written back equal as JSON, without an adjustment:
+//! same fields, same numbers, same order in lists. The differences are:
 //!
 //! - white space between tokens and the order of the known keys of an object;
 //! - `content: []` and `content: null` of a tool result: the field is left out;
-//! - an empty last message of the assistant: it is left out, and that is an adjustment;
-//! - a body that names a model and no `max_tokens`, which is one that only counts tokens: it gets
-//!   one, and that is an adjustment.
+//! - an empty last assistant message: it is left out, which is reported;
+//! - a body with a model but without `max_tokens`, which is one that only counts tokens: it gets a
+//!   limit, which is reported.
 //!
-//! In which form something came (one string, `false` spelled out, ...) is remembered in the `extra`
-//! of its owner, under names that begin with `~`.
+//! The form in which a value was read (one string, an explicit `false`, ...) is kept as a mark in
+//! the `extra` of its owner. The names of marks begin with `~`.
 //!
 //! # Answers
 //!
-//! An answer in pieces is complete with `message_stop`. What does not keep to the order of events
-//! is refused, so that an answer of which a part went missing is never taken for a whole one. The
-//! counts are the last that came. A call that was cut off by the output limit has its text as a
-//! JSON string for its input. If the provider paused after a compaction of its own, the answer is a
-//! paused one; the usage of an answer that is a compaction alone is that of its `iterations`.
+//! A streamed answer is complete with `message_stop`. Events in another order are refused, so that
+//! an answer with a missing part never counts as complete. The last reported counts apply. The
+//! input of a call that the output limit cut off is its text, as a JSON string. If the provider
+//! paused after its own compaction, the stop reason is a pause; the usage of an answer that is only
+//! a compaction is that of its `iterations`.
 //!
 //! # Adjustments
 //!
-//! The thread is repaired first (see [`legality`](threadfold_core::legality)). Then, each with its
-//! [`Change`]:
+//! The thread is repaired first (see [`legality`](threadfold_core::legality)). Then the following
+//! is done, each with its [`Change`]:
 //!
 //! | rule of the provider | what is done |
 //! |---|---|
@@ -91,16 +91,16 @@
 //! | pictures and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without a note; what came in a body stays |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
-//! An id that comes again in a later turn, neighbours of one role, and calls of tools that are not
-//! declared are accepted and left alone.
+//! Ids that are used again in a later turn, adjacent messages of one role, and calls of undeclared
+//! tools are accepted and stay.
 //!
 //! # Losses
 //!
-//! What other providers made and this one has no form for is left out and noted: their opaque
-//! blocks and sources, server tools (call and result), reasoning, built-in tools, files in their
-//! stores, unknown fields; pictures of the assistant; media types that are not read here. A text
-//! document becomes plain text. Not on the wire, and not noted: usage, stop reason, origin,
-//! [`Request::timeout`], and the fields of a response beside its content, which the message keeps
+//! Left out and reported is what other providers made and this dialect has no form for: their
+//! opaque blocks and sources, server tools (call and result), reasoning, built-in tools, files in
+//! their stores, unknown fields; images of the assistant; unsupported media types. A text document
+//! becomes plain text. Not written, and not reported: usage, stop reason, origin,
+//! [`Request::timeout`], and the fields of a response besides its content, which the message keeps
 //! as `~answer` in its `extra`.
 //!
 //! [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto
@@ -128,11 +128,10 @@ mod read;
 mod stream;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::Request;
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, forms::NAME, compaction);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::turn)
+        .compacting(compaction::NATIVE);

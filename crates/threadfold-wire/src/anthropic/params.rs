@@ -1,16 +1,16 @@
-//! Request parameters that have a type of their own, and what they decide.
+//! Request parameters, and what depends on them.
 
 use super::forms::NAME;
 use crate::kit::*;
 
-/// Takes the typed parameters out of a body.
+/// Reads the parameters of a body.
 pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
     request.max_output = MAX_OUTPUT.take(fields);
     request.temperature = TEMPERATURE.take(fields);
     request.tool_choice = TOOL_CHOICE.take(fields);
 }
 
-/// Notes a choice among tools that the body does not declare, so that it is written again.
+/// Marks a tool choice without the declared tool that it needs, so that it is written again.
 pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     let is_lone = |choice: &&ToolChoice| !is_met(choice, &request.tools);
     let Some(choice) = request.tool_choice.as_ref().filter(is_lone) else { return };
@@ -19,8 +19,8 @@ pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     }
 }
 
-/// Sets the temperature and the choice among these tools. A choice among tools that are not there is
-/// refused, so it is left out.
+/// Sets the temperature and the choice among these tools. The provider refuses a choice among
+/// missing tools, so it is left out.
 pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec], notes: &mut Notes) {
     TEMPERATURE.set(object, &request.extra, request.temperature.as_ref(), notes);
     let lone = Param { kept_as: "~tool_choice", ..TOOL_CHOICE };
@@ -33,7 +33,7 @@ pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec], 
     }
 }
 
-/// Whether there is a tool to choose, the named one if one is named.
+/// Whether the tools that a choice needs are declared.
 fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
     match choice {
         ToolChoice::Tool(name) => tools.iter().any(|tool| tool.name == *name),
@@ -41,7 +41,7 @@ fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
     }
 }
 
-/// The type of thinking that the request asks for, if it asks for one.
+/// The type of thinking that the request sets, if any.
 pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
 }
@@ -65,7 +65,7 @@ pub(super) const TOOL_CHOICE: Param<ToolChoice> = Param {
 };
 
 fn whole_number(raw: Raw<'_>) -> Option<u64> {
-    // Up to this number floats represent every whole number exactly.
+    // Floats represent every whole number up to this one exactly.
     const MAX: f64 = 9_007_199_254_740_992.0;
     raw.whole_number().or_else(|| {
         let float = raw.number()?;

@@ -1,7 +1,7 @@
 //! Reading request bodies and answers.
 //!
-//! Reading a block never fails: one of an unknown type, or with a field of another shape than the
-//! dialect has, is kept whole as an opaque block and goes back as it came.
+//! Reading a block never fails: a block of an unknown type, or with a field of an unexpected shape,
+//! becomes opaque and is written back unchanged.
 
 use super::{
     compaction,
@@ -17,8 +17,8 @@ const READER: Reader = Reader {
     is_made_here: |_, block| block.is_reasoning(),
 };
 
-/// Reads a request body, or one that holds only messages.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+/// Reads a request body, or a body with messages only.
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut request = Request::default();
@@ -45,7 +45,7 @@ fn read_content(
     Some(if text.is_empty() { Vec::new() } else { vec![read_string(text, speaker)] })
 }
 
-fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>, WireError> {
+fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>> {
     let Some(raw) = fields.take("tools") else { return Ok(Vec::new()) };
     let path = Path::Field(&Path::Body, "tools");
     let items = match raw.get() {
@@ -60,7 +60,7 @@ fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>, WireError> {
     })
 }
 
-/// Reads a tool of the host; `None` if it is not one.
+/// Reads a function of the host; `None` for any other tool.
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let name = fields.take_text("name")?;
     let schema = fields.take("input_schema")?;
@@ -108,8 +108,8 @@ fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
     }
 }
 
-/// Reads a block of a tool result. A result within a result is opaque, so this goes one level deep
-/// only, whatever the body.
+/// Reads a block of a tool result. A result within a result becomes opaque, so the depth is
+/// bounded.
 fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
     match fields.take_word("type")?.as_ref() {
         "text" => Some(read_plain(fields)?.into()),
@@ -188,7 +188,7 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
 fn read_server_tool_use(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
-    // Always noted, because it also says whose server the call is for.
+    // Always set, because it also names the server of the call.
     fields.mark("~type", kind);
     Some(ServerToolUse { id, name, input, extra: fields.keep(NAME) }.into())
 }
@@ -204,7 +204,7 @@ fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock
     Some(ServerToolResult { tool_use_id, kind, content, extra }.into())
 }
 
-/// Takes an optional text out, and notes a `null`. `None` if it is something else.
+/// Removes and returns an optional text, and marks a `null`. `None` if the value is something else.
 fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<Text>> {
     let key = json::wire_name(note);
     match fields.get(key).map(Raw::get) {
@@ -219,7 +219,7 @@ fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<T
 }
 
 /// Reads a response body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     check_type(&fields)?;
@@ -231,14 +231,14 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let usage = fields.get("usage").and_then(usage);
     let stop_reason = fields.take_text("stop_reason");
     let stop_reason = stop_reason.map_or_else(unknown, |reason| match reason.as_str() {
-        // After its own compaction the provider goes on when it gets the thread again.
+        // After its own compaction the provider continues when it gets the thread again.
         "compaction" => StopReason::PauseTurn,
         reason => StopReason::from(reason),
     });
     let mut parts = MessageParts::new(Role::Assistant, content);
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     fields.take("role");
-    // What else the response says, which a request could not carry.
+    // The other fields of the response, which a request cannot hold.
     parts.extra = json::marked(NAME, "~answer", fields.json());
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
@@ -249,7 +249,7 @@ fn unknown() -> StopReason {
     StopReason::Other("unknown".into())
 }
 
-fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
+fn check_type(fields: &Fields<'_>) -> Result<()> {
     const MESSAGE: &str = "a response of type `message`";
     let Some(raw) = fields.get("type") else { return Ok(()) };
     match raw.text().as_ref().map(Text::as_str) {
@@ -262,8 +262,8 @@ fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
     }
 }
 
-/// Reads a usage. Its counts leave out passes that compacted, which are listed beside them. They are
-/// the prompt of the answer, so the listed ones count only where there was no answer.
+/// Reads a usage. Compaction passes are not in its counts, but in a list beside them. They are the
+/// prompt of the answer, so the list only counts if there was no answer.
 pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
     let usage = USAGE.read(raw)?;
     if !usage.is_zero() {

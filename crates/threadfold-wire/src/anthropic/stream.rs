@@ -1,4 +1,4 @@
-//! Putting a response together from the events of its stream.
+//! Assembling a response from the events of its stream.
 //!
 //! | event | does |
 //! |---|---|
@@ -9,8 +9,7 @@
 //! | `error` | ends the answer as a failure |
 //! | any other | nothing |
 //!
-//! A stream that does not keep to this order is refused: an answer of which a part went missing
-//! must not be taken for a whole one.
+//! A stream in another order is refused: an answer with a missing part must not count as complete.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         read_event(event, &["message_", "content_block"], |fields, data| {
             self.read(event.name, fields, data, out)
         })
@@ -42,7 +41,7 @@ impl Assembly for Response {
         let message = self.message.as_ref().filter(|_| self.stopped)?;
         let mut body = message.object();
         body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
-        // The counts of the whole answer replace those with which it began.
+        // These counts cover the whole answer and replace the first ones.
         body.set_some("usage", self.usage.begun());
         Some(body.into_json())
     }
@@ -53,13 +52,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn read(
-        &mut self,
-        name: &str,
-        fields: Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn read(&mut self, name: &str, fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         let kind = fields.text("type");
         match kind.as_deref().unwrap_or(name) {
             "message_start" => return self.start(&fields),
@@ -79,7 +72,7 @@ impl Response {
         Ok(())
     }
 
-    fn start(&mut self, fields: &Fields<'_>) -> Result<(), ModelError> {
+    fn start(&mut self, fields: &Fields<'_>) -> Taken {
         let message = object(fields, "message")?;
         if self.message.is_some() {
             return Err(unreadable("it begins twice"));
@@ -89,7 +82,7 @@ impl Response {
         Ok(())
     }
 
-    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Deltas) -> Taken {
         self.begun()?;
         let index = index(fields)?;
         if self.blocks.contains_key(&index) {
@@ -106,8 +99,8 @@ impl Response {
         block.ok_or_else(|| unreadable(&format!("block {index} is not open")))
     }
 
-    /// Takes what is known at the end: the fields of `delta`, and those beside it.
-    fn add(&mut self, mut fields: Fields<'_>) -> Result<(), ModelError> {
+    /// Takes the last fields of the message: those of `delta`, and those beside it.
+    fn add(&mut self, mut fields: Fields<'_>) -> Taken {
         let delta = object(&fields, "delta")?;
         self.usage.count(fields.take("usage"));
         fields.take("delta");
@@ -118,7 +111,7 @@ impl Response {
         Ok(())
     }
 
-    fn begun(&self) -> Result<(), ModelError> {
+    fn begun(&self) -> Taken {
         self.message.as_ref().map(|_| ()).ok_or_else(not_begun)
     }
 }
@@ -136,19 +129,19 @@ fn object<'a>(fields: &Fields<'a>, key: &str) -> Result<Fields<'a>, ModelError> 
     object.ok_or_else(|| unreadable(&format!("an event has no {key}")))
 }
 
-/// A block in the making: how it began, and what came since.
+/// A block that is being received: its beginning, and the later pieces.
 #[derive(Debug)]
 struct Block {
     kind: Text,
     id: Text,
     begun: Merged,
-    /// The text of an input, which is JSON when it is complete.
+    /// The text of an input, which is JSON once it is complete.
     input: String,
     stopped: bool,
 }
 
 impl Block {
-    /// Returns a block that begins with these fields, which add to the answer.
+    /// Returns a block that begins with these fields, and reports them.
     fn new(fields: &Fields<'_>, out: &mut Deltas) -> Self {
         let mut begun = Merged::default();
         begun.merge(fields);
@@ -163,8 +156,8 @@ impl Block {
         Self { kind, id, begun, input: String::new(), stopped: false }
     }
 
-    /// Takes a `delta`, which adds to the answer.
-    fn add(&mut self, mut fields: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    /// Takes a `delta`, and reports what it adds.
+    fn add(&mut self, mut fields: Fields<'_>, out: &mut Deltas) -> Taken {
         let kind = fields.text("type").unwrap_or_default();
         let piece = |key: &str| {
             let piece = fields.text(key);
@@ -205,7 +198,7 @@ impl Block {
         Ok(())
     }
 
-    /// Ends the block. An input that came whole at its beginning is reported now.
+    /// Ends the block. An input that arrived whole in the beginning is reported now.
     fn stop(&mut self, out: &mut Deltas) {
         self.stopped = true;
         let input = self.begun.get("input").filter(|input| input.as_str() != "{}");
@@ -214,10 +207,10 @@ impl Block {
         }
     }
 
-    /// The block as it stands in a whole response.
+    /// The block as in a whole response.
     fn tree(&self) -> Tree {
         let mut object = self.begun.object();
-        // A call that was cut off holds a text that is no JSON. It is kept as that text.
+        // The input of a call that was cut off is no JSON. It is kept as text.
         if !self.input.trim().is_empty() {
             let input = Json::parse(&self.input);
             object.set("input", input.map_or_else(|_| self.input.clone().into(), Tree::from));

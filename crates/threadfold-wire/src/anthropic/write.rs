@@ -1,4 +1,4 @@
-//! Writing request bodies: the thread is made legal first, and written then.
+//! Writing request bodies: the thread is made legal first and written then.
 
 use super::{
     compaction,
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::kit::*;
 
-/// The names of tools may be twice as long as in other dialects.
+/// Names of tools may be twice as long as in other dialects.
 const TOOLS: NameRules = NameRules { most: 128, ..names::TOOLS };
 
 const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::TOOLS };
 
-/// Writes a request body, and says what had to be changed.
+/// Writes a request body, and reports the changes.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
@@ -47,8 +47,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
-/// Whether the provider paused the answer: its stop reason says so, or it ends with the provider's
-/// own tool.
+/// Whether the provider paused the answer: by its stop reason, or because it ends with the
+/// provider's own tool.
 fn is_paused(messages: &Thread, target: &Target) -> bool {
     let Some((_, last)) = messages.last() else { return false };
     let call = match last.content.last() {
@@ -69,8 +69,7 @@ fn begins_with_compaction(message: &Message) -> bool {
     kind.is_some_and(|kind| kind == "compaction")
 }
 
-/// Puts the body together: the parameters that have a type of their own or follow from the thread, the
-/// parts of the request, and all other parameters.
+/// Assembles the body: the known parameters, the parts of the request, and all other parameters.
 fn assemble(
     request: &Request,
     model: Option<Tree>,
@@ -82,7 +81,7 @@ fn assemble(
     let names_model = model.is_some();
     body.set_some("model", model);
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
-    // One that does not read as a number is the host's own affair.
+    // The host sets a limit that is no number at its own risk.
     let came = request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
     if names_model && !came && body.get("max_tokens").is_none() {
         body.set("max_tokens", MAX_OUTPUT);
@@ -108,8 +107,8 @@ fn assemble(
     body.into()
 }
 
-/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it where an
-/// open tool loop has no reasoning. Returns whether it has to be left out.
+/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it
+/// if an open tool loop has no reasoning. Returns whether it has to be left out.
 fn fit_thinking(request: &Request, thread: &Thread, body: &mut Object, notes: &mut Notes) -> bool {
     if !thinks_manually(thinking_type(&request.extra)) {
         return false;
@@ -125,15 +124,15 @@ fn fit_thinking(request: &Request, thread: &Thread, body: &mut Object, notes: &m
     goes
 }
 
-/// The limit on the answer if the request states none: the dialect demands one.
+/// The limit if the request has none, because the dialect demands one.
 const MAX_OUTPUT: u64 = 4096;
 
-/// The model that a body goes to.
+/// The model that is asked.
 #[derive(Debug)]
 struct Target {
-    /// The name of the model; none in a body that is only stored and asks no model.
+    /// The name of the model; `None` in a body that is only stored.
     model: Option<Tree>,
-    /// Whether it is the one that the request was written for.
+    /// Whether it is the model of the request that was read.
     is_same: bool,
     options: EncodeOptions,
 }
@@ -164,7 +163,7 @@ const CACHE: CacheRules = CacheRules {
     marks: (true, true),
 };
 
-/// Takes cache marks off reasoning, where the provider refuses them.
+/// Removes cache marks from reasoning, because the provider refuses them.
 fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         let mark = |block: &ContentBlock| cache::mark(block, NAME, CACHE.key);
@@ -193,7 +192,7 @@ impl Rules for Target {
         came_so || accepts_system_after(before, &self.options)
     }
 
-    /// Every call, and the results of a type that this provider knows.
+    /// Every call, and the results of known types.
     fn knows_server_call(&self, block: &ContentBlock) -> bool {
         let ContentBlock::ServerToolResult(result) = block else { return true };
         forms::is_server_result(&result.kind)
@@ -311,7 +310,7 @@ fn tool_result(result: &ToolResult) -> Object {
     object
 }
 
-/// Returns blocks as a content: one string if it came so and can be one, else a list.
+/// Returns blocks as a content: a list, or one string if it was read so and still can be one.
 fn content(bodies: Vec<Tree>, as_string: bool) -> Tree {
     match bodies.as_slice() {
         [Tree::Object(object)] if as_string && object.len() == 2 => match object.get("text") {

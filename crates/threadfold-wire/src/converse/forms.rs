@@ -1,9 +1,9 @@
-//! The name of the codec, and how it remembers the forms in which fields came.
+//! The name of the codec, and its marks.
 //!
-//! A block is an object of one key here, and what it says stands in an object under that key. The
-//! unknown fields of the inner object are the `extra` of the block under their own names; what
-//! stands beside the key, which the dialect does not foresee, is one note. Texts have no inner
-//! object, so theirs stand under their own names.
+//! In this dialect a block is an object with one key, and its fields are in an object under that
+//! key. Unknown fields of the inner object are in the `extra` of the block under their own names.
+//! Fields beside the key, which the dialect does not define, are one mark. Texts have no inner
+//! object, so theirs are in the `extra` under their own names.
 //!
 //! | note | on | says |
 //! |---|---|---|
@@ -23,15 +23,15 @@
 //! | `~system` | request | `null` or empty was spelled out |
 //! | `~toolConfig`, `~inferenceConfig` | request | it came empty |
 //!
-//! A note counts only while the value is still what it was a note on. A wire field whose own name
-//! begins with `~` is kept with a second one.
+//! A mark has an effect only while the value is unchanged. A wire field whose own name begins with
+//! `~` gets a second one.
 
 use crate::kit::*;
 
 /// The name of the codec.
 pub(super) const NAME: &str = "bedrock-converse";
 
-/// Reads the inner object of a block or a tool, and notes the fields beside its key.
+/// Reads the inner object of a block or a tool, and marks the fields beside its key.
 pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'a>> {
     let mut inner = Fields::of(inner)?;
     if beside.left() > 0 {
@@ -40,8 +40,8 @@ pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'
     Some(inner)
 }
 
-/// The keys that say what a block is. All are listed, so that a block with two of them is
-/// recognized as malformed.
+/// The keys that determine the type of a block. All are listed, so that a block with two of them is
+/// recognised as malformed.
 const KEYS: [&str; 14] = [
     "text",
     "image",
@@ -59,13 +59,13 @@ const KEYS: [&str; 14] = [
     "toolRemoval",
 ];
 
-/// The key of a cache point, which follows the part to cache.
+/// The key of a cache point, which follows what is cached.
 pub(super) const CACHE_POINT: &str = "cachePoint";
 
-/// The kind of a server result that came without a `type`.
+/// The kind of a server result without a `type`.
 pub(super) const RESULT: &str = "toolResult";
 
-/// The one key of a block that says what it is; `None` if there is none, or more than one.
+/// The key that determines the type of a block; `None` if there is none, or more than one.
 pub(super) fn key_of(fields: &Fields<'_>) -> Option<&'static str> {
     let set = fields.rest().filter(|(_, raw)| raw.get() != "null");
     let mut keys = set.filter_map(|(key, _)| KEYS.into_iter().find(|known| *known == key));

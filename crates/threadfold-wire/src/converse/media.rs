@@ -1,9 +1,9 @@
-//! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
+//! Reading and writing the fields `format` and `source` of images and documents.
 
 use super::forms::NAME;
 use crate::kit::*;
 
-/// The provider's names of formats, with the media types that they stand for.
+/// The provider's names of formats, with their media types.
 const IMAGES: [(&str, &str); 4] =
     [("png", "image/png"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
 const DOCUMENTS: [(&str, &str); 9] = [
@@ -42,12 +42,13 @@ impl Medium {
         self.formats().iter().find(|(_, known)| is(known)).map(|(name, _)| *name)
     }
 
-    /// Whether a media type is written as it is.
+    /// Whether a media type is written unchanged.
     fn media_type_of(self, media_type: &str) -> bool {
         self.formats().iter().any(|(_, known)| *known == media_type)
     }
 
-    /// The format of what an address names in the provider's own store. It fetches nothing else.
+    /// The format of an address in the provider's own store, by its file extension. The provider
+    /// fetches no other addresses.
     fn stored_format(self, url: &str) -> Option<&'static str> {
         let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
         let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
@@ -56,8 +57,8 @@ impl Medium {
     }
 }
 
-/// Takes the source of a block out, and its format where the source says it. A source that the
-/// vocabulary cannot hold whole is kept as it came; `None` if it is no object.
+/// Removes the source of a block, and its format if the source includes it. A source that
+/// [`MediaSource`] cannot represent exactly becomes opaque; `None` if it is no object.
 pub(super) fn read(block: &mut Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let raw = block.take("source")?;
     let source = Fields::of(raw)?;
@@ -94,7 +95,7 @@ fn read_known(
     Some(known)
 }
 
-/// Returns a source that can be written instead; `None` if this one can be written.
+/// Returns a source to write instead; `None` if this one is written unchanged.
 ///
 /// # Errors
 ///
@@ -155,16 +156,16 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
 const UNREAD: &str = "this provider does not read its media type";
 const UNFETCHED: &str = "this provider reads no such address";
 
-/// Whether the wire form loses the media type: the dialect has no format for this type of text.
+/// Whether the media type is lost: the dialect has no format for this type of text.
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
     matches!(source, MediaSource::Text { media_type, .. }
         if Medium::Document.format(media_type).is_none())
 }
 
-/// The keys of blocks that are a text with more around it.
+/// The keys of blocks that wrap a text.
 pub(super) const WRAPS: [&str; 2] = ["citationsContent", "guardContent"];
 
-/// Reads the text of a raw field that wraps a text: `citationsContent` and `guardContent`.
+/// Reads the text of a field that wraps one: `citationsContent` or `guardContent`.
 pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = if key == "guardContent" {

@@ -20,10 +20,9 @@
 //! # Ok::<(), threadfold::wire::WireError>(())
 //! ```
 //!
-//! Over HTTP the name of the model stands in the address, so it is not in the body. A body that
-//! holds one under `modelId`, as SDKs take it, keeps it, or gets that of [`EncodeOptions::model`].
-//! Either tells the codec to which family the model belongs; where neither does, the strictest
-//! rules hold that no family refuses.
+//! Over HTTP the address names the model, not the body. A body with a `modelId`, as SDKs use it,
+//! keeps it, or gets [`EncodeOptions::model`]. Either tells the codec the family of the model; if
+//! neither is set, the codec applies the strictest rules that every family accepts.
 //!
 //! # What becomes what
 //!
@@ -39,25 +38,24 @@
 //! | `cachePoint`, `video`, `audio`, `searchResult`, `guardContent` of pictures, `toolAddition`, ... | [`Opaque`] |
 //! | a block with a field that is malformed, with two known keys or with none | [`Opaque`], whole |
 //!
-//! `system` becomes one system message of [`Request::system`], a message of the role `system`
-//! stays in the thread. `maxTokens`, `temperature` and `toolChoice` are parameters of the request.
-//! A system tool and a cache point among the tools are tools without a schema that keep their
-//! shape in their `extra`. Everything else of the body is in [`Request::extra`].
+//! `system` becomes one system message of [`Request::system`]; a message of the role `system` stays
+//! in the thread. `maxTokens`, `temperature` and `toolChoice` are fields of the request. A system
+//! tool and a cache point among the tools become tools without a schema, whose fields are in their
+//! `extra`. All other fields of the body are in [`Request::extra`].
 //!
 //! # Normal forms
 //!
-//! A valid body that the host did not change is written as it was read, without an adjustment, as JSON: same
-//! fields, same numbers, same order in lists. What differs:
+//! A valid body that the host did not change is written back equal as JSON, without an adjustment:
+//! same fields, same numbers, same order in lists. The differences are:
 //!
 //! - white space between tokens and the order of the known keys of an object;
-//! - neighbours of one role, which some families accept: they are merged, and that is an
-//!   adjustment;
-//! - what only some families accept, in a body whose model is not named: see below.
+//! - adjacent messages of one role, which some families accept: they are merged, which is reported;
+//! - what only some families accept, in a body that does not name its model: see below.
 //!
 //! # Adjustments
 //!
-//! The thread is repaired first (see [`legality`](threadfold_core::legality)). Then, each with its
-//! [`Change`]:
+//! The thread is repaired first (see [`legality`](threadfold_core::legality)). Then the following
+//! is done, each with its [`Change`]:
 //!
 //! | rule of the provider | what is done |
 //! |---|---|
@@ -82,26 +80,26 @@
 //! | Writer takes no `status` | it is left out |
 //! | schemas say `object`, the temperature is 1 at most | schemas are completed without a note, a higher temperature is left out; what came in a body stays |
 //!
-//! [`CacheMarks::Auto`] places points after the tools, the system prompt and the last message of
-//! the user, as far as the family of the model has them. An id that comes again in a later turn,
-//! and calls of tools that are not among those declared, are left alone. Sizes and numbers of
-//! pictures and documents are not looked at.
+//! [`CacheMarks::Auto`] places cache points after the tools, the system prompt and the last user
+//! message, if the family of the model supports them there. Ids that are used again in a later turn
+//! stay, and so do calls of undeclared tools if other tools are declared. Sizes and numbers of
+//! images and documents are not checked.
 //!
 //! # Losses
 //!
-//! What other providers made and this one has no form for is left out and noted: their opaque
-//! blocks and sources, server tools (call and result), reasoning, built-in tools, files in their
-//! stores, unknown fields; addresses that are not in S3, media types that are not read here. A
-//! text document of another type becomes plain text. Not on the wire, and not noted: usage, stop
-//! reason, origin, [`Request::timeout`], and the fields of a response beside its message, which
-//! the message keeps as `~answer` in its `extra`.
+//! Left out and reported is what other providers made and this dialect has no form for: their
+//! opaque blocks and sources, server tools (call and result), reasoning, built-in tools, files in
+//! their stores, unknown fields; addresses outside S3; unsupported media types. A text document of
+//! another type becomes plain text. Not written, and not reported: usage, stop reason, origin,
+//! [`Request::timeout`], and the fields of a response besides its message, which the message keeps
+//! as `~answer` in its `extra`.
 //!
 //! # Streams
 //!
-//! The binary framing is the host's: an event is named as its member of the stream
+//! The host decodes the binary framing: the name of an event is its member of the stream
 //! (`contentBlockDelta`, `throttlingException`, ...) and its data are the payload. An event without
-//! a name holds both, `{"contentBlockDelta": {...}}`, as SDKs give it. What was spent comes after
-//! the end of the answer, so an answer is complete when that came too.
+//! a name holds both, `{"contentBlockDelta": {...}}`, as SDKs return it. The usage follows the end
+//! of the answer, and the answer is complete after both.
 //!
 //! [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto
 //! [`Change`]: crate::Change
@@ -130,11 +128,9 @@ mod stream;
 mod target;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::Request;
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, forms::NAME);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::turn);

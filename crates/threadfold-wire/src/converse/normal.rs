@@ -1,4 +1,4 @@
-//! What of a thread this provider takes, and in which form.
+//! The rules of this provider for blocks, messages and cache points.
 
 use super::{
     forms::{CACHE_POINT, NAME, key_of},
@@ -15,7 +15,7 @@ pub(super) const KINDS: Kinds = Kinds {
 /// The text of a result that lost all its content: the provider refuses an empty text.
 const NOTHING: &str = "(no output)";
 
-/// The text that is added to a message of documents without text.
+/// The text that is added to a message with documents but without text.
 const BESIDE_DOCUMENTS: &str = "See the documents.";
 
 /// The key under which a block is written; `None` for an opaque block with an unknown key.
@@ -37,11 +37,11 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
     }
 }
 
-/// The mark of blocks and tools that are followed by a cache point. In a body a cache point is a
-/// block of its own; here it belongs to the block before it, so that both move together.
+/// The mark of blocks and tools that a cache point follows. In a body a cache point is a block of
+/// its own; as a mark it moves together with its block.
 pub(super) const MARK: &str = "~cachePoint";
 
-/// The rules for cache points of a model. None may follow documents, videos and reasoning.
+/// The rules for the cache points of a model. None may follow documents, videos or reasoning.
 pub(super) fn cache_rules(target: &Target) -> CacheRules {
     let takes = |block: &ContentBlock| {
         !matches!(key(block), Some("document" | "video" | "reasoningContent"))
@@ -63,7 +63,7 @@ fn point(block: &ContentBlock) -> Option<Json> {
     (key_of(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
 }
 
-/// Turns the cache points of a message into marks on the blocks before them. Those at forbidden
+/// Turns the cache points of a message into marks on the blocks before them. Points at forbidden
 /// positions are left out.
 pub(super) fn mark_points(message: &mut Message, rules: &CacheRules, notes: &mut Notes) {
     if message.content.iter().all(|block| point(block).is_none()) {
@@ -87,8 +87,8 @@ pub(super) fn mark_points(message: &mut Message, rules: &CacheRules, notes: &mut
     *message = message.with_content(content);
 }
 
-/// Turns the cache points among the tools into marks on the tools before them. Returns how many are
-/// left out because they are at forbidden positions.
+/// Turns the cache points among the tools into marks on the tools before them. Returns how many
+/// were left out because of forbidden positions.
 pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
     let mut marked: Vec<ToolSpec> = Vec::with_capacity(tools.len());
     let mut dropped = 0;
@@ -111,7 +111,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
     dropped
 }
 
-/// Notes how many cache marks are left out.
+/// Reports how many cache marks were left out.
 pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
     if count > 0 {
         notes.note(Change::CacheMarksDropped { count });
@@ -132,7 +132,7 @@ impl Rules for Target {
         came_so || accepts_system_after(before, &self.options)
     }
 
-    /// Pictures that a model of this provider made are sent back to it.
+    /// Images that a model of this provider made are sent back to it.
     fn takes_media(&self, role: Role, is_own: bool) -> bool {
         role == Role::User || (role == Role::Assistant && is_own)
     }
@@ -153,7 +153,7 @@ impl Rules for Target {
         true
     }
 
-    /// Puts a text into a result that lost all its content, and removes its status if the model
+    /// Adds a text to a result that lost all its content, and removes the status if the model
     /// accepts none.
     fn result(&self, result: &mut ToolResult, notes: &mut Notes) -> bool {
         let came_empty = result.extra.get(NAME, "~content").is_some();
@@ -173,7 +173,7 @@ impl Rules for Target {
     }
 }
 
-/// Removes the citations or the guard of a text that was changed since.
+/// Removes citations or the guard from a text that was changed since it was read.
 fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
     let (text, extra) = wire_text(role, block)?;
     let has_changed = |key: &&str| {
@@ -193,7 +193,7 @@ fn drop_field(name: &str, notes: &mut Notes) {
     notes.note(Change::FieldsDropped { codec: NAME.into(), fields: vec![name.into()] });
 }
 
-/// Moves blocks that may not stand beside results into the last result.
+/// Moves blocks that may not be beside results into the last result.
 pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
     let never = target.family.never_beside_results;
     let may_stay = |block: &ContentBlock| key(block).is_none_or(|key| !never.contains(&key));
@@ -226,7 +226,7 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
     thread.retain(|(_, message)| !message.content.is_empty());
 }
 
-/// Puts a text beside documents that have none: the provider demands one.
+/// Adds a text to messages with documents but without text, because the provider demands one.
 pub(super) fn text_beside_documents(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         let has = |wanted| message.content.iter().any(|block| key(block) == Some(wanted));
@@ -252,8 +252,8 @@ pub(super) const DOCUMENTS: NameRules = NameRules {
     ..names::TOOLS
 };
 
-/// Finds a new name for every document whose name the provider refuses. The same name gets the same
-/// new one everywhere, and no new one is another's.
+/// Renames documents whose names the provider refuses. Equal names get equal new ones, and no new
+/// name equals another name.
 pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     let mut found: Vec<names::Found<'_>> = Vec::new();
     for (at, message) in thread.iter() {
@@ -275,7 +275,7 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     }
 }
 
-/// Returns a document under its new name, if it gets one.
+/// Returns a document under its new name; `None` if it keeps its name.
 fn retitled(block: &ContentBlock, renamed: &Renamed) -> Option<ContentBlock> {
     let written = renamed.written(title(block)?);
     let ContentBlock::Document(document) = block else { return None };
@@ -289,8 +289,8 @@ fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
     title(block).into_iter().chain(nested.iter().filter_map(title))
 }
 
-/// The title of a document, unless it came in a body: the provider sometimes accepts titles that
-/// break its rule.
+/// The title of a document, unless it was read in a body: the provider sometimes accepts titles
+/// that break its rule.
 fn title(block: &ContentBlock) -> Option<&Text> {
     let ContentBlock::Document(document) = block else { return None };
     let came = document.extra.get(NAME, "~name");

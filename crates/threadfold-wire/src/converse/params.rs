@@ -1,4 +1,4 @@
-//! Request parameters that have a type of their own, both ways, and what they decide.
+//! Request parameters, and what depends on them.
 
 use super::forms::{NAME, within};
 use crate::kit::*;
@@ -17,7 +17,7 @@ const TOOL_CHOICE: Param<ToolChoice> =
 const INFERENCE: Section = Section { kept_as: "~inferenceConfig" };
 const TOOLS: Section = Section { kept_as: "~toolConfig" };
 
-/// Takes the parameters of inference out of a body.
+/// Reads the inference parameters of a body.
 pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
     INFERENCE.take(fields, |config| {
         request.max_output = MAX_OUTPUT.take(config);
@@ -25,14 +25,14 @@ pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
     });
 }
 
-/// Takes the tools and the choice among them out of a body.
-pub(super) fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<(), WireError> {
+/// Reads the tools of a body and the choice among them.
+pub(super) fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<()> {
     let path = Path::Field(&Path::Body, "toolConfig");
     let mut tools = Ok(Vec::new());
     TOOLS.take(fields, |config| {
         request.tool_choice = TOOL_CHOICE.take(config);
         tools = config.take_items("tools", path, "an array of tools").and_then(|items| {
-            // A cache point among the tools is read as a tool of the provider's own too.
+            // A cache point among the tools is read like the provider's own tools.
             messages::tools(NAME, (items, Path::Field(&path, "tools")), read_tool, |fields| {
                 let (key, raw) = fields.rest().next()?;
                 let name = Fields::of(raw).and_then(|inner| inner.text("name"));
@@ -44,7 +44,7 @@ pub(super) fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Resu
     Ok(())
 }
 
-/// Reads a tool of the host; `None` if it is not one.
+/// Reads a function of the host; `None` for any other tool.
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let mut inner = within(fields.take("toolSpec")?, &fields)?;
     let name = inner.take_text("name")?;
@@ -59,7 +59,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     Some(ToolSpec { extra: inner.keep(NAME), ..tool })
 }
 
-/// Sets the parameters of inference of a body.
+/// Sets the inference parameters of a body.
 pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     let extra = &request.extra;
     let mut config = Object::default();
@@ -69,7 +69,8 @@ pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     INFERENCE.set(body, config, NAME, extra);
 }
 
-/// Sets the tools of a body and the choice among them, which may force a call or not.
+/// Sets the tools of a body and the choice among them. `may_force` allows a choice that forces a
+/// call.
 pub(super) fn write_tools(
     body: &mut Object,
     request: &Request,
@@ -100,17 +101,17 @@ pub(super) fn write_tools(
 /// The key of the fields that the provider passes on to the model.
 pub(super) const MODEL_FIELDS: &str = "additionalModelRequestFields";
 
-/// The names under which Claude's thinking is switched on there.
+/// The names of Claude's thinking in these fields.
 pub(super) const THINKING: [&str; 2] = ["thinking", "reasoning_config"];
 
-/// The type of thinking that the request asks for, if it asks for one.
+/// The type of thinking that the request sets, if any.
 pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     let fields = Fields::parse(extra.get(NAME, MODEL_FIELDS)?.as_str())?;
     let thinking = THINKING.into_iter().find_map(|key| fields.get(key))?;
     Fields::of(thinking)?.take_text("type")
 }
 
-/// The choice in its wire form. There is none that forbids all tools.
+/// The wire form of a choice. There is none that forbids all tools.
 fn choice_form(choice: &ToolChoice) -> Option<Tree> {
     let (key, object) = match choice {
         ToolChoice::Auto => ("auto", Object::default()),

@@ -1,7 +1,7 @@
 //! Reading request bodies and answers.
 //!
-//! Reading a block never fails: one of an unknown key, of several, or with a field of another shape
-//! than the dialect has, is kept whole as an opaque block and goes back as it came.
+//! Reading a block never fails: a block with an unknown key, with several keys, or with a field of
+//! an unexpected shape becomes opaque and is written back unchanged.
 
 use super::{
     forms::{CACHE_POINT, NAME, RESULT, key_of, within},
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::kit::*;
 
-/// Reads messages, in responses too. A picture in an answer was made by the model, which the origin
-/// records.
+/// Reads messages, also in responses. The model made an image in an answer, so the message gets
+/// this codec as its origin.
 const READER: Reader = Reader {
     codec: NAME,
     expected: "an array of blocks",
@@ -21,8 +21,8 @@ const READER: Reader = Reader {
     },
 };
 
-/// Reads a request body, or one that holds only messages.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+/// Reads a request body, or a body with messages only.
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut request = Request::default();
@@ -78,10 +78,10 @@ fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
     }
 }
 
-/// Reads a block of a tool result. A result within a result is opaque, so this goes one level deep
-/// only, whatever the body.
+/// Reads a block of a tool result. A result within a result becomes opaque, so the depth is
+/// bounded.
 fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    // Only results may hold blocks of JSON.
+    // Only results may hold JSON blocks.
     let is_json = fields.get("json").is_some() && key_of(&fields).is_none();
     let key = if is_json { "json" } else { key_of(&fields)? };
     let raw = fields.take(key)?;
@@ -162,7 +162,7 @@ fn read_tool_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
 }
 
-/// Reads a result in an answer: the provider ran the tool itself.
+/// Reads a result in an answer, whose tool the provider ran itself.
 fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
     let content = inner.take_json("content")?;
@@ -176,7 +176,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a response body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     const OUTPUT: &str = "an answer with its `output`";
     const MESSAGE: &str = "a message";
     let scanned = Scanned::new(body);
@@ -202,7 +202,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     Ok(Turn::new(message, stop_reason, usage))
 }
 
-/// Notes what else the response says, which a request could not carry.
+/// Marks the other fields of the response, which a request cannot hold.
 fn answer<'e>(fields: &Fields<'_>, own: impl Iterator<Item = (&'e str, &'e Json)>) -> Extra {
     let note = (Text::from("~answer"), fields.json());
     let own = own.map(|(key, json)| (Text::from(key), json.clone()));

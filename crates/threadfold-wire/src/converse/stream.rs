@@ -1,12 +1,12 @@
-//! Building an answer of the events of its stream: the body that the whole answer would have had,
-//! which is then read as one.
+//! Assembling an answer from the events of its stream: the body of the whole answer, which is then
+//! read like any other.
 
 use std::collections::BTreeMap;
 
 use super::read;
 use crate::kit::*;
 
-/// An answer in the making.
+/// An answer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     role: Option<Json>,
@@ -19,7 +19,7 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         if !event.name.is_empty() {
             return self.named(event.name, event.data, out);
         }
@@ -51,11 +51,11 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Result<(), ModelError> {
+    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Taken {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
-        // `contentBlockStop` adds nothing: the next block ends this one.
+        // `contentBlockStop` has no effect: the next block ends the one before.
         const KNOWN: [&str; 5] =
             ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
         if !KNOWN.contains(&name) {
@@ -76,7 +76,7 @@ impl Response {
         Ok(())
     }
 
-    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Taken {
         let start = event.get("start").ok_or_else(|| holds("a block without its start"))?;
         let part = Part::begin(start, out)?;
         match self.parts.insert(index(event)?, part) {
@@ -85,7 +85,7 @@ impl Response {
         }
     }
 
-    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Taken {
         let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
         let Some((kind, raw)) = delta.rest().next() else { return Ok(()) };
@@ -104,13 +104,13 @@ fn index(event: &Fields<'_>) -> Result<u64, ModelError> {
     index.ok_or_else(|| holds("a piece that does not say where it belongs"))
 }
 
-/// The fields of an event, without the padding that hides how long it is.
+/// The fields of an event, without the padding that hides its length.
 fn beside(mut fields: Fields<'_>) -> Object {
     fields.take("p");
     fields.tree()
 }
 
-/// Returns the error of an exception within the stream. Its name is its code.
+/// Returns the error of an exception in the stream. Its name is its code.
 fn exception_error(name: &str, data: &str) -> ModelError {
     let mut body = Object::of("type", name.to_owned());
     match Fields::parse(data) {
@@ -118,14 +118,14 @@ fn exception_error(name: &str, data: &str) -> ModelError {
         None => body.set("message", data.to_owned()),
     }
     let mut error = provider_error(body.into_json().as_str());
-    // The provider asks to try again, in its documentation and not in the event.
+    // By its documentation this exception is retryable; the event does not say so.
     if name == "modelStreamErrorException" && error.kind == ModelErrorKind::Other {
         error.kind = ModelErrorKind::Retryable { after: None };
     }
     error
 }
 
-/// The error of a stream that holds what cannot be added to an answer.
+/// The error of a stream with content that cannot be added to an answer.
 fn holds(what: &str) -> ModelError {
     let kind = ModelErrorKind::Retryable { after: None };
     ModelError::new(kind, format!("the stream holds {what}"))
@@ -135,14 +135,14 @@ fn no_object() -> ModelError {
     holds("a piece that is no object")
 }
 
-/// A block in the making.
+/// A block that is being received.
 #[derive(Debug, Default)]
 struct Part {
     kind: Kind,
-    /// The text, the input of a call, or data in Base64, as far as it came.
+    /// The text so far: a text, the input of a call, or Base64 data.
     text: String,
-    /// The other fields: those of its beginning, which texts and reasoning have not, and those of its
-    /// pieces.
+    /// The other fields, from the start event and from the pieces. Texts and reasoning have no
+    /// start event.
     fields: Merged,
     /// The id of a call that the host answers.
     call: Option<Text>,
@@ -157,12 +157,12 @@ enum Kind {
     ToolUse,
     ToolResult,
     Image,
-    /// A kind that is not known here. The start is the whole block.
+    /// An unknown kind. The start event holds the whole block.
     Other,
 }
 
 impl Part {
-    /// Begins a block from its start event, which adds to the answer.
+    /// Begins a block with its start event, and reports it.
     fn begin(start: Raw<'_>, out: &mut Deltas) -> Result<Self, ModelError> {
         let fields = Fields::of(start);
         let first = fields.as_ref().and_then(|fields| fields.rest().next());
@@ -194,7 +194,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Begins a block of the kind that a piece belongs to; `None` for one of an unknown kind.
+    /// Begins a block of the kind that a piece belongs to; `None` for unknown kinds.
     fn of_delta(kind: &str, raw: Raw<'_>) -> Result<Option<Self>, ModelError> {
         let is_hidden = Fields::of(raw).is_some_and(|it| it.get("redactedContent").is_some());
         let kind = match kind {
@@ -209,8 +209,8 @@ impl Part {
         Ok(Some(Self { kind, ..Self::default() }))
     }
 
-    /// Adds a piece, which adds to the answer. Pieces of unknown kinds add nothing.
-    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    /// Adds a piece, and reports it. Pieces of unknown kinds are ignored.
+    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Taken {
         let other = || holds("a piece of another kind than its block");
         match (self.kind, key) {
             (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
@@ -242,7 +242,7 @@ impl Part {
         piece
     }
 
-    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Taken {
         let get = |key| piece.get(key).map(text_of).transpose();
         let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
         match (self.kind, hidden) {
@@ -257,8 +257,8 @@ impl Part {
         }
     }
 
-    /// Adds a piece of a picture: more bytes, or another kind of source.
-    fn add_picture(&mut self, mut piece: Fields<'_>) -> Result<(), ModelError> {
+    /// Adds a piece of an image: more bytes, or another kind of source.
+    fn add_picture(&mut self, mut piece: Fields<'_>) -> Taken {
         if let Some(more) = piece.object("source").and_then(|source| source.text("bytes")) {
             piece.take("source");
             let added = append(&mut self.text, &more);
@@ -269,7 +269,7 @@ impl Part {
         Ok(())
     }
 
-    /// Returns the block as it stands in a whole answer.
+    /// Returns the block as in a whole answer.
     fn into_tree(self) -> Tree {
         let Self { kind, text, fields, .. } = self;
         let fields = fields.object();
@@ -299,7 +299,7 @@ fn with_rest(mut object: Object, rest: Object) -> Object {
     object
 }
 
-/// The input of a call. One that was cut off is kept as its text.
+/// The input of a call. An input that was cut off is kept as text.
 fn read_input(input: String) -> Tree {
     match input.trim() {
         "" => Object::default().into(),

@@ -1,13 +1,13 @@
-//! The model that a body goes to, and what its family accepts.
+//! The model that is asked, and what its family accepts.
 
 use super::forms::NAME;
 use crate::kit::*;
 
-/// The model that a body goes to.
+/// The model that is asked.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) family: Family,
-    /// Whether it is the one that the request was written for.
+    /// Whether it is the model of the request that was read.
     pub(super) is_same: bool,
     pub(super) options: EncodeOptions,
 }
@@ -24,28 +24,28 @@ impl Target {
     }
 }
 
-/// What models share whose maker has the same rules. The provider hands requests on to many makers'
-/// models.
+/// The models of one maker, which have the same rules. The provider offers models of many makers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Family {
-    /// What stands in the names of its models.
+    /// Words in the names of its models.
     words: &'static [&'static str],
-    /// Reasoning is refused without a signature, and a beginning of an answer may hold none where
-    /// thinking is off.
+    /// Reasoning without a signature is refused, and so is reasoning in the beginning of an answer
+    /// if thinking is off.
     pub(super) is_claude: bool,
-    /// An answer may stand first.
+    /// The thread may begin with an answer.
     pub(super) begins_with_answer: bool,
-    /// A result may say that it is an error.
+    /// A result may have a status.
     pub(super) accepts_status: bool,
-    /// The keys of blocks that may not stand beside results, but within them.
+    /// The keys of blocks that may not be beside results, but may be within them.
     pub(super) never_beside_results: &'static [&'static str],
-    /// The host's wish for cache points is followed: after the thread and the system prompt, and
-    /// after the tools.
+    /// Whether requested cache points are placed after thread and system prompt, and after the
+    /// tools.
     pub(super) caches: (bool, bool),
 }
 
 impl Family {
-    /// Another one, a profile that does not say, or no name: over HTTP that stands in the address.
+    /// Any other model, a profile that does not name its model, or no name: over HTTP the name is
+    /// in the address.
     const OTHER: Self = Self {
         words: &[],
         is_claude: false,
@@ -91,7 +91,7 @@ pub(super) fn own_model(request: &Request) -> Option<Text> {
     extras::marked(NAME, &request.extra, MODEL)
 }
 
-/// Under which key bodies name their model, if they do.
+/// The key under which a body names its model, if it does.
 pub(super) const MODEL: &str = "modelId";
 
 #[cfg(test)]

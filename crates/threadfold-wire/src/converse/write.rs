@@ -1,4 +1,4 @@
-//! Writing request bodies: the thread is made legal first, and written then.
+//! Writing request bodies: the thread is made legal first and written then.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::kit::*;
 
-/// Writes a request body, and says what had to be changed.
+/// Writes a request body, and reports the changes.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
     let end = request.messages.len();
@@ -56,8 +56,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
-/// Declares the tools that the thread calls if the request declares none: the provider demands
-/// declarations.
+/// Declares the tools that the thread calls if the request declares none, because the provider
+/// demands declarations.
 fn declare_called(tools: &mut Vec<ToolSpec>, thread: &Thread, notes: &mut Notes) {
     if !tools.is_empty() {
         return;
@@ -79,7 +79,7 @@ fn assemble(
 ) -> Tree {
     let mut body = Object::default();
     notes.turn_to(None);
-    // Over HTTP the address names the model; only bodies for SDKs hold the name.
+    // Over HTTP the address names the model; only bodies of SDKs hold it.
     let named = options.model.as_ref().filter(|_| own_model(request).is_some());
     body.set_some(MODEL, named.cloned());
     let prompt = system.iter().flat_map(|message| blocks(Role::System, &message.content));
@@ -105,9 +105,9 @@ fn assemble(
     body.into()
 }
 
-/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it where an
-/// open tool loop has no reasoning. Returns whether a tool may be forced, and the fields for the model
-/// where thinking had to be left out of them.
+/// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it
+/// if an open tool loop has no reasoning. Returns whether a tool may be forced, and, if thinking
+/// had to be left out, the remaining fields for the model.
 fn fit_thinking(request: &Request, thread: &Thread, notes: &mut Notes) -> (bool, Option<Object>) {
     let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str).and_then(Fields::parse);
     let thinks = thinks_manually(thinking_type(&request.extra));
@@ -146,7 +146,7 @@ pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
     written
 }
 
-/// Returns a tool, and the cache point after it if it is marked.
+/// Returns a tool, followed by its cache point if it is marked.
 pub(super) fn tool(tool: &ToolSpec) -> impl Iterator<Item = Tree> + use<> {
     let mark = tool.extra.get(NAME, MARK).cloned();
     std::iter::once(specification(tool)).chain(mark.map(Tree::Raw))
@@ -219,8 +219,8 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
     }
 }
 
-/// A text that came with its citations, or guarded, goes back with them; one that came as JSON goes
-/// back so while it is some.
+/// Writes a text. With unchanged citations or guard it is written in these; one that was read as
+/// JSON is written as JSON while it is valid.
 fn text_block(text: Text, extra: &Extra) -> Tree {
     let mut object = Object::default();
     let wrap = WRAPS.into_iter().find(|key| extra.get(NAME, key).is_some());

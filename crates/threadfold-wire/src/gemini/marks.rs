@@ -1,7 +1,7 @@
-//! The names of fields in both spellings, and what this codec keeps in an `extra`.
+//! The two spellings of field names, and the marks of this codec.
 //!
-//! Unknown wire fields stand there under their own names, those inside `functionCall` and the other
-//! data of a part as one object under that name. Beside them stand the codec's marks:
+//! An `extra` holds unknown wire fields under their own names. Those inside `functionCall` and the
+//! other data of a part are one object under that name. It also holds the codec's marks:
 //!
 //! | mark | on | says |
 //! |---|---|---|
@@ -32,8 +32,8 @@ use crate::kit::*;
 /// The name of the dialect.
 pub(super) const CODEC: &str = "gemini";
 
-/// The known fields that the provider accepts in snake_case too, and the marks of those that came so.
-/// All code but [`camel_case`] and [`respell`] knows the first spelling only.
+/// The known fields that the provider also accepts in snake_case, with the marks of fields that
+/// were read so. Only [`camel_case`] and [`respell`] know the second spelling.
 const SNAKE: [(&str, &str); 28] = [
     ("allowedFunctionNames", "~allowed_function_names"),
     ("boolValue", "~bool_value"),
@@ -65,42 +65,42 @@ const SNAKE: [(&str, &str); 28] = [
     ("willContinue", "~will_continue"),
 ];
 
-/// Reads an object, its known fields in camelCase; `None` if it is something else.
+/// Reads an object with its known fields in camelCase; `None` if the value is no object.
 pub(super) fn fields(raw: Raw<'_>) -> Option<Fields<'_>> {
     let mut fields = Fields::of(raw)?;
     camel_case(&mut fields);
     Some(fields)
 }
 
-/// Gives the known fields their names in camelCase.
+/// Renames the known fields to camelCase.
 pub(super) fn camel_case(fields: &mut Fields<'_>) {
     fields.respell(&SNAKE);
 }
 
-/// Gives the known fields of an object the spelling in which they came.
+/// Renames the known fields of an object to the spelling in which they were read.
 pub(super) fn respell(object: &mut Object, extra: &Extra) {
     object.respell(&SNAKE, extra);
 }
 
-/// Returns a part of this data, with what came beside it.
+/// Returns a part with this data and its unknown fields.
 pub(super) fn finish(key: &'static str, mut data: Object, extra: &Extra) -> Tree {
     respell(&mut data, extra);
     beside(Object::of(key, data), extra)
 }
 
-/// Returns an object with its unknown fields, each field in the spelling in which it came.
+/// Returns an object with its unknown fields, each field in the spelling in which it was read.
 pub(super) fn beside(mut object: Object, extra: &Extra) -> Tree {
     add_rest(&mut object, extra.of(CODEC));
     respell(&mut object, extra);
     object.into()
 }
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
-/// Whether a value has a mark.
+/// Whether a value has this mark.
 pub(super) fn has_mark(extra: &Extra, key: &str) -> bool {
     extra.get(CODEC, key).is_some()
 }
@@ -114,7 +114,8 @@ pub(super) fn is_own(extra: &Extra) -> bool {
 pub(super) const SERVER_DATA: [&str; 4] =
     ["executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
 
-/// The field of the provider's own calls and their results that a block came in, if it is one.
+/// The field in which one of the provider's own calls, or its result, was read; `None` for other
+/// blocks.
 pub(super) fn server_data(extra: &Extra) -> Option<&'static str> {
     let named = marked(extra, "~as")?;
     SERVER_DATA.into_iter().find(|name| named == *name)

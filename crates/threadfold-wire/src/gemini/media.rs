@@ -1,10 +1,10 @@
-//! Pictures and documents, both ways: `inlineData` and `fileData`.
+//! Reading and writing images and documents: `inlineData` and `fileData`.
 
 use super::{marks::*, part::Part};
 use crate::kit::*;
 
 impl Part<'_> {
-    /// Reads a picture or a document; `None` for sound, films and what is no medium.
+    /// Reads an image or a document; `None` for audio, video and other data.
     pub(super) fn medium(mut self) -> Option<ContentBlock> {
         let mut inner = self.inner()?;
         let media_type = inner.text("mimeType")?;
@@ -32,7 +32,7 @@ impl Part<'_> {
 }
 
 /// Returns the name of a part's data field, and the data. An address without a media type gets the
-/// one that its ending stands for, or `unless_known`.
+/// one of its file extension, or `unless_known`.
 pub(super) fn write(
     source: &MediaSource,
     extra: &Extra,
@@ -57,7 +57,7 @@ pub(super) fn write(
     }
 }
 
-/// Whether a medium is a picture or else a document; `None` for sound and films.
+/// Whether a media type is that of an image (`true`) or of a document; `None` for audio and video.
 fn is_image(media_type: &str) -> Option<bool> {
     let kind = media_type.split_once('/').map_or(media_type, |(kind, _)| kind).to_ascii_lowercase();
     match kind.as_str() {
@@ -82,7 +82,7 @@ pub(super) fn is_fetched(url: &str) -> bool {
     })
 }
 
-/// The media type that the ending of an address stands for.
+/// The media type of the file extension of an address.
 fn guess(uri: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 8] = [
         (".png", "image/png"),
@@ -98,8 +98,8 @@ fn guess(uri: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(ending, _)| path.ends_with(ending)).map(|(_, media_type)| *media_type)
 }
 
-/// Returns Base64 in the alphabet that every provider reads, and the word for the one in which it
-/// came where that is another. What could not be put back exactly stays as it is.
+/// Returns Base64 in the standard alphabet, and the word for the alphabet in which it was read if
+/// that is another one. Data that could not be converted back exactly stay unchanged.
 fn standard(data: Text) -> (Text, Option<&'static str>) {
     if !data.contains(['-', '_']) || data.contains(['+', '/']) {
         return (data, None);

@@ -28,16 +28,16 @@
 //!
 //! # Normal forms
 //!
-//! A valid body comes back equal as JSON, every field in the spelling in which it came. What may
-//! change is the order of keys, white space, escapes in strings, and which of two equal keys of one
-//! object stays (the last). An empty text without a signature, which some models accept, is left
-//! out, and that is an adjustment; the old role `function` of a content that says more than results
-//! becomes `user`. The model stands in the address and not in the body; where a body
-//! repeats it, so does what is written.
+//! A valid body is written back equal as JSON, with every field in the spelling in which it was
+//! read. Only these may change: the order of keys, white space, escapes in strings, and which of
+//! two equal keys of one object stays (the last). An empty text without a signature, which some
+//! models accept, is left out and reported; the old role `function` of a content with other parts
+//! than results becomes `user`. The address names the model, so a body contains it only if the body
+//! that was read did.
 //!
 //! # Adjustments and losses
 //!
-//! First the thread is repaired as [`legality`](threadfold_core::legality) says. Then:
+//! First the thread is repaired as [`legality`](threadfold_core::legality) describes. Then:
 //!
 //! | what stands in the thread | what is written | noted as |
 //! |---|---|---|
@@ -62,10 +62,10 @@
 //! | a choice among tools that are not there | nothing | `ParameterDropped` |
 //! | fields that another codec read | nothing | `FieldsDropped` |
 //!
-//! The current turn is what stands after the last user content that holds more than results.
-//! Signatures are not bound to what stands before them, so a rewritten prefix changes nothing.
-//! Contents of one role side by side are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks)
-//! have no form here and need none.
+//! The current turn begins with the last user content that holds more than results. Signatures do
+//! not depend on earlier messages, so changing those has no effect. Adjacent contents of one role
+//! are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form in this
+//! dialect, whose provider caches by itself.
 //!
 //! # Example
 //!
@@ -99,10 +99,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Answers are read to a [`Turn`]: of several candidates the first. The output of its usage counts
-//! the thoughts, which this provider counts apart; a `STOP` with calls is a stop for their results,
-//! and a prompt that was blocked is a refusal. What the body says beside the answer stays with the
-//! message and is never sent back.
+//! Answers are read to a [`Turn`], from the first of several candidates. The output of its usage
+//! includes reasoning, which this provider counts separately. A `STOP` with calls is read as a stop
+//! for their results, and a blocked prompt as a refusal. The other fields of the body are kept with
+//! the message and never sent back.
 //!
 //! ```
 //! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
@@ -126,14 +126,12 @@ mod stream;
 mod tools;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::{
     Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
     ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, marks::CODEC);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);

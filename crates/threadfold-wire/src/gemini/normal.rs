@@ -1,8 +1,7 @@
-//! What of a thread this dialect takes, how the contents of a turn stand, and the signatures that the
-//! provider demands.
+//! The rules of this dialect for blocks, for the order of contents in a turn, and for signatures.
 //!
-//! Gemini 3 and later refuse a thread in whose current turn the first call of a step has no
-//! signature. For calls that none of its models made, the provider has a word that stands for one.
+//! Gemini 3 and later refuse a thread if the first call of a step in the current turn has no
+//! signature. For calls that other models made, the provider documents a placeholder.
 
 use std::collections::HashMap;
 
@@ -46,7 +45,7 @@ impl Rules for Gemini {
         extra(block).is_some_and(|extra| server_data(extra).is_some())
     }
 
-    /// Not every server takes a title, so one is written only where it came.
+    /// Not every server accepts a title, so it is written only if it was read.
     fn takes_title(&self, document: &Document) -> bool {
         has_mark(&document.extra, "~title")
     }
@@ -63,14 +62,14 @@ impl Rules for Gemini {
     }
 }
 
-/// Whether another provider made a block, or its origin is unknown.
+/// Whether another provider, or an unknown one, made a block.
 fn is_foreign(message: &Message, extra: &Extra) -> bool {
     !is_own(extra) && !is_made_by(message, CODEC)
 }
 
 const NOT_EVERY_MODEL: &str = "not every model takes it in a result";
 
-/// Moves pictures and documents after the results that hold them, but those that came within.
+/// Moves images and documents out of results, unless they were read within.
 pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     let mut names: HashMap<Text, Text> = HashMap::new();
     for (at, message) in thread {
@@ -95,8 +94,8 @@ pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     }
 }
 
-/// Arranges the contents of each turn: those that came so stay, of others the answers are merged,
-/// and the results go before everything else, in a content of their own.
+/// Arranges the contents of each turn. Contents that were read separately stay. Other answers are
+/// merged. Results go before all other parts, in a content of their own.
 pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     let mut arranged = Thread::with_capacity(thread.len());
     let mut calls = Calls::default();
@@ -117,13 +116,13 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     arranged
 }
 
-/// A user turn in the making: groups of contents, each of which becomes one content. A group is merged
-/// when the turn is complete, because each merge copies all that it merges.
+/// The contents of a user turn in groups; each group becomes one content. A group is merged when
+/// the turn is complete, because each merge copies all of its blocks.
 #[derive(Default)]
 struct Turn {
-    /// The groups of results, which come first.
+    /// The groups of results, which are written first.
     results: Vec<Thread>,
-    /// The groups that hold anything else.
+    /// The groups with other blocks.
     others: Vec<Thread>,
 }
 
@@ -152,7 +151,7 @@ impl Turn {
     }
 }
 
-/// Adds a content to the last group, or to a new one if either came as a content of its own.
+/// Adds a content to the last group, or to a new one if either content was read separately.
 fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
     let is_apart = has_mark(&content.1.extra, "~beside");
     let is_placed =
@@ -163,7 +162,8 @@ fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
     }
 }
 
-/// The calls so far by their ids: the name of each, its number, and whether it goes without an id.
+/// The latest call of each id: its name, its number in the thread, and whether it is written
+/// without an id.
 #[derive(Default)]
 struct Calls {
     latest: HashMap<Text, (Text, usize, bool)>,
@@ -179,8 +179,8 @@ impl Calls {
         }
     }
 
-    /// The name and the number of the call of a result, where neither has an id: such a result is
-    /// known by its place among those of its function.
+    /// The name and number of the call of a result, if neither is written with an id: the provider
+    /// pairs such results by their order among those of one function.
     fn by_order(&self, block: &ContentBlock) -> Option<(Text, usize)> {
         let ContentBlock::ToolResult(result) = block else { return None };
         let (name, number, unnamed) = self.latest.get(&result.tool_use_id)?;
@@ -188,8 +188,7 @@ impl Calls {
         goes.then(|| (name.clone(), *number))
     }
 
-    /// Puts the results that go by order in the order of their calls, if those of one function are
-    /// not.
+    /// Sorts results without ids by their calls, if those of one function are in another order.
     fn sort_results(&self, turn: &mut Thread, notes: &mut Notes) {
         let blocks = turn.iter().flat_map(|(_, message)| &message.content);
         let mut by_name: Vec<(Text, usize)> =
@@ -225,12 +224,12 @@ pub(super) fn is_unnamed(id: &str, extra: &Extra) -> bool {
     id.is_empty() || has_mark(extra, "~no_id") || has_mark(extra, "~id")
 }
 
-/// Whether a user message holds more than results. Such a message begins a turn.
+/// Whether a user message holds more than results and so begins a turn.
 fn is_question(message: &Message) -> bool {
     message.role == Role::User && !message.content.iter().all(is_result)
 }
 
-/// The documented signature for calls that no model of the provider made.
+/// The documented placeholder for the signature of a call that no Gemini model made.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
 /// Whether a model refuses calls without signatures.
@@ -240,9 +239,9 @@ pub(super) fn are_demanded(model: &str) -> bool {
     version.is_some_and(|version| version >= (3, 0))
 }
 
-/// Signs the first call of each step that has no signature: every one that another provider made,
-/// wherever it stands, so that later requests begin as earlier ones did; and in the current turn,
-/// if `demanded`, those that came without one.
+/// Signs the first call of each step that has no signature. Calls of other providers are signed in
+/// the whole thread, so that later requests begin as earlier ones did. Calls of this provider are
+/// signed only in the current turn, if `demanded`.
 pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
     let current = thread.iter().rposition(|(_, message)| is_question(message)).unwrap_or(0);
     let mut from = 0;

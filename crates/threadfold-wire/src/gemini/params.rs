@@ -1,4 +1,4 @@
-//! Request parameters, both ways. A parameter that does not read stays an unknown field.
+//! Request parameters. A parameter that does not read stays an unknown field.
 
 use super::marks::*;
 use crate::kit::*;
@@ -27,8 +27,8 @@ pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
             return;
         }
         config.note(CHOICE.kept_as, raw.json());
-        // Other codecs report the rest of the section as left out, so the choice stays in it if it says
-        // more than the request.
+        // Other codecs report the remaining section as left out, so the choice stays in it if it
+        // has unknown fields.
         let is_known = |key: &str| ["mode", "allowedFunctionNames"].contains(&key);
         if self::fields(raw).is_some_and(|all| all.rest().all(|(key, _)| is_known(key))) {
             config.take(CHOICE.key());
@@ -38,7 +38,7 @@ pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
     request
 }
 
-/// Returns the body but for its contents. `functions` are the names that it declares.
+/// Returns the body without its contents. `functions` are the names that it declares.
 pub(super) fn write(
     request: &Request,
     options: &EncodeOptions,
@@ -49,7 +49,7 @@ pub(super) fn write(
     let extra = &request.extra;
     let mut body = wire_fields(extra, notes);
     if body.get("model").is_some() {
-        // The address names the model; some servers repeat it here.
+        // The address names the model; some servers also want it here.
         body.set_some("model", options.model.clone());
     }
     let mut config = Object::default();
@@ -79,7 +79,7 @@ fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: 
     CHOICE.set(&mut config, extra, met, notes);
     let mut rest = TOOLS.rest(CODEC, extra);
     if has_mark(extra, CHOICE.kept_as) {
-        // The choice in the rest is the one that came.
+        // The section still holds the choice that was read.
         rest.remove(CHOICE.key());
     }
     config.extend_unset(rest);

@@ -1,19 +1,19 @@
-//! Reading one part of a content: its data field, and the metadata beside it; results, and which call
-//! each answers, because not every call has an id.
+//! Reading one part of a content: its data field and metadata. Also pairs results with calls,
+//! because not every call has an id.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::marks::*;
 use crate::kit::*;
 
-/// A part whose data field is known. Anything else is opaque.
+/// A part with a known data field. Other parts become opaque.
 #[derive(Clone, Debug)]
 pub(super) struct Part<'a> {
     /// The name of the data field.
     pub(super) data: &'static str,
     /// Its value.
     pub(super) value: Raw<'a>,
-    /// Everything beside it.
+    /// The other fields.
     pub(super) rest: Fields<'a>,
 }
 
@@ -30,7 +30,7 @@ const DATA: [&str; 9] = [
 ];
 
 impl<'a> Part<'a> {
-    /// Reads a part that has exactly one data field, and one that is known.
+    /// Reads a part that has exactly one data field, and a known one.
     pub(super) fn read(raw: Raw<'a>) -> Option<Self> {
         let mut rest = fields(raw)?;
         let mut found = DATA.into_iter().filter(|key| rest.get(key).is_some());
@@ -44,7 +44,7 @@ impl<'a> Part<'a> {
         fields(self.value)
     }
 
-    /// What becomes of all that was not taken, with what is left of the data.
+    /// The extra of the part: its remaining fields, and those of its data.
     pub(super) fn keep(mut self, mut left: Fields<'_>) -> Extra {
         self.rest.note_inner(self.data, &left);
         self.rest.move_marks(&mut left);
@@ -53,7 +53,7 @@ impl<'a> Part<'a> {
 }
 
 impl Part<'_> {
-    /// Reads a text, a thought, a picture or a document.
+    /// Reads a text, reasoning, an image or a document.
     pub(super) fn block(mut self) -> Option<ContentBlock> {
         if self.data != "text" {
             return self.medium();
@@ -68,7 +68,7 @@ impl Part<'_> {
             self.rest.mark("~as", "text");
             return Some(self.thinking(said));
         }
-        // White space is valid in this dialect only, so it is kept opaque.
+        // White space is valid in this dialect only, so it becomes opaque.
         let white = !said.is_empty() && said.is_blank();
         (!white).then(|| TextBlock { text: said, extra: self.rest.keep(CODEC) }.into())
     }
@@ -79,7 +79,7 @@ impl Part<'_> {
         Thinking { extra, ..Thinking::new(text, signature) }.into()
     }
 
-    /// Reads a call, under this id if it has none of its own.
+    /// Reads a call. If it has no id, it gets this one.
     pub(super) fn call(mut self, made_up: impl FnOnce() -> Text) -> Option<ToolUse> {
         let mut inner = self.inner()?;
         let name = inner.take_text("name")?;
@@ -99,17 +99,17 @@ impl Part<'_> {
     }
 }
 
-/// The input of a call that came without arguments.
+/// The input of a call that was read without arguments.
 pub(super) fn no_args() -> Json {
     Json::from_compact("{}")
 }
 
-/// Returns a part that is kept whole.
+/// Returns an opaque part.
 pub(super) fn opaque(raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, raw.json()).into()
 }
 
-/// Reads a result. Where it names no call, the calls of the turn before say which one it answers.
+/// Reads a result. If it has no id, it is paired with a call of the previous turn.
 pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
     let mut inner = part.inner()?;
     let came = inner.take_word("id");
@@ -120,7 +120,7 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
             inner.take_as("name", |_| (of_call == *name).then_some(()));
             id
         }
-        // Repairs remove a result without a call later; until then it keeps its content.
+        // A result without a call keeps its content until repairs remove it.
         None => came.as_deref().unwrap_or_default().into(),
     };
     match &came {
@@ -138,7 +138,7 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
     Some(ToolResult { is_error, extra, ..ToolResult::new(id, content) })
 }
 
-/// Reads a response: the text under `output` or `error`, or else the whole of it as JSON text.
+/// Reads a response: the text under `output` or `error`, or else the whole object as JSON text.
 fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>, bool)> {
     let fields = Fields::of(raw)?;
     let mut all = fields.rest();
@@ -154,7 +154,7 @@ fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>,
     Some((vec![ContentBlock::text(Text::from(whole.as_str()))], says_error(&fields)))
 }
 
-/// Whether a response says that the function failed.
+/// Whether a response reports that the function failed.
 pub(super) fn says_error(fields: &Fields<'_>) -> bool {
     fields.value("error").is_some()
 }
@@ -166,36 +166,36 @@ fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     })
 }
 
-/// The names of functions.
+/// The rule for names of functions.
 pub(super) const TOOLS: NameRules = NameRules {
     is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
     begins_with_letter: true,
     ..names::TOOLS
 };
 
-/// The calls of the turn before that wait for their results.
+/// The calls of the previous turn that wait for their results.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// Id and name of each call, until it is answered.
     calls: Vec<Option<(Text, Text)>>,
-    /// The calls by the keys by which a result may refer to them, the earliest first. Queues may
-    /// hold calls that were answered under another key.
+    /// The calls by every key that a result may refer to, the earliest first. A queue may hold
+    /// calls that were answered under another key.
     waiting: HashMap<Key, VecDeque<usize>>,
 }
 
-/// How a result may refer to its call.
+/// A key by which a result may refer to its call.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Key {
     Id(Text),
-    /// The name of a call whose id did not come with it.
+    /// The name of a call that was read without an id.
     Unnamed(Text),
-    /// The name of a call that came with its id.
+    /// The name of a call that was read with an id.
     Named(Text),
     Any,
 }
 
 impl Calls {
-    /// Adds a call; `came` says whether its id came with it.
+    /// Adds a call; `came` says whether it was read with an id.
     pub(super) fn add(&mut self, id: Text, name: Text, came: bool) {
         let of_name = if came { Key::Named(name.clone()) } else { Key::Unnamed(name.clone()) };
         for key in [Key::Id(id.clone()), of_name, Key::Any] {
@@ -204,8 +204,8 @@ impl Calls {
         self.calls.push(Some((id, name)));
     }
 
-    /// Returns id and name of the call that a result answers: the one that it names, else the next
-    /// one of its function, else, where it names none, the next one.
+    /// Returns id and name of the call that a result answers: the call that it names, else the next
+    /// call of its function, else, if it has no id, the next call.
     pub(super) fn answer(&mut self, id: Option<&str>, name: &str) -> Option<(Text, Text)> {
         let unnamed = Key::Unnamed(name.into());
         let keys = match id {

@@ -1,7 +1,7 @@
-//! A call whose arguments come in pieces, as Vertex AI streams them where it is asked to.
+//! A call whose arguments arrive in pieces, as Vertex AI streams them on request.
 //!
-//! The first piece has the name, each of the others some values with the paths to them, and the last
-//! one does not say that more will come:
+//! The first piece has the name, each of the others some values with their paths, and the last one
+//! has no `willContinue`:
 //!
 //! ```json
 //! {"functionCall": {"name": "read", "willContinue": true}, "thoughtSignature": "c2ln"}
@@ -13,7 +13,7 @@
 use super::{marks::fields, part::Part};
 use crate::kit::*;
 
-/// A call in the making.
+/// A call that is being received.
 #[derive(Debug)]
 pub(super) struct Partial {
     /// The id under which it is reported.
@@ -24,7 +24,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// Returns a call of which nothing is known yet.
+    /// Returns a call without content.
     pub(super) fn new(id: Text) -> Self {
         Self {
             id,
@@ -34,7 +34,7 @@ impl Partial {
         }
     }
 
-    /// Takes a piece, and returns whether more will come.
+    /// Takes a piece, and returns whether more will follow.
     pub(super) fn add(&mut self, part: &Part<'_>) -> Result<bool, &'static str> {
         let mut inner = part.inner().ok_or("a call is no object")?;
         let continues = inner.take("willContinue").is_some_and(|raw| raw.get() == "true");
@@ -66,12 +66,12 @@ impl Partial {
         }
     }
 
-    /// The arguments as far as they came.
+    /// The arguments so far.
     pub(super) fn args(&self) -> Json {
         self.args.tree().into_json()
     }
 
-    /// The part that the whole call would have been.
+    /// The part as in a whole answer.
     pub(super) fn into_tree(self) -> Tree {
         let call = self.call.object().with("args", self.args.tree());
         let mut part = Object::of("functionCall", call);
@@ -80,18 +80,18 @@ impl Partial {
     }
 }
 
-/// Whether a part is a call that comes in pieces, or the rest of one.
+/// Whether a part is a piece of a call.
 pub(super) fn is_partial(inner: &Fields<'_>) -> bool {
     inner.get("partialArgs").is_some()
         || inner.get("willContinue").is_some_and(|raw| raw.get() == "true")
 }
 
-/// Whether a part says whose call it is.
+/// Whether a part has the name of its call.
 pub(super) fn is_named(inner: &Fields<'_>) -> bool {
     inner.text("name").is_some_and(|name| !name.is_empty())
 }
 
-/// The value at a path, which is made where it is missing.
+/// The value at a path, which is added if it is missing.
 fn at<'g>(value: &'g mut Growing, path: &[Step]) -> Result<&'g mut Growing, &'static str> {
     path.iter().try_fold(value, |value, step| match step {
         Step::Key(key) => value.field(key),
@@ -108,7 +108,7 @@ enum Step {
     Index(usize),
 }
 
-/// JSON of more levels cannot be read back.
+/// Deeper JSON cannot be read back.
 const MAX_STEPS: usize = 100;
 
 impl Step {
@@ -127,7 +127,7 @@ impl Step {
         Ok(steps)
     }
 
-    /// The first step, and what stands after it.
+    /// The first step, and the rest of the path.
     fn first(path: &str) -> Option<(Self, &str)> {
         if let Some(name) = path.strip_prefix('.') {
             let (name, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
@@ -142,8 +142,8 @@ impl Step {
     }
 }
 
-/// Reads the name in quotes that a text begins with, and returns it with what stands after it. Its
-/// escapes are those of JSON, and that of the single quote.
+/// Reads a name in quotes at the beginning of a text, and returns it with the rest. Its escapes are
+/// those of JSON, and that of the single quote.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut chars = text.char_indices();
     let (_, quote) = chars.next().filter(|(_, first)| "'\"".contains(*first))?;

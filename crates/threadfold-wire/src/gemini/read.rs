@@ -1,4 +1,4 @@
-//! Reading request bodies and answers: the contents, and what each part becomes.
+//! Reading request bodies and answers: contents and parts.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use super::{
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     camel_case(&mut fields);
@@ -32,7 +32,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     Ok(params::read(fields, request))
 }
 
-/// Reads the system prompt, if it is a content that says something.
+/// Reads the system prompt, if it is a content with parts.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
     let mut content = fields.object("systemInstruction")?;
     let read = |raw: Raw<'_>| {
@@ -48,7 +48,8 @@ fn system(fields: &mut Fields<'_>) -> Option<Message> {
     )
 }
 
-/// Reads the parts of one content of the model. The calls are added to those that wait.
+/// Reads the parts of one content of the model. Its calls are added to `calls`, to be paired with
+/// results.
 pub(super) fn answer(
     parts: Vec<Raw<'_>>,
     calls: &mut Calls,
@@ -73,7 +74,7 @@ pub(super) fn answer(
     parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect()
 }
 
-/// What was read so far.
+/// The messages read so far.
 struct Reader<'o> {
     options: &'o DecodeOptions,
     before: Vec<Message>,
@@ -81,7 +82,7 @@ struct Reader<'o> {
 }
 
 impl Reader<'_> {
-    fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<(), WireError> {
+    fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<()> {
         let mut fields = Fields::read(raw, path)?;
         let role = role(&mut fields, path)?;
         let path = Path::Field(&path, "parts");
@@ -128,7 +129,7 @@ impl Reader<'_> {
         blocks
     }
 
-    /// Whether results stand after or beside other parts of the user's turn.
+    /// Whether a user content has results after or beside other parts.
     fn placed(&self, blocks: &[ContentBlock]) -> bool {
         let mut turn = self.before.iter().rev().take_while(|message| message.role == Role::User);
         blocks.iter().any(is_result)
@@ -149,7 +150,7 @@ const ROLES: &str = "user or model";
 /// An empty text as JSON.
 const EMPTY: &str = "\"\"";
 
-fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
+fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     let path = Path::Field(&path, "role");
     let raw = fields.take("role");
     let form = match raw.map(Raw::get) {
@@ -158,7 +159,7 @@ fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
         None => "absent",
         Some("null") => "null",
         Some(r#""function""#) => "function",
-        // In this dialect an empty text means that none is set.
+        // In this dialect an empty text means an unset field.
         Some(EMPTY) => "",
         Some(_) => return raw.map_or(Ok(Role::User), |raw| Err(path.mismatch(ROLES, raw))),
     };
@@ -174,8 +175,8 @@ struct Servers {
 }
 
 impl Servers {
-    /// Reads a call of the provider's own tools, or the result of one before it. Their data stays
-    /// whole. A result without a call is opaque.
+    /// Reads one of the provider's own calls, or the result of an earlier one. The data are kept
+    /// whole. A result without a call becomes opaque.
     fn read(&mut self, mut part: Part<'_>) -> Option<ContentBlock> {
         let inner = part.inner()?;
         let field = |key: &str| inner.text(key);
@@ -199,7 +200,7 @@ impl Servers {
 }
 
 /// Reads a response body: its first candidate.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let refused = is_blocked(&fields);
@@ -217,7 +218,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let (content, mut rest) = content(&mut candidate, &id, path)?;
     rest.take("role");
     let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);
-    // What the body says beside the answer is kept with the message and never sent back.
+    // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("candidate", candidate.tree());
     rest.note("~response", beside.into_json());
     let origin = Some(Origin::new(CODEC, fields.text("modelVersion")));
@@ -226,7 +227,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     Ok(Turn::new(message, stop_reason, usage))
 }
 
-/// The id of a call that came without one.
+/// The id for a call that was read without one.
 pub(super) fn made_up_id(response: &str, number: usize) -> Text {
     const MAX: usize = 30;
     let kept = response.chars().filter(|char| char.is_ascii_alphanumeric() || "-_".contains(*char));
@@ -234,7 +235,7 @@ pub(super) fn made_up_id(response: &str, number: usize) -> Text {
     if kept.is_empty() { format!("call_{number}") } else { format!("call_{number}_{kept}") }.into()
 }
 
-/// Whether a candidate is the one that is read: number 0, which may be left out.
+/// Whether a candidate is the one to read: number 0, which may be omitted.
 pub(super) fn is_first(candidate: Raw<'_>) -> bool {
     let index = Fields::of(candidate).and_then(|fields| fields.get("index"));
     index.is_none_or(|index| matches!(index.get(), "0" | "null"))
@@ -247,8 +248,8 @@ pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
     reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
 }
 
-/// What was spent. The provider counts thoughts apart from the answer, and what its own tools gave
-/// the model apart from the prompt.
+/// The fields of the usage. The provider counts reasoning apart from the answer, and the output of
+/// its own tools apart from the prompt.
 pub(super) const USAGE: Counts = Counts {
     input: &["promptTokenCount", "toolUsePromptTokenCount"],
     output: &["candidatesTokenCount", "thoughtsTokenCount"],
@@ -257,12 +258,12 @@ pub(super) const USAGE: Counts = Counts {
     ..Counts::NONE
 };
 
-/// Reads the content of a candidate: its blocks, and its other fields. There may be none.
+/// Reads the content of a candidate, if there is one: its blocks and its other fields.
 fn content<'a>(
     candidate: &mut Fields<'a>,
     id: &str,
     path: Path<'_>,
-) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
+) -> Result<(Vec<ContentBlock>, Fields<'a>)> {
     let path = Path::Field(&path, "content");
     let Some(raw) = candidate.take_value("content") else {
         return Ok((Vec::new(), Fields::default()));
@@ -275,7 +276,7 @@ fn content<'a>(
     Ok((blocks, content))
 }
 
-/// Streams end with an empty text, which no request may hold.
+/// Streams end with an empty text, which a request may not hold.
 fn says_something(block: &ContentBlock) -> bool {
     if let ContentBlock::Thinking(thinking) = block {
         return !thinking.text.is_empty() || thinking.signature.is_some();
@@ -283,7 +284,7 @@ fn says_something(block: &ContentBlock) -> bool {
     block.as_text().is_none_or(|text| !text.is_empty())
 }
 
-/// Why the model stopped. It says `STOP` where it calls, too.
+/// The stop reason. The provider also sends `STOP` for answers with calls.
 fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
     match finish.as_deref() {
         None if refused => StopReason::Refusal,

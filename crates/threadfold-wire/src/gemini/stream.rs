@@ -1,8 +1,8 @@
-//! Building an answer of its stream.
+//! Assembling an answer from its stream.
 //!
-//! Every event is a whole response, whose parts are what is new. They are put together to the body
-//! of the whole answer, and that is read like any other. The arguments of a call may come in pieces
-//! too; see `partial`.
+//! Every event is a whole response whose parts are new. They are assembled to the body of the whole
+//! answer, which is then read like any other. The arguments of a call may also arrive in pieces;
+//! see `partial`.
 
 use super::{
     part::Part,
@@ -11,35 +11,35 @@ use super::{
 };
 use crate::kit::*;
 
-/// An answer in the making.
+/// An answer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     body: Merged,
     candidate: Option<Merged>,
     content: Merged,
     parts: Vec<Piece>,
-    /// How many calls have begun.
+    /// The number of calls so far.
     calls: usize,
-    /// The part that is a call of which more will come.
+    /// The position of the call that is not complete.
     open: Option<usize>,
     id: Option<Text>,
     usage: Usage,
     is_complete: bool,
 }
 
-/// A part in the making.
+/// A part that is being received.
 #[derive(Debug)]
 enum Piece {
-    /// A text without fields of its own: more of it may come.
+    /// A text without other fields, to which more may be added.
     Text { thought: bool, text: String },
-    /// A call of which more may come, or did come.
+    /// A call that arrives in pieces.
     Call(Box<Partial>),
     /// Any other part.
     Whole(Json),
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         read_event(event, &[], |fields, data| self.read(fields, data, out))
     }
 
@@ -64,17 +64,12 @@ impl Assembly for Response {
     }
 }
 
-/// One of these is in every response.
+/// Every response has one of these.
 const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
 impl Response {
-    fn read(
-        &mut self,
-        mut fields: Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn read(&mut self, mut fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         if fields.value("error").is_some() {
             return Err(provider_error(data));
         }
@@ -85,7 +80,7 @@ impl Response {
         let usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
         self.usage = usage.unwrap_or(self.usage);
         self.is_complete |= read::is_blocked(&fields);
-        // The ids of calls are made of it, so it stays as it was when the first call began.
+        // The ids of calls contain it, so it must not change after the first call.
         let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
             self.id = id;
@@ -99,7 +94,7 @@ impl Response {
         first.map_or(Ok(()), |candidate| self.candidate(candidate, out))
     }
 
-    fn candidate(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn candidate(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Taken {
         let fields = Fields::of(raw);
         let mut fields = fields.ok_or_else(|| unreadable("a candidate is no object"))?;
         let mut content = fields.take("content").and_then(Fields::of).unwrap_or_default();
@@ -118,7 +113,7 @@ impl Response {
         Ok(())
     }
 
-    fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Taken {
         let part = match Part::read(raw) {
             Some(part) if part.data == "functionCall" => part,
             Some(part) if part.data == "text" => {
@@ -138,14 +133,8 @@ impl Response {
         self.call(raw, part, is_named(&inner) && is_partial(&inner), out)
     }
 
-    /// Takes a call that came whole, or the first piece of one.
-    fn call(
-        &mut self,
-        raw: Raw<'_>,
-        part: Part<'_>,
-        is_partial: bool,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    /// Takes a whole call, or the first piece of one.
+    fn call(&mut self, raw: Raw<'_>, part: Part<'_>, is_partial: bool, out: &mut Deltas) -> Taken {
         let made_up = || read::made_up_id(self.id.as_deref().unwrap_or_default(), self.calls);
         let call = part.clone().call(made_up);
         if let Some(call) = &call {
@@ -166,7 +155,7 @@ impl Response {
     }
 
     /// Takes a piece of the open call.
-    fn more(&mut self, part: &Part<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn more(&mut self, part: &Part<'_>, out: &mut Deltas) -> Taken {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
         let Some(Piece::Call(call)) = open else { return Ok(()) };
         if !call.add(part).map_err(unreadable)? {
@@ -175,8 +164,8 @@ impl Response {
         Ok(())
     }
 
-    /// Ends the open call, if there is one. Its input is reported in one piece, because what comes in
-    /// pieces is no text of JSON.
+    /// Ends the open call, if there is one. Its input is reported as one piece, because the pieces
+    /// of arguments are not pieces of JSON text.
     fn close(&mut self, out: &mut Deltas) {
         if let Some(Piece::Call(call)) = self.open.take().and_then(|open| self.parts.get(open)) {
             out.input(&call.id, call.args().as_str().into());

@@ -1,8 +1,8 @@
-//! Tool declarations, both ways.
+//! Reading and writing tool declarations.
 //!
-//! `tools` is a list of objects, each with any number of function declarations and with tools of
-//! the provider. Every declaration becomes a tool; what else an object holds becomes one more,
-//! without a schema. All of them remember the number of their object.
+//! `tools` is a list of objects, each with any number of function declarations and of the
+//! provider's own tools. Every declaration becomes a tool. The other fields of an object become one
+//! more tool, without a schema. Each tool is marked with the number of its object.
 
 use std::collections::HashMap;
 
@@ -31,10 +31,10 @@ pub(super) fn is_function(tool: &ToolSpec) -> bool {
     tool.input_schema.is_object() || has_mark(&tool.extra, "~schema")
 }
 
-/// Returns the list of tools. What only another provider has is noted as left out.
+/// Returns the list of tools. Other providers' own tools are reported as left out.
 pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
     let mut groups: Vec<Group> = Vec::new();
-    // The position of the object of each number. Functions that came in no object share one.
+    // The position of each object by its number. Functions without a number share one.
     let mut places: HashMap<Option<Text>, usize> = HashMap::new();
     for tool in tools {
         if !is_function(tool) && !is_own(&tool.extra) {
@@ -57,11 +57,11 @@ pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
     groups.into_iter().map(Group::into_tree).collect()
 }
 
-/// An object of the list in the making.
+/// An object of the list.
 #[derive(Default)]
 struct Group {
     declared: Vec<Tree>,
-    /// What the object holds beside functions, and the marks on it.
+    /// The fields of the object other than functions, and its marks.
     rest: Object,
     extra: Extra,
 }
@@ -99,7 +99,7 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     })
 }
 
-/// Returns the fields of an object of the list that are no functions, as a tool of the provider.
+/// Returns the fields of an object other than functions, as a tool of the provider.
 fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
     let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
     fields.mark("~group", &group.to_string());
@@ -116,7 +116,7 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     let untouched = came.filter(|came| json_schema(came).as_ref() == Some(&tool.input_schema));
     let schema = untouched.unwrap_or(&tool.input_schema);
     match marked(&tool.extra, "~schema").as_deref() {
-        // A tool that came without a schema gets one only if the host sets it.
+        // A tool that was read without a schema gets one only if the host sets it.
         Some("absent") if *schema == no_parameters() => {}
         Some("parameters") if came.is_none() || untouched.is_some() => {
             object.set("parameters", schema.clone());
@@ -127,8 +127,8 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     object
 }
 
-/// Returns a schema of this dialect, whose types are in capitals, as others read it; `None` if it
-/// is the same.
+/// Returns a schema of this dialect, whose types are in upper case, with types in lower case;
+/// `None` if nothing changes.
 fn json_schema(schema: &Json) -> Option<Json> {
     let mut value = schema.to_value().ok()?;
     lower_types(&mut value).then(|| value.into())

@@ -1,4 +1,4 @@
-//! Writing request bodies: the thread is made legal first, and written then.
+//! Writing request bodies: the thread is made legal first and written then.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ fn write_system(system: &[Message], body: &mut Object) {
     body.set("systemInstruction", prompt);
 }
 
-/// The latest call of each id so far.
+/// The latest call of each id.
 type Calls<'t> = HashMap<&'t Text, &'t ToolUse>;
 
 /// Returns the contents of a thread.
@@ -83,7 +83,7 @@ fn content(message: &Message, calls: &Calls<'_>) -> Tree {
     object.into()
 }
 
-/// The word for the role of a message, as it came where that was another one.
+/// The role of a message, in the form in which it was read.
 fn role(message: &Message) -> Option<Tree> {
     if message.role == Role::Assistant {
         return Some(Tree::Word("model"));
@@ -151,14 +151,14 @@ fn call(call: &ToolUse) -> Tree {
     }
     data.set("name", call.name.clone());
     let input = call.input.json().unwrap_or_else(|_| part::no_args());
-    // A call that came without arguments is written without them.
+    // A call that was read without arguments is written without them.
     if !(has_mark(&call.extra, "~args") && input == part::no_args()) {
         data.set("args", input);
     }
     finish("functionCall", data, &call.extra)
 }
 
-/// Returns a result of this call. It gets an id where the call has one.
+/// Returns the result of this call. It gets an id if the call has one.
 fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     let mut data = reopen(result.extra.get(CODEC, "functionResponse"));
     let unnamed = call.is_some_and(|call| normal::is_unnamed(&call.id, &call.extra));
@@ -168,7 +168,7 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
         data.set("id", result.tool_use_id.clone());
     }
     if !names::is_legal(data.get("name"), &part::TOOLS) {
-        // Removed first, so that its position does not depend on whether it was there.
+        // Removed first, so that its position does not depend on whether it existed.
         data.remove("name");
         data.set("name", call.map_or(&result.tool_use_id, |call| &call.name).clone());
     }
@@ -183,8 +183,8 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     finish("functionResponse", data, &result.extra)
 }
 
-/// The response of a result: the object that its text is, or its text under the key that says how
-/// it went.
+/// The response of a result: the object that was read, or the text under the key for success or
+/// failure.
 fn response(result: &ToolResult, texts: &[Text]) -> Tree {
     let whole = marked(&result.extra, "~as").is_some_and(|form| form == "response");
     if let Some(json) = texts.first().filter(|_| whole && texts.len() == 1).and_then(object)

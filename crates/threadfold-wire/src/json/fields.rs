@@ -1,9 +1,9 @@
-//! Reading JSON objects field by field, without losing any.
+//! Reading JSON objects field by field without losing any.
 //!
-//! An object is read one level deep: its keys, and the raw text of its values. What a codec knows
-//! it takes out; what is left becomes the [`Extra`] of the message or block, together with the codec's
-//! marks: they say in which form something came. The name of a mark begins with `~`, and a wire field
-//! whose name begins so gets a second `~`.
+//! An object is read one level deep, into keys and the raw text of its values. A codec removes the
+//! fields that it knows. The remaining fields become the [`Extra`] of the message or block,
+//! together with the codec's marks, which record the form of what was read. The name of a mark
+//! begins with `~`; a wire field whose name begins with `~` gets a second one.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,10 +11,10 @@ use super::{
     raw::{Raw, Scanned, outer},
     tree::{MARK, Object, Tree, wire_name},
 };
-use crate::contract::WireError;
+use crate::contract::{Result, WireError};
 use threadfold_core::message::{Extra, Json, Name, Text};
 
-/// The path of a value in a body. It is written out only for an error.
+/// The path of a value in a body. It is formatted only for an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'p> {
     /// The whole body.
@@ -25,7 +25,7 @@ pub(crate) enum Path<'p> {
     Item(&'p Path<'p>, usize),
 }
 
-/// The fields of one JSON object, in order, and the marks on the value that they become.
+/// The fields of one JSON object, in order, and the marks for the value that is made of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields<'a> {
     fields: Vec<(Cow<'a, str>, Raw<'a>)>,
@@ -33,8 +33,8 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads an object, one level deep. A key that comes twice counts once, with its last value.
-    pub(crate) fn read(raw: Raw<'a>, path: Path<'_>) -> Result<Self, WireError> {
+    /// Reads an object, one level deep. A repeated key counts once, with its last value.
+    pub(crate) fn read(raw: Raw<'a>, path: Path<'_>) -> Result<Self> {
         Self::of(raw).ok_or_else(|| path.mismatch("an object", raw))
     }
 
@@ -46,9 +46,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads the keys and values of an object, in turns.
+    /// Reads alternating keys and values of an object.
     fn of_parts(text: &str, mut parts: impl Iterator<Item = Raw<'a>>) -> Option<Self> {
-        /// Most objects have no more keys.
+        /// Few objects have more keys.
         const USUAL: usize = 8;
         if !text.starts_with('{') {
             return None;
@@ -66,12 +66,12 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a whole body.
-    pub(crate) fn body(body: &'a Scanned<'_>) -> Result<Self, WireError> {
+    pub(crate) fn body(body: &'a Scanned<'_>) -> Result<Self> {
         Self::read(body.whole()?, Path::Body)
     }
 
-    /// Reads a whole response body. One that holds an error is refused.
-    pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self, WireError> {
+    /// Reads a whole response body. A body that holds an error is refused.
+    pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self> {
         let fields = Self::body(body)?;
         match fields.value("error") {
             Some(error) => {
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         self.get(key)?.text()
     }
 
-    /// As [`text`](Self::text), for a text that is looked at and not kept.
+    /// As [`text`](Self::text), without copying a text that is only compared.
     pub(crate) fn word(&self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key)?.word()
     }
@@ -117,18 +117,19 @@ impl<'a> Fields<'a> {
         Self::of(self.get(key)?)
     }
 
-    /// Takes the raw value of a field out.
+    /// Removes a field and returns its raw value.
     pub(crate) fn take(&mut self, key: &str) -> Option<Raw<'a>> {
         let index = self.fields.iter().position(|(name, _)| name == key)?;
         Some(self.fields.remove(index).1)
     }
 
-    /// Takes the raw value of a field out; `None` if it is `null`.
+    /// Removes a field and returns its raw value; `None` if it is `null`.
     pub(crate) fn take_value(&mut self, key: &str) -> Option<Raw<'a>> {
         self.take(key).filter(|raw| raw.get() != "null")
     }
 
-    /// Takes a field out, as this function reads it. A field that it cannot read stays.
+    /// Removes a field and returns what this function reads of it. A field that it cannot read
+    /// stays.
     pub(crate) fn take_as<T>(
         &mut self,
         key: &str,
@@ -139,87 +140,87 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
-    /// Takes a text out. Of another shape, or `null`, it stays.
+    /// Removes and returns a text. Any other value stays.
     pub(crate) fn take_text(&mut self, key: &str) -> Option<Text> {
         self.take_as(key, |raw| Some(raw).filter(|raw| raw.is_text())?.text())
     }
 
-    /// Takes a text out that is looked at and not kept. Of another shape it stays.
+    /// Removes and returns a text that is only compared. Any other value stays.
     pub(crate) fn take_word(&mut self, key: &str) -> Option<Cow<'a, str>> {
         self.take_as(key, |raw| Some(raw).filter(|raw| raw.is_text())?.word())
     }
 
-    /// Takes the items of an array out that must be there.
+    /// Removes a required array and returns its items.
     pub(crate) fn take_items(
         &mut self,
         key: &str,
         path: Path<'_>,
         expected: &'static str,
-    ) -> Result<Vec<Raw<'a>>, WireError> {
+    ) -> Result<Vec<Raw<'a>>> {
         let path = Path::Field(&path, key);
         let raw = self.take(key).ok_or_else(|| path.missing(expected))?;
         raw.items().ok_or_else(|| path.mismatch(expected, raw))
     }
 
-    /// Takes the items of an array out; none where it is absent or `null`.
+    /// Removes an array and returns its items; none if it is absent or `null`.
     pub(crate) fn take_any_items(
         &mut self,
         key: &str,
         path: Path<'_>,
         expected: &'static str,
-    ) -> Result<Vec<Raw<'a>>, WireError> {
+    ) -> Result<Vec<Raw<'a>>> {
         match self.get(key).map(Raw::get) {
             None | Some("null") => Ok(Vec::new()),
             Some(_) => self.take_items(key, path, expected),
         }
     }
 
-    /// Takes an object out. Of another shape it stays.
+    /// Removes and returns an object. Any other value stays.
     pub(crate) fn take_object(&mut self, key: &str) -> Option<Raw<'a>> {
         self.take_as(key, |raw| raw.is_object().then_some(raw))
     }
 
-    /// Takes a field of any shape out, as JSON.
+    /// Removes a field and returns it as JSON.
     pub(crate) fn take_json(&mut self, key: &str) -> Option<Json> {
         self.take(key).map(Raw::json)
     }
 
-    /// How many fields were not taken.
+    /// The number of remaining fields.
     pub(crate) fn left(&self) -> usize {
         self.fields.len()
     }
 
-    /// The fields that were not taken.
+    /// The remaining fields.
     pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         self.fields.iter().map(|(key, raw)| (key.as_ref(), *raw))
     }
 }
 
 impl Fields<'_> {
-    /// Marks the value that the fields become with a word.
+    /// Adds a mark with a word.
     pub(crate) fn mark(&mut self, key: &'static str, word: &str) {
         self.note(key, Json::text(word));
     }
 
-    /// Marks the value that the fields become, without a word.
+    /// Adds a mark without a value.
     pub(crate) fn flag(&mut self, key: &'static str) {
         self.note(key, Json::from_compact("true"));
     }
 
-    /// Marks the value that the fields become with JSON, or keeps that under a name of the wire.
+    /// Adds a mark with JSON, or adds a field under its wire name.
     pub(crate) fn note(&mut self, key: &'static str, json: impl Into<Json>) {
         self.marks.push((key, json.into()));
     }
 
-    /// Keeps the fields of an inner object that were not taken, as one object of this name.
+    /// Keeps the remaining fields of an inner object as one object of this name.
     pub(crate) fn note_inner(&mut self, key: &'static str, inner: &Fields<'_>) {
         if inner.left() > 0 {
             self.note(key, inner.json());
         }
     }
 
-    /// Gives fields that came under their second name the first one, and marks that. A pair holds the
-    /// first name and the mark, which is the second name after a `~`.
+    /// Renames fields that have their second spelling to the first one, and marks each. A pair
+    /// holds the first spelling and the mark, which is the second spelling after a `~`.
     pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)]) {
         if !self.fields.iter().any(|(key, _)| key.contains('_')) {
             return;
@@ -235,17 +236,17 @@ impl Fields<'_> {
         }
     }
 
-    /// Whether the value that the fields become has any mark.
+    /// Whether there are marks.
     pub(crate) fn is_marked(&self) -> bool {
         !self.marks.is_empty()
     }
 
-    /// Takes the marks of an inner object over.
+    /// Takes over the marks of an inner object.
     pub(crate) fn move_marks(&mut self, inner: &mut Fields<'_>) {
         self.marks.append(&mut inner.marks);
     }
 
-    /// The marks, and then the fields that were not taken.
+    /// The marks, then the remaining fields.
     pub(crate) fn keep(self, codec: &'static str) -> Extra {
         let mut kept = Vec::with_capacity(self.marks.len() + self.fields.len());
         kept.extend(self.marks.into_iter().map(|(key, json)| (Name::Known(key), json)));
@@ -256,7 +257,7 @@ impl Fields<'_> {
         Extra::named(Name::Known(codec), kept)
     }
 
-    /// The fields that were not taken, ready to be written.
+    /// The remaining fields, ready to be written.
     pub(crate) fn tree(&self) -> Object {
         let mut object = Object::default();
         for (key, raw) in self.rest() {
@@ -265,21 +266,21 @@ impl Fields<'_> {
         object
     }
 
-    /// The fields that were not taken, as one object.
+    /// The remaining fields as one object.
     pub(crate) fn json(&self) -> Json {
         Tree::from(self.tree()).into_json()
     }
 }
 
-/// The extra of a value that has no fields of the wire, but this mark.
+/// An extra that holds only this mark.
 pub(crate) fn marked(codec: &'static str, key: &'static str, mark: Json) -> Extra {
     Fields { fields: Vec::new(), marks: vec![(key, mark)] }.keep(codec)
 }
 
-/// Adds a field; in the place of an earlier one of this name.
+/// Adds a field, or replaces the value of an earlier one of this name.
 fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: Raw<'a>) {
-    // Objects of a wire format have a dozen keys at most, but hostile ones may have many: only
-    // short ones are searched for a key that comes twice.
+    // Wire objects have a dozen keys at most, but a hostile one may have very many: only short
+    // objects are searched for repeated keys, so that reading stays linear.
     let searched = if fields.len() < 64 { fields.as_mut_slice() } else { &mut [] };
     match searched.iter_mut().find(|(name, _)| *name == key) {
         Some(earlier) => earlier.1 = raw,
@@ -288,7 +289,7 @@ fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: R
 }
 
 impl Path<'_> {
-    /// Returns the error that another kind of value was expected here.
+    /// Returns the error that another value was expected here.
     pub(crate) fn mismatch(self, expected: &'static str, found: Raw<'_>) -> WireError {
         WireError::Shape { path: self.to_string(), expected, found: abridged(found.get()) }
     }

@@ -1,4 +1,4 @@
-//! JSON that was not yet looked into.
+//! JSON values as text, parsed on demand.
 
 use std::{borrow::Cow, fmt::Display, str::Utf8Error};
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::scan::{Node, scan, scan_outer};
-use crate::contract::WireError;
+use crate::contract::{Result, WireError};
 use threadfold_core::message::{Json, Text, unescaped};
 
-/// A body, and where everything in it stands.
+/// A body, and the positions of all values in it.
 #[derive(Debug)]
 pub(crate) struct Scanned<'a> {
     text: Result<&'a str, Utf8Error>,
@@ -17,16 +17,16 @@ pub(crate) struct Scanned<'a> {
 }
 
 impl<'a> Scanned<'a> {
-    /// Scans a body. One that is no JSON, or too large for a scan, gets no nodes.
+    /// Scans a body. A body that is not JSON, or is too large for a scan, gets no nodes.
     pub(crate) fn new(body: &'a [u8]) -> Self {
         let text = str::from_utf8(body);
-        // Without nodes the body is read by `serde_json`, which says what is wrong with it.
+        // Without nodes `serde_json` reads the body, whose errors name line and column.
         let nodes = text.ok().and_then(scan).unwrap_or_default();
         Self { text, nodes }
     }
 
     /// The whole body.
-    pub(crate) fn whole(&self) -> Result<Raw<'_>, WireError> {
+    pub(crate) fn whole(&self) -> Result<Raw<'_>> {
         let text = self.text.map_err(not_json)?;
         let nodes = self.nodes.as_slice();
         match nodes.first().and_then(|whole| slice(text, whole, 0)) {
@@ -42,15 +42,15 @@ fn not_json(error: impl Display) -> WireError {
 
 /// A JSON value as text.
 ///
-/// A value of a scanned body knows the position of every value in it. Any other value is scanned one
-/// level deep when its parts are asked for.
+/// A value of a scanned body knows the positions of all values in it. Any other value is scanned
+/// one level deep when its parts are read.
 ///
-/// The small methods are inlined: dialects call them for each value, and decoding is slower by a
-/// twentieth where they are not.
+/// The small methods are inlined: dialects call them for each value, and decoding takes 5 % longer
+/// without.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
     text: &'a str,
-    /// The value and all within it; none where it was not scanned.
+    /// The node of the value and of all values in it; empty if it was not scanned.
     nodes: &'a [Node],
 }
 
@@ -66,12 +66,13 @@ impl<'a> Raw<'a> {
         self.text
     }
 
-    /// The value as it is kept.
+    /// The value as stored JSON.
     pub(crate) fn json(self) -> Json {
         if self.is_compact() { Json::from_compact(self.text) } else { Json::from_valid(self.text) }
     }
 
-    /// Whether it is known to have no white space between its tokens. Strings have none that could go.
+    /// Whether the value is known to have no white space between tokens. A string has no tokens
+    /// within.
     #[inline]
     fn is_compact(self) -> bool {
         self.text.starts_with('"') || self.nodes.first().is_some_and(|node| node.is_plain)
@@ -89,7 +90,7 @@ impl<'a> Raw<'a> {
         self.text.starts_with('"')
     }
 
-    /// Reads a string that is looked at and not kept; `None` if it is something else.
+    /// Reads a string without copying it, if it has no escapes; `None` for other values.
     #[inline]
     pub(crate) fn word(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
@@ -123,14 +124,14 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Reads every item of an array with this function; `None` if it is no array, or empty, or if one
-    /// of the items does not read.
+    /// Reads every item of an array with this function; `None` if it is no array, is empty, or
+    /// holds an item that does not read.
     pub(crate) fn all<T>(self, read: impl FnMut(Raw<'a>) -> Option<T>) -> Option<Vec<T>> {
         let items = self.items().filter(|items| !items.is_empty())?;
         items.into_iter().map(read).collect()
     }
 
-    /// The items of an array, or the keys and values of an object in turns; `None` where it was not
+    /// The items of an array, or alternating keys and values of an object; `None` if it was not
     /// scanned.
     #[inline]
     pub(crate) fn parts(self) -> Option<impl Iterator<Item = Raw<'a>>> {
@@ -145,8 +146,8 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The items of an array, or the keys and values of an object in turns, as texts alone; `None` if the text
-/// is not JSON.
+/// The items of an array, or alternating keys and values of an object, without nodes; `None` if the
+/// text is not JSON.
 pub(crate) fn outer(text: &str) -> Option<Vec<Raw<'_>>> {
     let nodes = scan_outer(text)?;
     let inner = nodes.iter().skip(1);

@@ -1,48 +1,48 @@
-//! Finding where everything in a JSON text stands, in one pass over it.
+//! Finding the positions of all values in a JSON text in one pass.
 //!
-//! Reading an object one level deep means to skip its values, and each of them is skipped again
-//! when it is read itself: a text at the fifth level would be walked over five times. The scan
-//! walks once and notes every value, so that a reader may step from one to the next.
+//! Reading an object one level deep skips its values, and each value is skipped again when it is
+//! read itself: a text at the fifth level would be passed five times. The scan passes it once and
+//! records every value, so that a reader steps from one to the next.
 
 use threadfold_core::message::run_of_text;
 
-/// A value, or a key, of a scanned text. Those within a value stand directly after it, in order; in
-/// an object each key stands before its value.
+/// A value or a key of a scanned text. Inner values directly follow it, in order; in an object each
+/// key precedes its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// The first byte, and the one after the last.
+    /// The byte range.
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// How many nodes the value is made of, itself included.
+    /// The number of nodes of the value, itself included.
     pub(crate) span: u32,
-    /// Whether its text can be taken as it is: a string without escapes, or a value without white
+    /// Whether the text can be used unchanged: a string without escapes, or a value without white
     /// space between its tokens.
     pub(crate) is_plain: bool,
 }
 
-/// Returns the nodes of a JSON text: the value, and all within it.
+/// Returns the nodes of a JSON text: the value and all values in it.
 ///
-/// `None` if it is not JSON, and also if it is huge or has very many values for its length, as no
-/// body of a provider has: notes on those would take much more room than the text.
+/// `None` if it is not JSON. Also `None` if it is huge or has very many values for its length,
+/// which no body of a provider has: their nodes would take much more memory than the text.
 pub(crate) fn scan(text: &str) -> Option<Vec<Node>> {
     let nodes = Vec::with_capacity(text.len() / 64 + 16);
     Scan::<false> { most: text.len() / 3 + 64, nodes, ..Scan::new(text) }.run()
 }
 
-/// Returns the nodes of a JSON text at its two outermost levels: the value, and what stands directly in
-/// it. `None` if it is not JSON, or huge.
+/// Returns the nodes of the two outermost levels of a JSON text: the value and its direct parts.
+/// `None` if it is not JSON, or huge.
 pub(crate) fn scan_outer(text: &str) -> Option<Vec<Node>> {
     Scan::<true>::new(text).run()
 }
 
-/// A scan under way, which notes all values, or those of the two outermost levels and passes the others.
+/// A scan in progress. It records all values, or only the two outermost levels.
 struct Scan<'a, const OUTER: bool> {
     bytes: &'a [u8],
     at: usize,
-    /// How many stretches of white space were passed.
+    /// The number of stretches of white space so far.
     blanks: usize,
     nodes: Vec<Node>,
-    /// How many nodes are allowed.
+    /// The maximum number of nodes.
     most: usize,
     /// The arrays and objects that are not closed yet.
     open: Vec<Open>,
@@ -52,7 +52,7 @@ struct Scan<'a, const OUTER: bool> {
 struct Open {
     node: usize,
     is_object: bool,
-    /// How much white space was passed before it.
+    /// The number of stretches of white space before it.
     blanks: usize,
 }
 
@@ -90,7 +90,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         }
     }
 
-    /// Passes a value, or the beginning of one; `false` where a value within it follows.
+    /// Passes a value, or the beginning of one; returns `false` if a value within it follows.
     fn value(&mut self) -> Option<bool> {
         let start = self.at;
         let is_plain = match self.next()? {
@@ -109,8 +109,8 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         Some(true)
     }
 
-    /// Passes the beginning of an array or object after its bracket: an empty one to its end, an
-    /// object to its first value.
+    /// Passes an array or object after its opening bracket: an empty one to its end, otherwise up
+    /// to its first value.
     fn opened(&mut self, start: usize, is_object: bool) -> Option<bool> {
         let open = Open { node: self.nodes.len(), is_object, blanks: self.blanks };
         self.note(start, true)?;
@@ -127,7 +127,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         Some(false)
     }
 
-    /// Ends the innermost array or object, after its bracket.
+    /// Closes the innermost array or object, after its closing bracket.
     fn close(&mut self) -> Option<()> {
         let open = self.open.pop()?;
         if OUTER && self.open.len() > 1 {
@@ -153,7 +153,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         (self.next()? == b':').then_some(())
     }
 
-    /// Passes the rest of a string after its quote, and returns whether it has no escapes.
+    /// Passes a string after its opening quote, and returns whether it has no escapes.
     fn string(&mut self) -> Option<bool> {
         let mut is_plain = true;
         loop {
@@ -180,7 +180,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         }
     }
 
-    /// Passes the rest of a number after its first digit.
+    /// Passes a number after its first digit.
     fn number(&mut self, first: u8) -> Option<bool> {
         match first {
             b'0' => {}
@@ -201,7 +201,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         Some(true)
     }
 
-    /// Passes one digit or more.
+    /// Passes at least one digit.
     fn digits(&mut self) -> Option<()> {
         let start = self.at;
         self.skip_digits();
@@ -239,7 +239,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         Some(byte)
     }
 
-    /// Notes the value that ends here.
+    /// Records the value that ends here.
     fn note(&mut self, start: usize, is_plain: bool) -> Option<()> {
         if OUTER && self.open.len() > 1 {
             return Some(());

@@ -1,25 +1,25 @@
-//! Writing JSON with the keys in the order in which a dialect has them.
+//! Writing JSON with keys in a given order.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use super::raw::Raw;
 use threadfold_core::message::{Extra, Json, Text, push_string};
 
-/// How the name of a mark begins.
+/// The first character of the names of marks.
 pub(super) const MARK: char = '~';
 
-/// Whether the name of an extra field is that of a codec's mark, not of a wire field. Another codec
-/// has marks of its own, so nothing is lost without them.
+/// Whether an extra field is a codec's mark and not a wire field. Marks of another codec can be
+/// dropped: they only describe its forms.
 pub(crate) fn is_mark(key: &str) -> bool {
     key.strip_prefix(MARK).is_some_and(|name| !name.starts_with(MARK))
 }
 
-/// The name of a wire field as it stands in an object, from its name in an [`Extra`].
+/// The name of a wire field, from its name in an [`Extra`].
 pub(crate) fn wire_name(key: &str) -> &str {
     key.strip_prefix(MARK).unwrap_or(key)
 }
 
-/// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
+/// A JSON value to be written. Texts and raw JSON in it are shared, not copied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tree {
     Null,
@@ -32,12 +32,12 @@ pub(crate) enum Tree {
     Object(Object),
 }
 
-/// A JSON object in the making.
+/// A JSON object to be written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Object(Vec<(Cow<'static, str>, Tree)>);
 
 impl Object {
-    /// Returns an object with its `type`, as most wire objects begin.
+    /// Returns an object with a `type`, the first field of most wire objects.
     pub(crate) fn typed(kind: &'static str) -> Self {
         Self::default().with("type", Tree::Word(kind))
     }
@@ -62,12 +62,12 @@ impl Object {
         self
     }
 
-    /// Sets a field, in its place if it is there, else at the end.
+    /// Sets a field: at its position if it exists, else at the end.
     pub(crate) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
         self.put(key.into(), value.into());
     }
 
-    /// As [`set`](Self::set): compiled once, not for each type of a value.
+    /// Not generic, so that it is compiled once and not for each type of value.
     fn put(&mut self, key: Cow<'static, str>, value: Tree) {
         match self.get_mut(&key) {
             Some(place) => *place = value,
@@ -75,8 +75,8 @@ impl Object {
         }
     }
 
-    /// Adds a field at the end without looking whether it is there. For fields that are known to
-    /// differ, of which a hostile body may have very many.
+    /// Adds a field at the end without checking whether it exists. For fields with different names,
+    /// of which a hostile body may have very many.
     pub(crate) fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
         self.0.push((key.into(), value.into()));
     }
@@ -88,7 +88,7 @@ impl Object {
         }
     }
 
-    /// Adds fields at the end, but none that is set already. Takes time linear in the new fields.
+    /// Adds the fields that are not set already. Takes time linear in the new fields.
     pub(crate) fn extend_unset(
         &mut self,
         fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>,
@@ -101,7 +101,7 @@ impl Object {
         }
     }
 
-    /// Sets fields, as [`set`](Self::set) does each. Takes time linear in all fields together.
+    /// Sets each field as [`set`](Self::set) does. Takes time linear in all fields together.
     pub(crate) fn set_all(&mut self, fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>) {
         let keys = self.0.iter().enumerate();
         let mut places: HashMap<_, _> =
@@ -115,7 +115,7 @@ impl Object {
         }
     }
 
-    /// How many fields there are.
+    /// The number of fields.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -125,13 +125,13 @@ impl Object {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// One field, to be changed.
+    /// One field, mutable.
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Gives fields the second of their two names where the value was marked with it when it was read;
-    /// see `Fields::respell`.
+    /// Renames fields to their second spelling if the mark says that they were read so; see
+    /// `Fields::respell`.
     pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
         let is_marked = |mark: &str| extra.fields().any(|(key, _)| key == mark);
         for (name, mark) in names.iter().filter(|(_, mark)| is_marked(mark)) {
@@ -141,7 +141,7 @@ impl Object {
         }
     }
 
-    /// Takes one field out.
+    /// Removes and returns one field.
     pub(crate) fn remove(&mut self, key: &str) -> Option<Tree> {
         let index = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(index).1)
@@ -149,7 +149,7 @@ impl Object {
 }
 
 impl Tree {
-    /// What a string says; `None` for another value.
+    /// The text of a string; `None` for other values.
     pub(crate) fn text(&self) -> Option<Text> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -186,8 +186,8 @@ impl Tree {
     }
 
     /// Appends the value to a text. Written by hand, because `serde_json` escapes byte by byte and
-    /// strings are most of a body. Values are dropped right after they are written, while they are
-    /// in the CPU's cache.
+    /// strings are most of a body. Each value is dropped right after it is written, while it is in
+    /// the CPU's cache.
     fn write(self, json: &mut String) {
         match self {
             Self::Null => json.push_str("null"),

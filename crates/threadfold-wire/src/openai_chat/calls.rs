@@ -1,4 +1,4 @@
-//! Tool calls, both ways.
+//! Reading and writing tool calls.
 
 use super::marks::*;
 use crate::kit::*;
@@ -8,7 +8,7 @@ pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolUse>> {
     raw.all(|raw| read(raw).or_else(|| read_unknown(raw)))
 }
 
-/// Reads the deprecated `function_call`, which has no id: it gets this one.
+/// Reads the deprecated `function_call`, which has no id; the call gets this one.
 pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
     let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
@@ -17,8 +17,8 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
-/// Whether the value of `function_call` has neither name nor arguments: some servers put that into
-/// answers that call nothing.
+/// Whether a `function_call` has neither name nor arguments. Some servers send such a field in
+/// answers without calls.
 pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
     let Some(fields) = Fields::of(raw) else { return false };
     let says = |key: &str| {
@@ -28,13 +28,13 @@ pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
     !says("name") && !says("arguments")
 }
 
-/// Whether a call came in the deprecated `function_call`.
+/// Whether a call was read from the deprecated `function_call`.
 pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
 }
 
-/// A call of an unknown form as it was read, if only its id was changed: then it is written
-/// whole.
+/// Returns a call of an unknown form as it was read, if at most its id was changed since: then it
+/// is written whole.
 pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
     let came = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;
     Some(came).filter(|came| came.name == call.name && came.input == call.input)
@@ -86,8 +86,8 @@ fn read(raw: Raw<'_>) -> Option<ToolUse> {
 }
 
 /// Reads a call of an unknown form: without type or id, of another type, or with arguments that are
-/// JSON. It is kept whole; id, name and input are read as far as possible, so that its result can
-/// be paired with it.
+/// JSON. It is kept whole. Its id, name and input are read as far as possible, so that its result
+/// can be paired with it.
 fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
     let fields = Fields::of(raw)?;
     let field = |key: &str| fields.text(key);

@@ -1,8 +1,10 @@
-//! What this codec keeps in the `extra` of requests, messages, blocks and tools.
+//! The marks and opaque blocks of this codec, in the `extra` of requests, messages, blocks and
+//! tools.
 //!
-//! Unknown wire fields stand there under their own names. The unknown fields inside `image_url`,
-//! `file`, `function` and `custom` stand as one object under that name. Beside them stand the
-//! codec's marks, whose names begin with `~`; a wire field whose name begins so gets a second `~`.
+//! An `extra` holds unknown wire fields under their own names. The unknown fields inside
+//! `image_url`, `file`, `function` and `custom` are one object under that name. It also holds the
+//! codec's marks, whose names begin with `~`; a wire field whose name begins with `~` gets a second
+//! one.
 //!
 //! | mark | on | says |
 //! |---|---|---|
@@ -20,24 +22,24 @@
 //! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the text of a parameter that we would write differently |
 //! | `~response` | answer | what the response body says beside the answer |
 //!
-//! An opaque block is a part of the content as it came (or a JSON string, for a whole content of
-//! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
-//! itself where `name` is `content`, and the message itself where it is `message`.
+//! An opaque block is a part of the content as it was read (or a JSON string, for a whole content
+//! of blank text). The exception is `{"~field": name, "value": ..}`: a field of the message, the
+//! part itself if `name` is `content`, and the message itself if it is `message`.
 
 use crate::kit::*;
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-chat";
 
-/// The fields of a message in which compatible servers put their reasoning.
+/// The fields of a message that hold reasoning on compatible servers.
 pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
-/// Returns a part of the content that only this codec understands.
+/// Returns an opaque block for a part of the content.
 pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
     let value = raw.json();
     if value.as_str().starts_with(FIELD) || raw.is_text() {
@@ -46,29 +48,30 @@ pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, value).into()
 }
 
-/// Returns a whole content that is a string which no text block can hold.
+/// Returns an opaque block for a whole content that is a string but no text block, because it is
+/// blank.
 pub(super) fn opaque_string(raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, raw.json()).into()
 }
 
-/// Returns a field of a message that only this codec understands.
+/// Returns an opaque block for a field of a message.
 pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
     let object = Object::of("~field", name).with("value", raw.json());
     Opaque::new(CODEC, object.into_json()).into()
 }
 
-/// The name and the value of an opaque block that stands for a field of a message, or for a whole
-/// message.
+/// The name and the value of an opaque block that holds a field of a message, or a whole message.
 pub(super) fn message_field(block: &Opaque) -> Option<(Text, Json)> {
     read_field(&block.value).filter(|(name, _)| block.codec == CODEC && name != "content")
 }
 
-/// The value of an opaque block that stands for a part of a content, or for a whole content.
+/// The value of an opaque block that holds a part of a content, or a whole content.
 pub(super) fn opaque_value(block: &Opaque) -> Json {
     read_field(&block.value).map_or_else(|| block.value.clone(), |(_, value)| value)
 }
 
-/// Where a text stood, if it is a refusal: in a `refusal_part`, or in the field `refusal`.
+/// The form of a refusal: `refusal_part` for a part, `refusal` for the field; `None` for other
+/// texts.
 pub(super) fn refusal_form(block: &TextBlock) -> Option<Text> {
     marked(&block.extra, "~as")
 }

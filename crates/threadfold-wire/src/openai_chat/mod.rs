@@ -27,17 +27,17 @@
 //!
 //! # Normal forms
 //!
-//! A valid body comes back equal as JSON: absent, `null`, `""` and `[]` stay apart, and so do
-//! strings and arrays, numbers and their texts. What may change is the order of keys, white space,
-//! escapes in strings, and which of two equal keys of one object stays (the last).
+//! A valid body is written back equal as JSON: absent, `null`, `""` and `[]` stay different, and so
+//! do strings and arrays, and the texts of numbers. Only these may change: the order of keys, white
+//! space, escapes in strings, and which of two equal keys of one object stays (the last).
 //!
-//! A body that is not valid changes without a note in two points where nothing is lost: an
-//! assistant message of reasoning only gets the content `""`, and audio that came with its sound is
-//! named by its id.
+//! An invalid body may change without an adjustment in two cases, in which nothing is lost: an
+//! assistant message with reasoning only gets the content `""`, and audio with its data is replaced
+//! by its id.
 //!
 //! # Adjustments and losses
 //!
-//! First the thread is repaired as [`legality`](threadfold_core::legality) says. Then:
+//! First the thread is repaired as [`legality`](threadfold_core::legality) describes. Then:
 //!
 //! | what stands in the thread | what is written | noted as |
 //! |---|---|---|
@@ -59,8 +59,9 @@
 //! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
 //! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!
-//! Assistant messages side by side, system messages anywhere and a trailing assistant message are
-//! legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need none.
+//! Adjacent assistant messages, system messages at any position and a trailing assistant message
+//! are legal and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form in this
+//! dialect, whose provider caches by itself.
 //!
 //! # Example
 //!
@@ -88,10 +89,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
-//! the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
-//! body says beside the answer stays with the message and is never sent back. An answer in pieces is
-//! complete with `[DONE]`; for servers that leave it out, after its finish reason too.
+//! Answers are read to a [`Turn`], from the first choice. The usage counts cached tokens in the
+//! prompt, as this provider does. A `stop` with calls is read as a stop for their results. The
+//! other fields of the body are kept with the message and never sent back. A streamed answer is
+//! complete with `[DONE]`; for servers that omit it, also after its finish reason.
 //!
 //! ```
 //! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
@@ -113,13 +114,11 @@ mod stream;
 mod stream_call;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::{
     Document, Image, Opaque, Request, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
-
-crate::contract::codec!(Codec, marks::CODEC);
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);

@@ -1,4 +1,4 @@
-//! What of a thread this dialect takes, and how the messages of a turn stand.
+//! The rules of this dialect for blocks and for the order of messages in a turn.
 
 use std::collections::HashSet;
 
@@ -24,15 +24,13 @@ impl Rules for Chat {
 
     /// Documents are texts or files.
     fn text_of<'s>(&self, _: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        match source {
-            MediaSource::Text { text, .. } | MediaSource::Url { url: text } => Some(text),
-            MediaSource::Base64 { .. } | MediaSource::File { .. } | MediaSource::Opaque { .. } => {
-                None
-            }
+        if let MediaSource::Text { text, .. } | MediaSource::Url { url: text } = source {
+            return Some(text);
         }
+        None
     }
 
-    /// Reasoning is sent back to the server that made it, in the same field.
+    /// Reasoning is sent back to the server that made it, in the field in which it was read.
     fn reasoning_fault(&self, _: &Message, block: &ContentBlock) -> Option<&'static str> {
         let ContentBlock::Thinking(thinking) = block else {
             return Some("it is encrypted for another provider");
@@ -61,7 +59,8 @@ impl Rules for Chat {
     }
 }
 
-/// Removes fields for calls that hold no call: the provider refuses them.
+/// Removes opaque `function_call` and `tool_calls` fields without a call, because the provider
+/// refuses them.
 pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         for key in ["tool_calls", "function_call"] {
@@ -81,8 +80,8 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
     }
 }
 
-/// Answers a call of the old form at the end that was kept as a field, because messages followed it
-/// that are left out: the provider takes it for an open call.
+/// Answers an opaque deprecated call at the end. It was read as a field because other messages
+/// followed it; if those are left out, the provider treats it as an open call.
 pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Notes) {
     let Some((_, last)) = thread.last_mut() else { return };
     if last.role != Role::Assistant || last.tool_uses().next().is_some() {
@@ -111,8 +110,8 @@ pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Note
     thread.push((end, Message::new(Role::User, vec![result.into()])));
 }
 
-/// Puts the messages of each turn into the order that the provider demands: results come directly
-/// after the one message that calls.
+/// Orders the messages of each turn as the provider demands: results directly follow the one
+/// message with their calls.
 pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     let mut arranged = Vec::with_capacity(thread.len());
     for run in thread.chunk_by(|(_, before), (_, after)| before.role == after.role) {
@@ -125,8 +124,8 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     arranged
 }
 
-/// Results come first, in a message of their own, then the pictures and files in them, which only
-/// users may send, then the rest.
+/// Puts the results first, in a message of their own. Images and files in them follow, because only
+/// users may send these, and then the other blocks.
 fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Notes) {
     let Some((first, _)) = run.iter().find(|(_, it)| it.tool_results().next().is_some()) else {
         arranged.extend(run.iter().cloned());
@@ -163,8 +162,8 @@ fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Not
     arranged.extend(rest);
 }
 
-/// Merges from the first message that calls to the end of the run. Messages of text only may stand
-/// side by side.
+/// Merges the messages from the first one with a call to the end of the run. Messages of text only
+/// may be adjacent.
 fn arrange_answers(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Notes) {
     let mut calls = run.iter().flat_map(|(_, message)| message.tool_uses());
     let first = calls.next();
@@ -187,7 +186,7 @@ fn arrange_answers(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut 
     arranged.extend(all.map(|(at, it)| (at, lone_fields(at, it, notes))));
 }
 
-/// Leaves out blocks for a field of the message that another block already stands for.
+/// Leaves out opaque fields of a message that an earlier block sets already.
 fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
     notes.turn_to(at);
     let mut taken: HashSet<Text> = HashSet::new();
@@ -206,7 +205,7 @@ fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
     message
 }
 
-/// Whether a block stands in the content of an answer, not in a field of its own.
+/// Whether a block is written into the content of an answer, not into a field of its own.
 fn is_content(block: &ContentBlock) -> bool {
     match block {
         ContentBlock::Text(text) => refusal_form(text).is_none(),

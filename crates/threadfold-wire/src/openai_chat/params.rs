@@ -1,5 +1,4 @@
-//! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
-//! field.
+//! Request parameters and tools. A parameter that does not read stays an unknown field.
 
 use super::marks::*;
 use crate::kit::*;
@@ -20,7 +19,7 @@ const TOOLS: Tools = Tools {
     choice: Param { kept_as: "~tool_choice", read: choice, write: write_choice },
 };
 
-/// Returns the request of these messages with the parameters of the body.
+/// Returns the request of these messages, with the parameters of the body.
 pub(super) fn read(
     mut fields: Fields<'_>,
     system: Vec<Message>,
@@ -29,7 +28,8 @@ pub(super) fn read(
     let mut max_output = LIMIT.take(&mut fields);
     if max_output.is_none() {
         max_output = fields.get(OLD_LIMIT.key()).and_then(OLD_LIMIT.read);
-        // Always noted: the note says under which name the limit goes back.
+        // Always remembered, because the mark also says that the limit is written under its old
+        // name.
         if let Some(json) = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key())) {
             fields.note(OLD_LIMIT.kept_as, json);
         }
@@ -37,7 +37,7 @@ pub(super) fn read(
     Request { max_output, ..TOOLS.read_request(fields, system, messages) }
 }
 
-/// Returns the body but for its messages.
+/// Returns the body without its messages.
 pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
     let is_old = request.extra.get(CODEC, OLD_LIMIT.kept_as).is_some();
     let limit = if is_old { OLD_LIMIT } else { LIMIT };

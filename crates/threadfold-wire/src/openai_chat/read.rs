@@ -1,4 +1,4 @@
-//! Reading request bodies and answers: the roles, and what each message becomes.
+//! Reading request bodies and answers: roles and messages.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::{calls, marks::*, params};
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let messages = fields.take_items("messages", Path::Body, "an array of messages")?;
@@ -20,12 +20,12 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 }
 
 /// Reads an assistant message. The deprecated `function_call` becomes a call with this id, or an
-/// opaque block where there is none.
+/// opaque block if there is no id.
 pub(super) fn assistant(
     mut fields: Fields<'_>,
     function_call_id: Option<Text>,
     path: Path<'_>,
-) -> Result<Message, WireError> {
+) -> Result<Message> {
     let said = take_content(&mut fields, By::Assistant, path)?;
     let mut blocks = reasoning(&mut fields);
     if blocks.is_empty() {
@@ -51,30 +51,25 @@ pub(super) fn assistant(
     Ok(message(Role::Assistant, blocks, fields))
 }
 
-/// What was read so far.
+/// The messages read so far.
 struct Reader<'o> {
     options: &'o DecodeOptions,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// What the message before this one expects next.
+    /// What the previous message expects next.
     asked: Option<Asked>,
 }
 
-/// What the next message may answer or go on with.
+/// How the next message may continue the previous one.
 enum Asked {
-    /// The message before is a tool message: another one joins it.
+    /// The previous message is a tool message: another one joins it.
     MoreResults,
-    /// The message before calls with the deprecated `function_call`, under this id.
+    /// The previous message has the deprecated `function_call`, whose id is this.
     Function(Text),
 }
 
 impl Reader<'_> {
-    fn message(
-        &mut self,
-        raw: Raw<'_>,
-        next: Option<Raw<'_>>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
+    fn message(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>, path: Path<'_>) -> Result<()> {
         let mut fields = Fields::read(raw, path)?;
         let asked = self.asked.take();
         let role = role(&mut fields, path)?;
@@ -104,7 +99,7 @@ impl Reader<'_> {
             "tool" => self.tool(fields, asked, path)?,
             "function" => {
                 fields.mark("~as", "function");
-                // The deprecated result follows its call. Any other one is kept whole.
+                // The deprecated result follows its call. Any other one becomes opaque.
                 let block = match asked {
                     Some(Asked::Function(id)) => result(id, fields, path)?,
                     Some(Asked::MoreResults) | None => opaque_field("message", raw),
@@ -120,9 +115,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The id for the deprecated call in a message of the assistant. The call has none, so it can only be
-    /// paired with the message directly after it; there is no id where that is no result. A `tool` message
-    /// there answers nothing else: it is the result, or goes.
+    /// The id for the deprecated call of an assistant message. Such a call has no id, so it can
+    /// only be paired with the directly following message; `None` if that is no result. A `tool`
+    /// message there cannot answer anything else.
     fn function_call_id(&self, fields: &Fields<'_>, next: Option<Raw<'_>>) -> Option<Text> {
         let call = fields.get("function_call");
         let call = call.filter(|raw| raw.is_object() && !calls::is_empty_call(*raw));
@@ -130,13 +125,8 @@ impl Reader<'_> {
         is_paired.then(|| format!("function_call_{}", self.thread.len()).into())
     }
 
-    /// Tool messages in a row become one user message of results.
-    fn tool(
-        &mut self,
-        mut fields: Fields<'_>,
-        asked: Option<Asked>,
-        path: Path<'_>,
-    ) -> Result<(), WireError> {
+    /// Consecutive tool messages become one user message of results.
+    fn tool(&mut self, mut fields: Fields<'_>, asked: Option<Asked>, path: Path<'_>) -> Result<()> {
         let id = match (&asked, fields.take_text("tool_call_id")) {
             (_, Some(id)) => id,
             (Some(Asked::Function(id)), None) => id.clone(),
@@ -155,14 +145,14 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a message with the fields that were not taken.
+/// Returns a message with the remaining fields as its `extra`.
 fn message(role: Role, blocks: Vec<ContentBlock>, fields: Fields<'_>) -> Message {
     MessageParts { extra: fields.keep(CODEC), ..MessageParts::new(role, blocks) }.into()
 }
 
 const ROLES: &str = "system, developer, user, assistant, tool or function";
 
-fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>, WireError> {
+fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>> {
     let path = Path::Field(&path, "role");
     let raw = fields.take("role").ok_or_else(|| path.missing(ROLES))?;
     raw.word().ok_or_else(|| path.mismatch(ROLES, raw))
@@ -174,12 +164,12 @@ fn is_result(raw: Raw<'_>) -> bool {
     role.is_some_and(|role| ["function", "tool"].contains(&&*role))
 }
 
-fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlock, WireError> {
+fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlock> {
     let blocks = take_content(&mut fields, By::Tool, path)?;
     Ok(ToolResult { extra: fields.keep(CODEC), ..ToolResult::new(id, blocks) }.into())
 }
 
-/// Takes out the reasoning that compatible servers put beside the content. It has no signature; its
+/// Removes the reasoning that compatible servers put beside the content. It has no signature; its
 /// mark is the name of its field.
 fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     let read = |key| {
@@ -190,7 +180,7 @@ fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     REASONING.into_iter().filter_map(read).collect()
 }
 
-/// Whose content is read: that decides which parts are known.
+/// The role whose content is read, which decides which parts are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     System,
@@ -199,20 +189,20 @@ enum By {
     Tool,
 }
 
-/// Takes the content out of a message: a string, an array of parts, or nothing where that is allowed.
-/// Its form is marked on the message.
+/// Removes the content from a message and reads it: a string, an array of parts, or nothing where
+/// that is allowed. Marks its form on the message.
 fn take_content(
     message: &mut Fields<'_>,
     speaker: By,
     path: Path<'_>,
-) -> Result<Vec<ContentBlock>, WireError> {
+) -> Result<Vec<ContentBlock>> {
     const EXPECTED: &str = "a string or an array";
     let path = Path::Field(&path, "content");
     let may_lack = matches!(speaker, By::Assistant | By::Tool);
     let (blocks, form) = match message.take("content") {
         None if may_lack => (Vec::new(), Some("absent")),
         None => return Err(path.missing(EXPECTED)),
-        // `null` is the usual form of an assistant message that only calls.
+        // An assistant message with calls only usually has `null`.
         Some(raw) if raw.get() == "null" && may_lack => {
             (Vec::new(), (speaker == By::Tool).then_some("null"))
         }
@@ -228,8 +218,8 @@ fn take_content(
 /// The blocks of a content, and the mark of its form.
 type Content = (Vec<ContentBlock>, Option<&'static str>);
 
-/// Blank text is no text block, because other providers refuse those and repairs take them out.
-/// Here it is valid, so it is kept as an opaque part.
+/// Blank text becomes an opaque part, because it is valid in this dialect, but other providers
+/// refuse it and repairs would remove it.
 fn string(raw: Raw<'_>, speaker: By) -> Content {
     let block = match (speaker, raw.text()) {
         (By::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
@@ -251,7 +241,7 @@ fn array(parts: Vec<Raw<'_>>, speaker: By) -> Content {
     (parts.into_iter().map(part).collect(), form)
 }
 
-/// Reads a part; `None` if it is not one that is known here.
+/// Reads a part; `None` if it is unknown.
 fn part(raw: Raw<'_>, speaker: By) -> Option<ContentBlock> {
     let mut fields = Fields::of(raw)?;
     let kind = fields.take_word("type")?;
@@ -295,7 +285,7 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a `chat.completion` body: its first choice.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let choices = Path::Field(&Path::Body, "choices");
@@ -313,7 +303,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let model = field("model");
     let reason = choice.text("finish_reason");
-    // What the body says beside the answer is kept with the message and never sent back.
+    // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("choice", choice.tree());
     message.note("~response", beside.into_json());
     let mut message = assistant(message, Some(id.into()), path)?;
@@ -322,7 +312,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     Ok(Turn::new(message, stop_reason, usage))
 }
 
-/// Why the model stopped. Some servers say `stop` although the model calls, or declined.
+/// The stop reason. Some servers send `stop` for answers with calls, or for refusals.
 fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
     match finish.as_deref() {
         Some("length") => StopReason::MaxTokens,
@@ -333,7 +323,7 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
     }
 }
 
-/// What was spent.
+/// The fields of the usage.
 pub(super) const USAGE: Counts = Counts {
     input: &["prompt_tokens"],
     output: &["completion_tokens"],

@@ -1,4 +1,4 @@
-//! Putting a response together from the chunks of its stream.
+//! Assembling a response from the chunks of its stream.
 //!
 //! | of a chunk | becomes |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `id`, `model` and other fields | the last that came; `obfuscation` is left out |
 //! | `error` | a failure |
 //!
-//! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a reason why
-//! it finished is whole too when the stream ends.
+//! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a finish
+//! reason is also complete at the end of the stream.
 //!
 //! | of a delta | becomes |
 //! |---|---|
@@ -41,7 +41,7 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         self.done |= event.data.trim() == "[DONE]";
         read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
     }
@@ -71,13 +71,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn read(
-        &mut self,
-        name: &str,
-        mut fields: Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn read(&mut self, name: &str, mut fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         if name == "error" || is_error(&fields) {
             return Err(provider_error(data));
         }
@@ -93,7 +87,7 @@ impl Response {
         choices.filter(is_first).try_for_each(|choice| self.choice(choice, out))
     }
 
-    /// Takes what a chunk says beside its choices.
+    /// Takes the fields of a chunk other than its choices.
     fn head(&mut self, mut fields: Fields<'_>) {
         if let Some(groq) = fields.object("x_groq")
             && let Some(usage) = groq.get("usage")
@@ -104,13 +98,13 @@ impl Response {
         self.head.merge(&fields);
     }
 
-    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Taken {
         self.usage.count(choice.take("usage"));
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             for (key, raw) in logprobs.rest() {
                 match raw.items().filter(|items| !items.is_empty()) {
                     Some(items) => self.logprobs.extend(key, items),
-                    // A list without items is `null` in a whole answer.
+                    // A whole answer has `null` for a list without items.
                     None if !self.logprobs.has(key) => self.logprobs.set(key, Json::default()),
                     None => {}
                 }
@@ -127,14 +121,14 @@ impl Response {
     }
 }
 
-/// Whether it is an error, in any of the forms that servers give it within a stream.
+/// Whether a chunk is an error, in any of the forms that servers use in streams.
 fn is_error(fields: &Fields<'_>) -> bool {
     let error =
         fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""));
     error || fields.text("object").is_some_and(|object| object == "error")
 }
 
-/// Whether it is the first choice, the only one that is read.
+/// Whether a choice is the first one, the only one that is read.
 fn is_first(choice: &Fields<'_>) -> bool {
     let index = choice.get("index");
     !index.is_some_and(|raw| raw.number().is_some() && raw.whole_number() != Some(0))
@@ -144,15 +138,14 @@ fn is_first(choice: &Fields<'_>) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Message {
     content: Vec<Piece>,
-    /// Whether the stream stated a content, though perhaps an empty one.
+    /// Whether the stream had a content, even an empty one.
     empty: bool,
     refusal: Option<Said>,
     details: Option<Details>,
-    /// The fields of the sound, and those of its texts.
-    audio: Option<(Merged, Merged)>,
+    audio: Option<Merged>,
     function_call: Option<Call>,
     calls: Calls,
-    /// The other fields, the reasoning among them.
+    /// The other fields, including reasoning.
     rest: Merged,
 }
 
@@ -164,7 +157,7 @@ enum Piece {
 }
 
 /// A text of the answer. Leading white space is reported together with the text after it, because a
-/// text of white space alone is none.
+/// text of white space only does not become a text block.
 #[derive(Debug, Default)]
 struct Said {
     text: String,
@@ -172,7 +165,7 @@ struct Said {
 }
 
 impl Message {
-    /// Takes a delta of the response of this id, which adds to the answer.
+    /// Takes a delta, and reports what it adds. `response` is the id of the response.
     fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Deltas) {
         self.reasoning(&mut fields, out);
         self.content(&mut fields, out);
@@ -181,11 +174,11 @@ impl Message {
         }
         self.lists(&mut fields);
         if let Some(mut piece) = fields.take_as("audio", Fields::of) {
-            let (fields, texts) = self.audio.get_or_insert_default();
+            let audio = self.audio.get_or_insert_default();
             for key in ["data", "transcript"] {
-                take_piece(&mut piece, key).iter().for_each(|text| texts.grow(key, text));
+                take_piece(&mut piece, key).iter().for_each(|text| audio.grow(key, text));
             }
-            fields.merge(&piece);
+            audio.merge(&piece);
         }
         if let Some(call) = fields.take_as("function_call", Fields::of) {
             let own = self.function_call.get_or_insert_with(|| Call::deprecated(response));
@@ -198,7 +191,7 @@ impl Message {
         self.rest.merge(&fields);
     }
 
-    /// The message as it stands in a whole response.
+    /// The message as in a whole response.
     pub(super) fn tree(&self) -> Tree {
         let mut object = Object::of("role", "assistant");
         object.push("content", self.content_tree());
@@ -206,11 +199,11 @@ impl Message {
         let known = [
             ("reasoning_details", self.details.as_ref().map(Details::tree)),
             ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
-            ("audio", self.audio.as_ref().map(audio)),
+            ("audio", self.audio.as_ref().map(|audio| audio.object().into())),
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
         ];
-        // These replace values of another shape among the rest.
+        // These replace values of another shape in `rest`.
         known.into_iter().for_each(|(key, value)| object.set_some(key, value));
         object.into()
     }
@@ -225,7 +218,7 @@ impl Message {
         }
     }
 
-    /// Some servers send the same reasoning under two names: it is reported once.
+    /// Some servers send the same reasoning in two fields: it is reported once.
     fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
         let mut reported = Text::default();
         for key in REASONING {
@@ -296,18 +289,12 @@ impl Piece {
     }
 }
 
-fn audio((fields, texts): &(Merged, Merged)) -> Tree {
-    let mut object = fields.object();
-    object.set_all(texts.object());
-    object.into()
-}
-
-/// Takes a text out; `None` if it is empty, or none.
+/// Removes and returns a text; `None` if it is empty or no text.
 fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
     fields.take_text(key).filter(|text| !text.is_empty())
 }
 
-/// The text of a part that has nothing else.
+/// The text of a part that has no other fields.
 fn plain_text(raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
@@ -315,67 +302,59 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
     (plain && fields.left() == 0).then_some(text)
 }
 
-/// The entries of `reasoning_details`, which gateways give back to the model as they came.
+/// The entries of `reasoning_details`, which gateways want back unchanged.
 ///
-/// Texts and summaries come piece by piece. Pieces next to each other belong together if they are
-/// of one type, one index and, where both have one, one id. What is encrypted comes whole.
+/// Texts and summaries arrive in pieces. Consecutive pieces belong together if they have the same
+/// type and index and, if both have an id, the same id. Encrypted entries arrive whole.
 #[derive(Debug, Default)]
 struct Details(Vec<Detail>);
 
+/// An entry, and its growing field; `None` if the entry arrived whole.
 #[derive(Debug)]
-enum Detail {
-    /// An entry that comes piece by piece, and the field that grows.
-    Growing(Merged, &'static str),
-    Whole(Json),
-}
+struct Detail(Growing, Option<&'static str>);
 
 impl Details {
     /// Takes more entries, or pieces of them.
     fn add(&mut self, items: &[Raw<'_>]) {
         for raw in items {
-            let Some((mut piece, key)) = Fields::of(*raw).and_then(growing) else {
-                self.0.push(Detail::Whole(raw.json()));
+            let Some(mut piece) = Fields::of(*raw) else {
+                self.0.push(Detail(Growing::Whole(raw.json()), None));
                 continue;
             };
-            match self.0.last_mut() {
-                Some(Detail::Growing(begun, name)) if *name == key && fits(begun, &piece) => {
-                    let text = piece.take(key).and_then(Raw::text);
-                    begun.merge(&piece);
-                    begun.grow(key, &text.unwrap_or_default());
-                }
-                Some(Detail::Growing(..) | Detail::Whole(_)) | None => {
-                    let mut begun = Merged::default();
-                    begun.merge(&piece);
-                    begun.grow(key, "");
-                    self.0.push(Detail::Growing(begun, key));
-                }
+            let key = growing(&piece);
+            let text = key.and_then(|key| piece.take(key)).and_then(Raw::text).unwrap_or_default();
+            let continues = |last: &Detail| key.is_some() && last.1 == key && fits(&last.0, &piece);
+            if !self.0.last().is_some_and(continues) {
+                self.0.push(Detail(Growing::Object(Merged::default()), key));
+            }
+            if let Some(Detail(Growing::Object(entry), _)) = self.0.last_mut() {
+                entry.merge(&piece);
+                key.into_iter().for_each(|key| entry.grow(key, &text));
             }
         }
     }
 
-    /// The entries as they stand in a whole response.
+    /// The entries as in a whole response.
     fn tree(&self) -> Tree {
-        let entries = self.0.iter().map(|detail| match detail {
-            Detail::Whole(json) => json.clone().into(),
-            Detail::Growing(fields, _) => fields.object().into(),
-        });
-        Tree::Array(entries.collect())
+        Tree::Array(self.0.iter().map(|Detail(entry, _)| entry.tree()).collect())
     }
 }
 
-/// The field that grows in a piece of a text or of a summary. One without it brings a signature.
-fn growing(piece: Fields<'_>) -> Option<(Fields<'_>, &'static str)> {
+/// The growing field of a piece of a text or of a summary. A piece without that field carries a
+/// signature.
+fn growing(piece: &Fields<'_>) -> Option<&'static str> {
     let key = match piece.word("type")?.as_ref() {
         "reasoning.text" => "text",
         "reasoning.summary" => "summary",
         _ => return None,
     };
     let grows = piece.get(key).is_none_or(|raw| raw.get() == "null" || raw.is_text());
-    grows.then_some((piece, key))
+    grows.then_some(key)
 }
 
-/// Whether a piece goes on with an entry.
-fn fits(begun: &Merged, piece: &Fields<'_>) -> bool {
+/// Whether a piece continues an entry.
+fn fits(begun: &Growing, piece: &Fields<'_>) -> bool {
+    let Growing::Object(begun) = begun else { return false };
     let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
     let other = |key| piece.value(key).map(Raw::get);
     let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");

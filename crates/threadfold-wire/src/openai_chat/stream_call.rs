@@ -1,7 +1,7 @@
-//! Calls of a streamed response.
+//! The tool calls of a streamed response.
 //!
-//! A call is known by its `index`, its id and name come once and its input piece by piece. Some
-//! servers count every call as the first, or none: then a new id begins a new call.
+//! A call is identified by its `index`. Its id and name arrive once, and its input in pieces. Some
+//! servers give every call the index 0, or none: then a new id begins a new call.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use crate::kit::*;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// Where the call of an index stands.
+    /// The position of the call of each index.
     places: HashMap<u64, usize>,
 }
 
-/// A call in the making.
+/// A call that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     id: Text,
     name: Text,
     kind: Text,
-    /// The field that its name and input are in: `function` or `custom`.
+    /// The field that holds its name and input: `function` or `custom`.
     form: &'static str,
     input: String,
     reported: bool,
@@ -30,7 +30,7 @@ pub(super) struct Call {
 }
 
 impl Calls {
-    /// Takes an item of `tool_calls`, which adds to the answer.
+    /// Takes an item of `tool_calls`, and reports what it adds.
     pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
         let index = item.take_as("index", Raw::whole_number);
         let place = self.place(index, &item);
@@ -43,13 +43,13 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// `tool_calls` as a response has them; `None` if there are none.
+    /// `tool_calls` as in a whole response; `None` if there are none.
     pub(super) fn tree(&self) -> Option<Tree> {
         let calls = self.calls.iter().map(Call::item);
         (!self.is_empty()).then(|| calls.collect())
     }
 
-    /// Returns the position of the call that an item belongs to; of a new call if there is none.
+    /// Returns the position of the call that an item belongs to, or of a new call.
     fn place(&mut self, index: Option<u64>, item: &Fields<'_>) -> usize {
         let known = match index {
             Some(index) => self.places.get(&index).copied(),
@@ -69,12 +69,12 @@ impl Calls {
 }
 
 impl Call {
-    /// Returns a call of the deprecated kind, which has the id that the reader gives it.
+    /// Returns a call of the deprecated form, with the id that the reader will give it.
     pub(super) fn deprecated(response: &str) -> Self {
         Self { id: format!("function_call_{response}").into(), ..Self::default() }
     }
 
-    /// Takes name and input, or pieces of them, which add to the answer.
+    /// Takes name and input, or pieces of them, and reports what they add.
     pub(super) fn add_body(
         &mut self,
         form: &'static str,
@@ -85,7 +85,7 @@ impl Call {
         if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
             self.name = name;
         }
-        // An input that came as JSON instead of text is kept as its text.
+        // An input that arrives as JSON instead of text is kept as its text.
         let input = fields.take_value(self.input_key());
         let piece = input.map(|raw| raw.text().unwrap_or_else(|| raw.get().into()));
         let piece = piece.unwrap_or_default();
@@ -94,7 +94,7 @@ impl Call {
         self.report(piece, out);
     }
 
-    /// Name and input, as they stand within a call.
+    /// Name and input, as they are written within a call.
     pub(super) fn body(&self) -> Object {
         let mut object = Object::of("name", self.name.clone());
         object.push(self.input_key(), self.input.clone());
@@ -129,8 +129,7 @@ impl Call {
         }
     }
 
-    /// Whether an item is a piece of this call: it has no other id, and, where calls are not
-    /// counted, no name of its own.
+    /// Whether an item continues this call: it has no other id and, if it has no index, no name.
     fn goes_on(&self, index: Option<u64>, item: &Fields<'_>) -> bool {
         let id = item.text("id").unwrap_or_default();
         if !id.is_empty() && !self.id.is_empty() {
@@ -164,7 +163,7 @@ impl Call {
     }
 }
 
-/// Takes a word out, whatever is there; `None` if it is empty, or no text.
+/// Removes a field and returns its text; `None` if it is empty or no text.
 fn take_word(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
     fields.take(key).and_then(Raw::text).filter(|word| !word.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Writing request bodies: the thread is made legal first, and written then.
+//! Writing request bodies: the thread is made legal first and written then.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::kit::*;
 
-/// The most characters that the API takes in the id of a call.
+/// The maximum length of the id of a call, in characters.
 const MAX_ID: usize = 40;
 
 /// Returns the body of a request.
@@ -72,7 +72,7 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
     written
 }
 
-/// Returns what a message says in its content; `None` for one that only holds results.
+/// Returns the content of a message, without its results; `None` if there is none.
 fn said(role: &'static str, message: &Message) -> Option<Tree> {
     let pieces = message.content.iter().filter_map(|block| piece(message.role, block)).collect();
     let content = content(pieces, marked(&message.extra, "~content").as_deref())?;
@@ -84,7 +84,7 @@ fn answer(message: &Message) -> Tree {
     let (mut pieces, mut calls) = (Vec::new(), Vec::new());
     let mut thoughts: Vec<(Text, Text)> = Vec::new();
     let mut object = own_object(CODEC, &message.extra).with("role", "assistant");
-    // Fields beside the content: a later one of a name replaces an earlier one.
+    // Fields beside the content. A later one replaces an earlier one of its name.
     let mut beside: Vec<(Cow<'static, str>, Tree)> = Vec::new();
     let mut is_refused = false;
     let is_alone = message.tool_uses().count() == 1;
@@ -133,7 +133,7 @@ fn answer(message: &Message) -> Tree {
     object.into()
 }
 
-/// An answer holds the sound itself; a request refers to it by its id.
+/// An answer holds the audio data; a request refers to them by id.
 fn audio(value: &Json) -> Tree {
     let object = reopen(Some(value));
     match object.get("id").filter(|_| object.get("data").is_some()) {
@@ -156,7 +156,7 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
         }
         return fields.into();
     }
-    // Keep the id absent, or a number, if it came so.
+    // The id may have been absent, or a number.
     let unnamed = marked(&result.extra, "~id").is_some() || fields.get("tool_call_id").is_some();
     if !result.tool_use_id.is_empty() || !unnamed {
         fields.set("tool_call_id", result.tool_use_id.clone());
@@ -186,7 +186,7 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
         }
         ContentBlock::Document(document) => Some(Piece::Part(file(document))),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
-        // Texts were written above, calls, results and reasoning stand in fields of their own.
+        // Texts are handled above; calls, results and reasoning have fields of their own.
         texts!()
         | ContentBlock::Thinking(_)
         | ContentBlock::RedactedThinking(_)

@@ -4,7 +4,9 @@
 use super::{kinds, marks::*};
 use crate::kit::*;
 
-/// The fields of a request that the endpoint for compaction takes.
+pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
+
+/// The request fields that the compaction endpoint accepts.
 const OF_ENDPOINT: [&str; 7] = [
     "model",
     "input",
@@ -15,9 +17,9 @@ const OF_ENDPOINT: [&str; 7] = [
     "service_tier",
 ];
 
-// The thread gets a `compaction_trigger` at its end, so tools and instructions are those of the
+// A `compaction_trigger` goes to the end of the thread, so tools and instructions stay those of the
 // conversation and its prompt cache applies.
-pub(super) fn request(mut request: Request) -> Request {
+fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
     let trigger = Object::typed(kinds::TRIGGER).into_json();
     let trigger = opaque_item(Raw::of(&trigger), None);
@@ -25,7 +27,7 @@ pub(super) fn request(mut request: Request) -> Request {
     request
 }
 
-pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     let last = request.messages.last().and_then(|message| message.content.last());
     if let Some(ContentBlock::Opaque(opaque)) = last
         && Fields::parse(opaque.value.as_str())
@@ -38,9 +40,9 @@ pub(super) fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     Some((tokens, None))
 }
 
-// The text stands in `encrypted_content` as it is: a gateway that wants to hide it from its client
-// encrypts it before and decrypts what it reads.
-pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
+// `encrypted_content` holds the plain text. A gateway that wants to hide it from its client
+// encrypts it first and decrypts what it reads.
+fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     let text = format!("{BY_GATEWAY}:{summary}");
     let item = Object::typed(kinds::COMPACTION).with("encrypted_content", text);
     let total = usage.input.saturating_add(usage.output);
@@ -49,7 +51,7 @@ pub(super) fn answer(model: &str, summary: &str, usage: Usage) -> Json {
     Tree::from(response.with("usage", counts(usage).with("total_tokens", total))).into_json()
 }
 
-/// Returns the body for the endpoint, of that for an answer.
+/// Returns the body for the endpoint, from the body for an answer.
 pub(super) fn of_endpoint(body: &Json) -> Json {
     let mut fields = Object::default();
     let rest = reopen(Some(body)).into_iter();

@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 
-/// Calls that the host answers in a special form, and the type of that form.
+/// Calls that the host answers in a special form, with the type of the answer.
 const CLIENT_CALLS: [(&str, &str); 5] = [
     ("apply_patch_call", "apply_patch_call_output"),
     ("computer_call", "computer_call_output"),
@@ -11,13 +11,13 @@ const CLIENT_CALLS: [(&str, &str); 5] = [
     (SEARCH, SEARCH_OUTPUT),
 ];
 
-/// Calls that the provider answers itself, in the same item, and that can be read.
+/// Calls that the provider answers itself, in the same item.
 const HOSTED_CALLS: [&str; 4] =
     ["code_interpreter_call", "file_search_call", "mcp_call", "web_search_call"];
 
-/// Calls that the provider answers in a separate item, which may come in a later response.
+/// Calls that the provider answers in a separate item, which may be in a later response.
 const PROGRAMS: [&str; 2] = ["program", "program_output"];
-/// The host may also run a search among tools.
+/// A search among tools may also be run by the host.
 pub(super) const SEARCH: &str = "tool_search_call";
 pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
 
@@ -26,10 +26,13 @@ pub(super) const CUSTOM: &str = "custom_tool_call";
 pub(super) const FUNCTION_OUTPUT: &str = "function_call_output";
 pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
 pub(super) const LOCAL_SHELL_OUTPUT: &str = "local_shell_call_output";
+pub(super) const REASONING: &str = "reasoning";
+/// An item that the provider stored, named by its id.
+pub(super) const REFERENCE: &str = "item_reference";
 pub(super) const COMPACTION: &str = "compaction";
 pub(super) const TRIGGER: &str = "compaction_trigger";
 
-/// The type of the result of a call that has a special form of result.
+/// The type of the answer to a call; `None` if the call has no special form of answer.
 pub(super) fn client_output(kind: &str) -> Option<&'static str> {
     CLIENT_CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
 }
@@ -45,7 +48,7 @@ fn is_output(kind: &str) -> bool {
     kind == FUNCTION_OUTPUT || kind == CUSTOM_OUTPUT || of_client
 }
 
-/// Whether an item of this type is a call with the provider's own answer.
+/// Whether an item of this type is a call that the provider answers in the same item.
 pub(super) fn is_hosted(kind: &str) -> bool {
     HOSTED_CALLS.contains(&kind)
 }
@@ -55,7 +58,7 @@ pub(super) fn takes_text(output: &str) -> bool {
     output == LOCAL_SHELL_OUTPUT || output == "apply_patch_call_output"
 }
 
-/// Whether an item that is kept whole comes from the host.
+/// Whether an opaque item of this type comes from the host.
 fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
@@ -63,14 +66,14 @@ fn is_of_host(kind: &str) -> bool {
 /// The identifying fields of an item.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Label {
-    /// Its type; `item_reference` where it has an id alone, nothing for a message without a type.
+    /// The type; `item_reference` for an item with an id only, empty for a message without a type.
     pub(super) kind: Text,
     pub(super) role: Option<Text>,
     pub(super) id: Option<Text>,
     pub(super) call_id: Option<Text>,
-    /// The request that an approval answers. A call that was approved names it too.
+    /// The id of the approval request, in an approval and in the call that was approved.
     pub(super) request_id: Option<Text>,
-    /// Whether it is a call that the provider answers in an item of its own, or such an answer.
+    /// Whether it is a call that the provider answers in a separate item, or such an answer.
     pub(super) is_of_provider: bool,
 }
 
@@ -85,7 +88,7 @@ impl Label {
         let field = |key: &str| fields.text(key).filter(|text| !text.is_empty());
         let role = field("role");
         let is_reference = role.is_none() && fields.get("id").is_some();
-        let kind = field("type").or_else(|| is_reference.then(|| "item_reference".into()));
+        let kind = field("type").or_else(|| is_reference.then(|| REFERENCE.into()));
         let kind = kind.unwrap_or_default();
         let is_by_server = || field("execution").is_some_and(|word| word == "server");
         let is_of_provider = PROGRAMS.contains(&kind.as_str())
@@ -117,7 +120,7 @@ impl Label {
         !self.is_of_provider && is_output(&self.kind)
     }
 
-    /// Whether the provider answers a call of its own with it.
+    /// Whether it is the provider's answer to one of its own calls.
     pub(super) fn is_of_providers_answer(&self) -> bool {
         self.is_of_provider && self.kind.ends_with("_output")
     }
@@ -133,9 +136,9 @@ impl Label {
         if id.is_empty() { "message".into() } else { id.clone() }
     }
 
-    /// The id of the reasoning that it names instead of holding it.
+    /// The id of reasoning that is only referred to.
     pub(super) fn referred_reasoning(&self) -> Option<Text> {
-        let id = self.id.as_ref().filter(|_| self.kind == "item_reference");
+        let id = self.id.as_ref().filter(|_| self.kind == REFERENCE);
         id.filter(|id| id.starts_with("rs_")).cloned()
     }
 }

@@ -1,7 +1,8 @@
-//! What this codec keeps in the `extra` of requests, messages, blocks and tools.
+//! The marks and opaque blocks of this codec, in the `extra` of requests, messages, blocks and
+//! tools.
 //!
-//! Unknown wire fields stand there under their own names. Beside them stand the codec's marks, whose
-//! names begin with `~`; a wire field whose name begins so gets a second `~`.
+//! An `extra` holds unknown wire fields under their own names, and the codec's marks, whose names
+//! begin with `~`; a wire field whose name begins with `~` gets a second one.
 //!
 //! | mark | on | says |
 //! |---|---|---|
@@ -27,21 +28,21 @@
 //! | `~temperature`, `~tool_choice`, `~max_output_tokens` | request | the text of a parameter that we would write differently |
 //! | `~response` | answer | what the response body says beside the answer |
 //!
-//! An opaque block is an item as it came, except that `{"~item": .., "~led": ..}` is an item with
-//! the reasoning that led to it, and `{"~part": ..}` is a part of a content.
+//! An opaque block is an item as it was read, except that `{"~item": .., "~led": ..}` is an item
+//! with the reasoning that led to it, and `{"~part": ..}` is a part of a content.
 
 use crate::kit::*;
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-responses";
 
-/// The word of a mark.
+/// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
-/// Takes out the fields that identify an item for the provider, and notes them: they mean nothing
-/// to other codecs. Returns whether there were any.
+/// Removes the fields that identify an item for the provider, and keeps them as a mark, because
+/// they mean nothing to other codecs. Returns whether there were any.
 pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
     let mut identity = Object::default();
     for key in ["type", "id", "status"] {
@@ -54,23 +55,24 @@ pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
     any
 }
 
-/// Returns the fields that [`note_identity`] took and the wire fields, to which the known ones are added.
+/// Returns the fields that [`note_identity`] removed and the unknown fields, to which the known
+/// ones are added.
 pub(super) fn item_fields(extra: &Extra) -> Object {
     let mut object = reopen(extra.get(CODEC, "~item"));
     object.extend_unset(extras::own_object(CODEC, extra));
     object
 }
 
-/// An opaque block of this codec, taken apart.
+/// The content of an opaque block of this codec.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kept {
-    /// A whole item, and the reasoning that led to it.
+    /// A whole item, and the id of the reasoning that led to it.
     Item(Json, Option<Text>),
     /// A part of a content; a string for a whole content.
     Part(Json),
 }
 
-/// Returns an item that only this codec understands.
+/// Returns an opaque block for an item.
 pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
     let value = raw.json();
     if led.is_none() && !value.as_str().starts_with(WRAPPED) {
@@ -81,13 +83,13 @@ pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
     Opaque::new(CODEC, object.into_json()).into()
 }
 
-/// Returns a part of a content, or a whole content, that only this codec understands.
+/// Returns an opaque block for a part of a content, or for a whole content.
 pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
     let object = Object::of("~part", raw.json());
     Opaque::new(CODEC, object.into_json()).into()
 }
 
-/// Takes an opaque value of this codec apart.
+/// Reads the content of an opaque block of this codec.
 pub(super) fn kept(value: &Json) -> Kept {
     let wrapped = value.as_str().starts_with(WRAPPED);
     let fields = if wrapped { Fields::parse(value.as_str()) } else { None };
@@ -100,7 +102,8 @@ pub(super) fn kept(value: &Json) -> Kept {
     }
 }
 
-/// The extra of a block that holds a whole item: its type, and the reasoning that led to it.
+/// The extra of a block that holds a whole item: its type, and the id of the reasoning that led to
+/// it.
 pub(super) fn whole_item(kind: &str, led: Option<&Text>) -> Extra {
     let mut marks = Fields::default();
     marks.mark("~as", kind);

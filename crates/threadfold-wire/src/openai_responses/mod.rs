@@ -1,7 +1,7 @@
 //! OpenAI Responses.
 //!
-//! Neighbouring items of the model are one assistant message, neighbouring answers to calls are one
-//! user message of results, and every other item is a message of its own.
+//! Adjacent items of the model are one assistant message, adjacent results are one user message,
+//! and every other item is a message of its own.
 //!
 //! | on the wire | here |
 //! |---|---|
@@ -32,15 +32,15 @@
 //!
 //! # Normal forms
 //!
-//! A valid body comes back equal as JSON: absent, `null`, `""` and `[]` stay apart, and so do
-//! strings and arrays, numbers and their texts. What may change is the order of keys, white space,
-//! escapes in strings, and which of two equal keys of one object stays (the last). The dialect lets
-//! answers to calls stand anywhere after them; here each stands before the model goes on, and one
-//! that came later is moved, which is noted.
+//! A valid body is written back equal as JSON: absent, `null`, `""` and `[]` stay different, and so
+//! do strings and arrays, and the texts of numbers. Only these may change: the order of keys, white
+//! space, escapes in strings, and which of two equal keys of one object stays (the last). The
+//! dialect allows results anywhere after their calls. A [`Request`] has them before the model's
+//! next item, so a later one is moved, which is reported.
 //!
 //! # Adjustments and losses
 //!
-//! First the thread is repaired as [`legality`](threadfold_core::legality) says. Then:
+//! First the thread is repaired as [`legality`](threadfold_core::legality) describes. Then:
 //!
 //! | what stands in the thread | what is written | noted as |
 //! |---|---|---|
@@ -69,10 +69,10 @@
 //! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
 //! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!
-//! Tools that came from elsewhere say `strict: false`: without it this provider takes any schema for
-//! a strict one. Messages side by side, system messages anywhere and a trailing assistant message
-//! are legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need
-//! none.
+//! Tools from other dialects get `strict: false`: without it this provider treats every schema as a
+//! strict one. Adjacent messages of one role, system messages at any position and a trailing
+//! assistant message are legal and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have
+//! no form in this dialect, whose provider caches by itself.
 //!
 //! # Example
 //!
@@ -103,8 +103,8 @@
 //! ```
 //!
 //! Answers are read to a [`Turn`]. The usage counts cached tokens in the prompt, as this provider
-//! does; an answer that calls stops for the results. What the body says beside the answer stays
-//! with the message, but for what it repeats of the request, and is never sent back.
+//! does. An answer with calls is read as a stop for their results. The other fields of the body are
+//! kept with the message and never sent back, except those that repeat the request.
 //!
 //! ```
 //! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
@@ -130,21 +130,20 @@ mod read_items;
 mod stream;
 mod write;
 
+use crate::kit::Codec;
 #[cfg(doc)]
 use threadfold_core::message::{
     Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
     ToolResult, ToolSpec, ToolUse, Turn,
 };
 
-/// The codec.
-#[derive(Debug)]
-pub(crate) struct Codec;
+pub(crate) const CODEC: Codec =
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn)
+        .compacting(compaction::NATIVE);
 
-crate::contract::codec!(Codec, marks::CODEC, compaction);
-
-/// Returns the body for `POST /v1/responses/compact`, which answers with all messages of the user
-/// and a compaction. [`compaction_request`](crate::WireFormat::compaction_request) asks at the
-/// usual address instead.
+/// Returns the body for `POST /v1/responses/compact`, which answers with all user messages and a
+/// compaction. [`compaction_request`](crate::WireFormat::compaction_request) asks for a compaction
+/// at the usual address instead.
 ///
 /// ```
 /// use threadfold::{Message, Request, wire::{EncodeOptions, openai_responses}};

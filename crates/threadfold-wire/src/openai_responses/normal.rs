@@ -1,4 +1,4 @@
-//! What of a thread this dialect takes.
+//! The rules of this dialect for blocks.
 
 use super::{marks::*, read_content::thought};
 use crate::kit::*;
@@ -6,13 +6,13 @@ use crate::kit::*;
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
 pub(super) struct Responses {
-    /// The model refuses reasoning whose prefix was rewritten.
+    /// The model refuses reasoning if a message before it was changed.
     pub(super) binds_reasoning: bool,
 }
 
 impl Rules for Responses {
     fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
-        // Both dialects of this provider name the same files.
+        // Both dialects of this provider use the same file store.
         let is_own = reader.is_none_or(|reader| [CODEC, "openai-chat"].contains(&reader));
         match source {
             MediaSource::Base64 { .. } | MediaSource::Url { .. } => Ok(None),
@@ -24,14 +24,13 @@ impl Rules for Responses {
     }
 
     fn text_of<'s>(&self, role: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        match source {
-            MediaSource::Text { text, .. } => Some(text),
-            // An answer holds text only, so an address stands for its document there.
-            MediaSource::Url { url } => Some(url).filter(|_| role == Role::Assistant),
-            MediaSource::Base64 { .. } | MediaSource::File { .. } | MediaSource::Opaque { .. } => {
-                None
-            }
+        // An answer holds only text, so the address is written in place of the document.
+        if let (MediaSource::Text { text, .. }, _)
+        | (MediaSource::Url { url: text }, Role::Assistant) = (source, role)
+        {
+            return Some(text);
         }
+        None
     }
 
     fn takes_media(&self, role: Role, _: bool) -> bool {
@@ -42,7 +41,7 @@ impl Rules for Responses {
         extra(block).is_some_and(|extra| extra.codec() == Some(CODEC))
     }
 
-    /// Reasoning must be this provider's, and unchanged.
+    /// Reasoning must be this provider's own, and unchanged.
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
         let ContentBlock::Thinking(thinking) = block else {
             return Some("it is encrypted for another provider");
@@ -78,7 +77,8 @@ impl Rules for Responses {
     }
 }
 
-/// Notes the fields of messages that hold items of their own only: no item has a place for them.
+/// Reports the fields of messages whose blocks are all written as separate items: no item has a
+/// place for them.
 pub(super) fn note_unplaced_fields(thread: &Thread, notes: &mut Notes) {
     for (at, message) in thread.iter().filter(|(_, it)| it.role != Role::Assistant) {
         if message.content.iter().all(is_item) {
@@ -88,7 +88,7 @@ pub(super) fn note_unplaced_fields(thread: &Thread, notes: &mut Notes) {
     }
 }
 
-/// Whether a block of the user is an item of its own.
+/// Whether a user block is written as a separate item.
 fn is_item(block: &ContentBlock) -> bool {
     if let ContentBlock::Opaque(opaque) = block {
         return matches!(kept(&opaque.value), Kept::Item(..));

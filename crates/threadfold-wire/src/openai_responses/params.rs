@@ -1,5 +1,4 @@
-//! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
-//! field.
+//! Request parameters and tools. A parameter that does not read stays an unknown field.
 
 use super::marks::*;
 use crate::kit::*;
@@ -23,10 +22,10 @@ const TOOLS: Tools = Tools {
     },
 };
 
-/// The parameters that have the model go on from what the provider stored.
+/// The parameters by which the model continues what the provider stored.
 pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
 
-/// Returns the request of these messages with the parameters of the body.
+/// Returns the request of these messages, with the parameters of the body.
 pub(super) fn read(
     mut fields: Fields<'_>,
     system: Vec<Message>,
@@ -36,7 +35,7 @@ pub(super) fn read(
     Request { max_output, ..TOOLS.read_request(fields, system, messages) }
 }
 
-/// Returns the body but for its instructions and its input.
+/// Returns the body without instructions and input.
 pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
     let mut body = TOOLS.write_request(request, options, Some(LIMIT), notes);
     if let Some(ToolChoice::Tool(name)) = &request.tool_choice
@@ -49,12 +48,12 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
     body
 }
 
-/// Leaves out the parameters that have the model go on from what the thread holds itself.
+/// Leaves out the parameters by which the model would continue what the thread itself holds.
 ///
-/// The provider puts what it stored before the input. That is right while the thread holds only what
-/// came later. It is wrong when the thread holds the answer that the parameter names, and when a part
-/// of the thread was compacted, because the provider still has that part in full. Returns whether the
-/// model goes on from what was stored all the same.
+/// The provider puts what it stored before the input. That is right if the thread holds only later
+/// messages. It is wrong if the thread holds the answer that the parameter names, or if a part of
+/// the thread was compacted, because the provider still has that part in full. Returns whether such
+/// a parameter stays.
 pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes) -> bool {
     notes.turn_to(None);
     let mut is_chained = false;
@@ -73,7 +72,7 @@ pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes)
     is_chained
 }
 
-/// Whether a part of the thread was rewritten since it was read.
+/// Whether a part of the thread was compacted or changed since it was read.
 fn is_compacted(request: &Request) -> bool {
     let is_compaction = |block: &ContentBlock| matches!(block, ContentBlock::Summary(summary) if marked(&summary.extra, "~as").is_none());
     let is_rewritten = |it: &Message| it.prefix_rewritten || it.content.iter().any(is_compaction);
@@ -91,7 +90,7 @@ fn holds_answer(request: &Request, name: &str, json: &Json) -> bool {
     })
 }
 
-/// Reads an id that stands alone or in an object.
+/// Reads an id that is a string, or the field of an object.
 fn id_of(json: &Json) -> Option<Text> {
     Raw::of(json).text().or_else(|| Fields::parse(json.as_str())?.take_text("id"))
 }
@@ -102,7 +101,7 @@ fn is_own(tool: &ToolSpec) -> bool {
 
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
-    // The mark is always set: it tells functions that came in this dialect from others.
+    // Always set, because it tells functions that were read in this dialect from others.
     fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
     if fields.get("parameters").is_none() {
         fields.mark("~parameters", "absent");
@@ -112,7 +111,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
 }
 
 fn write_tool(tool: &ToolSpec, object: &mut Object) {
-    // Without this the provider demands that a schema keeps to its rules for strict inputs.
+    // Without it the provider applies its rules for strict schemas.
     if !is_own(tool) {
         object.set("strict", false);
     }

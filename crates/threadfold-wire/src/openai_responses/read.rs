@@ -1,4 +1,4 @@
-//! Reading request bodies and answers: which items become which messages.
+//! Reading request bodies and answers: from items to messages.
 
 use super::{
     kinds::Label,
@@ -10,7 +10,7 @@ use super::{
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: *options, ..Reader::default() };
@@ -39,16 +39,16 @@ fn has_other_start(fields: &Fields<'_>) -> bool {
     starts.into_iter().any(|key| fields.value(key).is_some())
 }
 
-/// What was read so far.
+/// The messages read so far.
 #[derive(Default)]
 struct Reader {
     recognise: DecodeOptions,
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// The last message, which more items may join. It becomes a handle when it is complete.
+    /// The last message, which later items may join. It becomes a handle when it is complete.
     open: Option<MessageParts>,
-    /// Whether the last item was the answer to a call: another one joins it.
+    /// Whether the last item was a result, so that another one joins it.
     more_results: bool,
 }
 
@@ -60,7 +60,7 @@ impl Reader {
         self.system.push(with_mark(message, "~as", "instructions").into());
     }
 
-    /// The input that is one text.
+    /// Reads an input that is one text.
     fn text(&mut self, raw: Raw<'_>) {
         let mut fields = Fields::default();
         fields.mark("~input", "string");
@@ -96,7 +96,7 @@ impl Reader {
         self.open(message);
     }
 
-    /// Adds blocks to the last message, if it is of this role.
+    /// Adds blocks to the last message if it has this role, or begins a message.
     fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
         match self.open.as_mut().filter(|last| last.role == role) {
             Some(last) => last.content.extend(blocks),
@@ -104,7 +104,7 @@ impl Reader {
         }
     }
 
-    /// Begins a message after the last one.
+    /// Begins a message.
     fn open(&mut self, message: MessageParts) {
         self.close();
         self.open = Some(message);
@@ -115,7 +115,7 @@ impl Reader {
     }
 }
 
-/// Marks a summary that came as text: no compaction of this thread made it.
+/// Marks a summary that was read as text: it is no compaction of this thread.
 fn mark_summary(block: &mut ContentBlock) {
     if let ContentBlock::Summary(Summary { extra, .. }) = block {
         *extra = extra.with(CODEC, "~as", Json::text("text"));
@@ -127,7 +127,7 @@ fn with_mark(mut message: MessageParts, key: &'static str, word: &str) -> Messag
     message
 }
 
-/// What a response repeats of its request. It may be long, and the host has it.
+/// The response fields that repeat the request. They may be long, and the host has them.
 const ECHOES: [&str; 20] = [
     "background",
     "include",
@@ -152,7 +152,7 @@ const ECHOES: [&str; 20] = [
 ];
 
 /// Reads a `response` body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let output = fields.take_items("output", Path::Body, "an array of items")?;
@@ -160,7 +160,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let stop_reason = stop_reason(&fields, &content);
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let origin = Some(Origin::new(CODEC, fields.text("model")));
-    // What the body says beside the answer is kept with the message and never sent back.
+    // The other fields of the body are kept with the message and never sent back.
     for key in ECHOES {
         fields.take(key);
     }
@@ -169,8 +169,8 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
-/// Reads the items. Calls that the provider answered in the same response are none for the host.
-fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
+/// Reads the items. Calls that the provider answered in the same response are not for the host.
+fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>> {
     let answers = output.iter().map(|raw| Label::read(*raw)).filter(Label::is_output);
     let mut context = Context::default();
     context.settled = answers.filter_map(|label| label.call_id).collect();
@@ -182,7 +182,7 @@ fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireE
     Ok(blocks.collect())
 }
 
-/// Why the model stopped. The dialect does not say that the model waits for results.
+/// The stop reason. The dialect has none for waiting on results.
 fn stop_reason(body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
     let reason = body.object("incomplete_details").and_then(|details| details.text("reason"));
     match (body.text("status").unwrap_or_default().as_str(), reason.as_deref()) {
@@ -196,7 +196,7 @@ fn stop_reason(body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
     }
 }
 
-/// What a response cost.
+/// The fields of the usage.
 pub(super) const USAGE: Counts = Counts {
     input: &["input_tokens"],
     output: &["output_tokens"],

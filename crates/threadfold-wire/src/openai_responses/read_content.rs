@@ -1,9 +1,9 @@
-//! Reading what messages, results and reasoning hold.
+//! Reading the contents of messages, results and reasoning.
 
 use super::marks::*;
 use crate::kit::*;
 
-/// Who says it.
+/// The author of a content.
 #[derive(Clone, Copy, Debug)]
 enum By {
     /// The user or the host.
@@ -11,11 +11,11 @@ enum By {
     Tool,
 }
 
-/// Reads what a user or a host says: a string or an array of parts; `None` if it is neither, or an
-/// empty array. The form is marked on the message.
+/// Reads the content of a user or system message: a string, or an array of parts; `None` if it is
+/// neither, or an empty array. Marks its form on the message.
 ///
-/// Blank text is no text block, because other providers refuse those and repairs take them out.
-/// Here it is valid, so it is kept as an opaque part.
+/// Blank text becomes an opaque part, because it is valid in this dialect, but other providers
+/// refuse it and repairs would remove it.
 pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
     if !raw.is_text() {
         let parts = raw.items().filter(|parts| !parts.is_empty())?;
@@ -24,14 +24,14 @@ pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<Content
     Some(vec![said_text(raw)])
 }
 
-/// Reads what a user or a host says in one string.
+/// Reads a content that is one string.
 pub(super) fn said_text(raw: Raw<'_>) -> ContentBlock {
     let said = raw.text().filter(|text| !text.is_blank());
     said.map_or_else(|| opaque_part(raw), ContentBlock::text)
 }
 
-/// Reads what a tool gave: a string, an array of parts, or another value, which is kept as it came.
-/// The form is marked on the result.
+/// Reads the output of a tool: a string, an array of parts, or another value, which is kept whole.
+/// Marks its form on the result.
 pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock> {
     if raw.is_text()
         && let Some(text) = raw.text()
@@ -52,7 +52,8 @@ pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock>
     })
 }
 
-/// Reads parts; `None` if one of them is no object: a text among parts would become another one.
+/// Reads parts; `None` if one of them is no object, because a string among parts would become an
+/// object.
 fn array(parts: Vec<Raw<'_>>, by: By, owner: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
     if !parts.iter().all(|raw| raw.get().starts_with('{')) {
         return None;
@@ -64,7 +65,7 @@ fn array(parts: Vec<Raw<'_>>, by: By, owner: &mut Fields<'_>) -> Option<Vec<Cont
     Some(parts.into_iter().map(part).collect())
 }
 
-/// Reads a part; `None` if it is not one that is known here, or if its text may not stay.
+/// Reads a part; `None` if it is unknown, or if its text is blank where that is not allowed.
 fn part(raw: Raw<'_>, by: By) -> Option<ContentBlock> {
     let mut fields = Fields::of(raw)?;
     match fields.take_word("type")?.as_ref() {
@@ -105,12 +106,12 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
     Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
 }
 
-/// Reads a message of the model: a block for each of its parts, the fields of the item on the
-/// first. Nothing if there is no part, or one that cannot be read; the item is kept whole then.
+/// Reads a message of the model into one block for each part, with the fields of the item on the
+/// first. Empty if there is no part, or one that cannot be read; the item becomes opaque then.
 pub(super) fn answer(mut fields: Fields<'_>) -> Vec<ContentBlock> {
     fields.take("role");
     let Some(raw) = fields.take("content") else { return Vec::new() };
-    // An empty object says that an item begins here, so that two messages do not become one.
+    // The empty object marks the beginning of an item, so that two messages do not become one.
     if !note_identity(&mut fields) {
         fields.note("~item", Json::from_compact("{}"));
     }
@@ -131,7 +132,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Vec<ContentBlock> {
     raw.all(read).unwrap_or_default()
 }
 
-/// Reads a part of what the model says, which gets these marks.
+/// Reads a part of a message of the model, which gets these marks.
 fn answer_part(raw: Raw<'_>, own: &mut Fields<'_>) -> Option<ContentBlock> {
     let mut fields = Fields::of(raw).filter(|fields| fields.get("item").is_none())?;
     let kind = fields.take_word("type")?;
@@ -151,7 +152,8 @@ fn answer_part(raw: Raw<'_>, own: &mut Fields<'_>) -> Option<ContentBlock> {
     Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
 }
 
-/// Reads a reasoning item, and by what the item after it is known; `None` if it has no summary.
+/// Reads a reasoning item; `next` is the identity of the item after it. `None` if it has no
+/// summary.
 pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<ContentBlock> {
     let text = thought(fields.get("summary"), fields.get("content"))?;
     let signature = fields.take_text("encrypted_content");
@@ -163,7 +165,7 @@ pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<Co
     Some(Thinking { extra: fields.keep(CODEC), ..Thinking::new(text, signature) }.into())
 }
 
-/// What can be read of a reasoning item: its summary, else its content.
+/// The readable text of a reasoning item: its summary, else its content.
 pub(super) fn thought(summary: Option<Raw<'_>>, content: Option<Raw<'_>>) -> Option<Text> {
     let texts = |raw: Raw<'_>| -> Option<Vec<Text>> {
         let text = |raw: Raw<'_>| Fields::of(raw)?.take_text("text");

@@ -1,4 +1,4 @@
-//! Reading items, one by one.
+//! Reading single items.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,45 +10,42 @@ use super::{
 };
 use crate::kit::*;
 
-/// What an item is.
+/// An item that was read.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// A message of the host's standing instructions, or of the user.
+    /// A message of the user, or a system message.
     Said(MessageParts),
-    /// Something of the model: one block, or the parts of a message.
+    /// Blocks of the model: one block, or the parts of a message.
     Answered(Vec<ContentBlock>),
-    /// The answer to a call.
+    /// The result of a call.
     Result(ContentBlock),
-    /// Something of the host that is kept whole.
+    /// An opaque item of the host.
     Kept(ContentBlock),
 }
 
-/// What the items before say about the next one.
+/// What the earlier items mean for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Context {
-    /// Calls may be answered that are not in the input: it goes on from a stored response.
+    /// The input continues a stored response, so calls of its results may not be in the input.
     pub(super) is_chained: bool,
-    /// Calls that the provider answered in the same response; they are no calls for the host.
+    /// The ids of calls that the provider answered in the same response. They are not for the host.
     pub(super) settled: HashSet<Text>,
-    /// The calls so far, and whether the latest of this id has a form of its own.
+    /// The calls so far by id, and whether the latest of this id has a special form of result.
     called: HashMap<Text, bool>,
-    /// Calls that are kept whole; so are their answers.
+    /// The ids of opaque calls. Their results become opaque too.
     kept_calls: HashSet<Text>,
-    /// The latest call that the provider answers itself, of each type, and of each id.
+    /// The calls so far that the provider answers in separate items.
     provider_calls: ProviderCalls,
-    /// The reasoning that the model wrote last since the user spoke: its id, or nothing.
+    /// The id of the model's last reasoning since the user's last message; empty if the reasoning
+    /// has no id.
     reasoning: Option<Text>,
-    /// Whether only items of the model came since.
+    /// Whether only items of the model followed that reasoning.
     is_adjacent: bool,
 }
 
 impl Context {
-    /// Reads all items. Every item is read with the one after it, which says what a reasoning led to.
-    pub(super) fn read_all(
-        &mut self,
-        items: &[Raw<'_>],
-        path: Path<'_>,
-    ) -> Result<Vec<Item>, WireError> {
+    /// Reads all items, each with the item after it, because reasoning records what follows it.
+    pub(super) fn read_all(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<Vec<Item>> {
         let read = |(index, raw): (usize, &Raw<'_>)| {
             if !raw.is_object() {
                 return Err(Path::Item(&path, index).mismatch("an object", *raw));
@@ -94,8 +91,9 @@ impl Context {
         next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
-        // A compaction stands alone: what the model thought before goes with what it replaces.
-        let is_alone = ["item_reference", kinds::COMPACTION].contains(&label.kind.as_str());
+        // A compaction is independent of the reasoning before it, which belongs to what it
+        // replaces.
+        let is_alone = [kinds::REFERENCE, kinds::COMPACTION].contains(&label.kind.as_str());
         let is_whole = self.is_adjacent && !is_alone;
         let led_whole = led.as_ref().filter(|_| is_whole);
         let mark_led = |fields: &mut Fields<'_>| {
@@ -103,7 +101,7 @@ impl Context {
         };
         let one = |block: Option<ContentBlock>| block.into_iter().collect();
         let mut blocks: Vec<ContentBlock> = match label.kind.as_str() {
-            "reasoning" => {
+            kinds::REASONING => {
                 let next = next.map(Label::read).filter(|next| next.is_of_model());
                 one(reasoning(fields, next.map(|next| next.identity())))
             }
@@ -122,18 +120,18 @@ impl Context {
         if blocks.is_empty() {
             self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
             blocks.push(opaque_item(raw, led_whole));
-        } else if label.kind == "reasoning" {
+        } else if label.kind == kinds::REASONING {
             self.reasoning = Some(label.id.clone().unwrap_or_default());
         }
         self.reasoning = label.referred_reasoning().or(self.reasoning.take());
-        // What it stands for may be the call of a later answer.
-        self.is_chained |= label.kind == "item_reference";
+        // The item that it refers to may be the call of a later result.
+        self.is_chained |= label.kind == kinds::REFERENCE;
         self.is_adjacent = true;
         blocks
     }
 
-    /// Reads a call that the provider answers in an item of its own, or such an answer; `None` if
-    /// nothing says which call it is, or if the call may be stored.
+    /// Reads a call that the provider answers in a separate item, or such an answer; `None` if it
+    /// does not identify its call, or if the call may be stored.
     fn of_provider(
         &mut self,
         raw: Raw<'_>,
@@ -153,7 +151,7 @@ impl Context {
         Some(ServerToolResult { extra, ..result }.into())
     }
 
-    /// Reads a call that the host answers; `None` if it cannot be read, or is answered already.
+    /// Reads a call for the host; `None` if it cannot be read, or is answered already.
     fn call(
         &mut self,
         raw: Raw<'_>,
@@ -179,11 +177,11 @@ impl Context {
     }
 }
 
-/// The calls so far that the provider answers in items of their own.
+/// The calls so far that the provider answers in separate items.
 #[derive(Debug, Default)]
 pub(super) struct ProviderCalls {
     ids: HashSet<Text>,
-    /// The latest search. The answer to one need not name it.
+    /// The id of the latest search. Its answer need not name it.
     search: Option<Text>,
 }
 
@@ -204,7 +202,7 @@ impl ProviderCalls {
         }
     }
 
-    /// Whether the call that an item answers is missing.
+    /// Whether an item names a call that is missing.
     pub(super) fn lacks(&self, label: &Label) -> bool {
         label.call_id.as_ref().is_some_and(|id| !self.ids.contains(id))
     }
@@ -220,14 +218,14 @@ fn function(id: Text, input: &str, mut fields: Fields<'_>) -> Option<ToolUse> {
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
-/// Reads a call that the provider answers itself, as the whole item.
+/// Reads a call that the provider answers in the same item. The whole item becomes its input.
 fn hosted(raw: Raw<'_>, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
     let id = label.id.clone()?;
     let call = ServerToolUse::new(id, label.kind.clone(), raw.json());
     Some(ServerToolUse { extra: whole_item(&label.kind, led), ..call }.into())
 }
 
-/// Reads a message of the user or of the host; `None` if it cannot be read.
+/// Reads a user or system message; `None` if it cannot be read.
 fn message(label: &Label, mut fields: Fields<'_>) -> Option<MessageParts> {
     let role = match label.role.as_deref()? {
         "user" => Role::User,
@@ -243,7 +241,7 @@ fn message(label: &Label, mut fields: Fields<'_>) -> Option<MessageParts> {
     Some(MessageParts { extra: fields.keep(CODEC), ..MessageParts::new(role, blocks) })
 }
 
-/// Reads the answer to a call, which may have a form of its own; `None` if it names no call, or has
+/// Reads the result of a call, which may have a special form; `None` if it names no call, or has
 /// not the form of its type.
 fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
     let kind = label.kind.as_str();

@@ -1,9 +1,8 @@
-//! Building an answer of the events of its stream.
+//! Assembling an answer from the events of its stream.
 //!
-//! The items come whole in `response.output_item.done`, and everything else in the `response` of
-//! the event that ends the stream. Put together they are a response body, which is read as any
-//! other: what was streamed cannot differ from what came at once. The pieces in between are only
-//! shown.
+//! `response.output_item.done` has a whole item, and the event that ends the stream has the other
+//! fields in its `response`. Together they are a response body, which is read like any other, so a
+//! streamed answer equals the whole one. The other events are only reported as deltas.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +12,28 @@ use super::{
 };
 use crate::kit::*;
 
-/// An answer in the making.
+/// An answer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Response {
-    /// The items that are complete, by their place in the answer.
+    /// The complete items, by their position in the answer.
     items: BTreeMap<u64, Json>,
-    /// What was shown of each item.
+    /// What was reported of each item.
     shown: BTreeMap<u64, Shown>,
     usage: Usage,
-    /// The whole answer, once the stream ended with it.
+    /// The whole body, once the stream has ended.
     body: Option<Json>,
 }
 
-/// What was shown of an item.
+/// What was reported of an item.
 #[derive(Debug, Default)]
 struct Shown {
     call_id: Option<Text>,
-    /// Whether some text or input of it was shown.
+    /// Whether any of its text or input was reported.
     any: bool,
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ModelError> {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
         read_event(event, &["response."], |fields, data| {
             let kind = fields.text("type").unwrap_or_else(|| event.name.into());
             self.known(&kind, &fields, data, out)
@@ -55,13 +54,7 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn known(
-        &mut self,
-        kind: &str,
-        fields: &Fields<'_>,
-        data: &str,
-        out: &mut Deltas,
-    ) -> Result<(), ModelError> {
+    fn known(&mut self, kind: &str, fields: &Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
         match kind {
             "response.output_item.added" => {
                 if let Some((index, raw)) = item(fields) {
@@ -83,7 +76,7 @@ impl Response {
             }
             "response.reasoning_summary_part.added" => self.next_part(fields, out),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                // A piece of a call that is not known yet is shown with the whole call.
+                // Pieces of a call that has not begun are reported with the whole call.
                 if let Some((shown, text)) = self.piece(fields)
                     && let Some(id) = &shown.call_id
                 {
@@ -96,7 +89,7 @@ impl Response {
             }
             "response.failed" => return Err(self.failed(fields, data)),
             "error" => return Err(provider_error(data)),
-            // Servers in between send their errors without a type.
+            // Proxies send errors without a type.
             "" if fields.value("error").is_some() => {
                 return Err(provider_error(data));
             }
@@ -105,7 +98,7 @@ impl Response {
         Ok(())
     }
 
-    /// Shows that a call begins, once.
+    /// Reports the beginning of a call, once.
     fn show_call(&mut self, index: u64, raw: Raw<'_>, out: &mut Deltas) {
         let Some(item) = Fields::of(raw) else { return };
         let label = Label::of(&item);
@@ -121,7 +114,7 @@ impl Response {
         }
     }
 
-    /// An item is complete: it is kept, and shown where nothing of it was.
+    /// Takes a complete item, and reports it if none of its pieces was.
     fn done(&mut self, fields: &Fields<'_>, out: &mut Deltas) {
         let Some((index, raw)) = item(fields) else { return };
         self.show_call(index, raw, out);
@@ -132,13 +125,13 @@ impl Response {
         self.items.insert(index, raw.json());
     }
 
-    /// A piece of an item, and what was shown of the item.
+    /// The text of a piece, and what was reported of its item.
     fn piece(&mut self, fields: &Fields<'_>) -> Option<(&mut Shown, Text)> {
         let text = fields.text("delta").filter(|text| !text.is_empty())?;
         Some((self.shown.entry(fields.number("output_index")?).or_default(), text))
     }
 
-    /// Another part of a summary: parts stand apart, as they do in the whole thought.
+    /// Reports the separator before a further part of a summary, as in the whole reasoning.
     fn next_part(&self, fields: &Fields<'_>, out: &mut Deltas) {
         let is_first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
         let shown = fields.number("output_index").and_then(|index| self.shown.get(&index));
@@ -147,7 +140,7 @@ impl Response {
         }
     }
 
-    /// The stream ends with the response; the items that came whole are its output.
+    /// Takes the last event, whose `response` gets the items as its output.
     fn complete(&mut self, fields: &Fields<'_>) {
         let response = fields.get("response").map(Raw::json);
         let mut body = reopen(response.as_ref());
@@ -156,7 +149,7 @@ impl Response {
             Some(Tree::Raw(json)) => Raw::of(json).items().map_or(0, |items| items.len()),
             Some(_) | None => 0,
         };
-        // Some servers leave the output of the last event empty.
+        // Some servers send the last event without output.
         if listed <= self.items.len() {
             let items = std::mem::take(&mut self.items).into_values().map(Tree::Raw);
             body.set("output", items.collect::<Vec<_>>());
@@ -183,12 +176,12 @@ impl Response {
     }
 }
 
-/// The place and the whole of the item of an event.
+/// The position and the item of an event.
 fn item<'a>(fields: &Fields<'a>) -> Option<(u64, Raw<'a>)> {
     fields.number("output_index").zip(fields.get("item"))
 }
 
-/// Shows a whole item of which no piece came.
+/// Reports a whole item of which no piece arrived.
 fn whole(raw: Raw<'_>, call_id: Option<&Text>, out: &mut Deltas) {
     let Some(item) = Fields::of(raw) else { return };
     if let Some(id) = call_id {

@@ -1,12 +1,12 @@
-//! Writing request bodies: the thread is made legal block by block, written as items, and the items
-//! are put right among each other.
+//! Writing request bodies: the blocks are made legal, written as items, and then the items are made
+//! legal in their order.
 
 use super::{
     calls::{CallKind, Calls},
     kinds,
     marks::*,
     normal::{self, Responses},
-    order::{self, Item, Kind},
+    order::{self, Item},
     params,
 };
 use crate::kit::*;
@@ -24,7 +24,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let rules = Responses { binds_reasoning: options.binds_reasoning };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
-    let calls = Calls::new(&mut thread, &mut notes);
+    let calls = Calls::of(&mut thread, &mut notes);
     normal::note_unplaced_fields(&thread, &mut notes);
     let mut writer = Writer::new(calls);
     let first = system.first().and_then(instructions);
@@ -32,23 +32,20 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     body.set_some("instructions", first);
     system.iter().skip(is_first_apart).for_each(|message| writer.message(0, message));
     let of_system = writer.items.len();
-    for (place, (at, message)) in thread.iter().enumerate() {
-        writer.calls.place = place;
-        writer.message(*at, message);
-    }
+    thread.iter().for_each(|(at, message)| writer.message(*at, message));
     let mut items = writer.items;
     order::arrange(&mut items, order::Ending { is_chained, at_rest }, &mut notes);
     let of_thread = items.len().saturating_sub(of_system);
     if !is_chained && notes::is_emptied(&request.messages, of_thread, &mut notes) {
         let object = Object::of("role", "user").with("content", CONTINUE);
-        items.push(Item::new(request.messages.len(), Kind::Said, object, None));
+        items.push(Item::new(request.messages.len(), object, None));
     }
     write_input(request, items, &mut body);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
-/// The text of a system message that is written as `instructions`: all but those that came as
-/// items, or hold more than text.
+/// The text of a system message that is written as `instructions`; `None` if it was read as an item
+/// or holds more than text.
 fn instructions(message: &Message) -> Option<Text> {
     let is_item = marked(&message.extra, "~as").is_some_and(|form| form == "item");
     let texts = message.content.iter().map(|block| block.as_text().map(Text::as_str));
@@ -56,7 +53,8 @@ fn instructions(message: &Message) -> Option<Text> {
     texts.filter(|_| !is_item).map(|texts| texts.join("\n\n").into())
 }
 
-/// Writes the items: as one string if they came as one. A body that came without input gets none.
+/// Writes the items, as one string if they were read as one. A body that was read without input
+/// gets none.
 fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
     if items.is_empty() && marked(&request.extra, "~input").is_some() {
         return;
@@ -73,12 +71,12 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
     body.set("input", text.map_or_else(items, Tree::from));
 }
 
-/// The items of a thread in the making.
+/// The items written so far.
 #[derive(Debug)]
 struct Writer {
     items: Vec<Item>,
     calls: Calls,
-    /// The message at work: its index in the request.
+    /// The index of the current message in the request.
     at: usize,
 }
 
@@ -87,7 +85,7 @@ impl Writer {
         Self { items: Vec::new(), calls, at: 0 }
     }
 
-    /// Writes a message of the thread, the next one, which has this index in the request.
+    /// Writes a message with this index in the request.
     fn message(&mut self, at: usize, message: &Message) {
         self.at = at;
         match message.role {
@@ -96,8 +94,8 @@ impl Writer {
         }
     }
 
-    /// Writes what the host or the user says: an item for what stands together, and one for each
-    /// result and each item that is kept whole.
+    /// Writes a user or system message: one item for adjacent texts and media, and one for each
+    /// result and each opaque item.
     fn said(&mut self, message: &Message) {
         let mut fields = item_fields(&message.extra);
         let mut pieces = Vec::new();
@@ -115,7 +113,7 @@ impl Writer {
         self.flush(message, &mut fields, &mut pieces);
     }
 
-    /// Writes pieces that stand together. The fields of the message go with the first of them.
+    /// Writes adjacent pieces as one item. The first one gets the fields of the message.
     fn flush(&mut self, message: &Message, fields: &mut Object, pieces: &mut Vec<Piece>) {
         let form = marked(&message.extra, "~content");
         let content = openai::content(std::mem::take(pieces), form.as_deref(), "input_text");
@@ -125,7 +123,7 @@ impl Writer {
             role @ (Role::User | Role::System | Role::Assistant) => role.as_str(),
         };
         let object = std::mem::take(fields).with("role", role).with("content", content);
-        self.items.push(Item::new(self.at, Kind::Said, object, None));
+        self.items.push(Item::new(self.at, object, None));
     }
 
     fn result(&mut self, result: &ToolResult) {
@@ -142,15 +140,16 @@ impl Writer {
         let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
         let key = if named.is_some() { "id" } else { "call_id" };
         let mut object = item_fields(&result.extra).with("type", kind);
-        object.set(key, self.calls.name(&result.tool_use_id));
-        // The answer to a function has an output, whatever the answer had as which it came.
+        object.set(key, result.tool_use_id.clone());
+        // The result of a function always has an output, even if it was read in another form
+        // without one.
         let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
         let form = form.filter(|form| form != "absent" || !of_function);
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
-        let mut item = Item::new(self.at, Kind::Output, object, None);
+        let mut item = Item::new(self.at, object, None);
         if named.is_some() {
-            // The id is that of the call, so two items may have it.
-            item.id = None;
+            // It is the id of the call, so it may occur twice.
+            item.label.id = None;
         }
         self.items.push(item);
     }
@@ -169,11 +168,11 @@ impl Writer {
         self.close(open);
     }
 
-    /// Adds a text to the open item, or begins one.
+    /// Adds a text to the open item, or begins an item.
     fn text(&mut self, open: &mut Option<Open>, text: Text, extra: &Extra) {
         let begins = extra.get(CODEC, "~item").is_some();
         let joins = extra.get(CODEC, "~joins").is_some();
-        // A text of no item joins none of the provider's.
+        // A text from outside this dialect joins no item of the provider.
         let is_ours = open.as_ref().is_some_and(|open| open.form == Form::Ours);
         if begins || open.is_none() || (!joins && !is_ours) {
             let mut fields = reopen(extra.get(CODEC, "~item"));
@@ -200,23 +199,23 @@ impl Writer {
             object.set("type", "message");
         }
         let object = object.with("role", "assistant").with("content", content);
-        self.items.push(Item::new(self.at, Kind::Answer, object, led));
+        self.items.push(Item::new(self.at, object, led));
     }
 
     /// Writes a block of the model that is an item of its own.
     fn item(&mut self, block: &ContentBlock) {
         let item = match block {
             ContentBlock::Thinking(thinking) => {
-                let mut object = item_fields(&thinking.extra).with("type", "reasoning");
+                let mut object = item_fields(&thinking.extra).with("type", kinds::REASONING);
                 object.set_some("encrypted_content", thinking.signature.clone());
                 let next = marked(&thinking.extra, "~next");
-                Item::new(self.at, Kind::Reasoning(next), object, None)
+                Item { next, ..Item::new(self.at, object, None) }
             }
             ContentBlock::ToolUse(call) => {
-                let kind = self.calls.turn_to(call);
-                let object = written_call(call, kind, self.calls.name(&call.id));
-                let led = marked(&call.extra, "~led");
-                Item::new(self.at, Kind::Call(call.id.clone()), object, led)
+                let object = written_call(call, self.calls.kind(&call.id));
+                let mut item = Item::new(self.at, object, marked(&call.extra, "~led"));
+                item.label.call_id = Some(self.calls.id_before(&call.id));
+                item
             }
             ContentBlock::ServerToolUse(call) => {
                 Item::whole(self.at, call.input.clone(), marked(&call.extra, "~led"))
@@ -228,7 +227,8 @@ impl Writer {
                 Some((json, led)) => Item::whole(self.at, json, led),
                 None => return,
             },
-            // Texts join an item, and the rules leave the others out of answers.
+            // Texts are written as parts of an item, and the rules leave the other kinds out of
+            // answers.
             texts!()
             | ContentBlock::Image(_)
             | ContentBlock::Document(_)
@@ -239,7 +239,7 @@ impl Writer {
     }
 }
 
-/// An item of texts of the model in the making.
+/// A message item of the model to which texts may be added.
 #[derive(Debug)]
 struct Open {
     fields: Object,
@@ -248,18 +248,18 @@ struct Open {
     pieces: Vec<Piece>,
 }
 
-/// Where an item of texts comes from, and with it the form of its content.
+/// The origin of such an item, which determines the form of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// The provider: a string.
+    /// Read as a string.
     String,
-    /// The provider: parts.
+    /// Read as parts.
     Parts,
-    /// This crate: the shorter of both forms.
+    /// Not read in this dialect: a string if that suffices.
     Ours,
 }
 
-/// The item and what led to it, if a block is one that is kept whole.
+/// The item in an opaque block, and the id of the reasoning that led to it.
 fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
     let ContentBlock::Opaque(opaque) = block else { return None };
     match kept(&opaque.value) {
@@ -268,7 +268,8 @@ fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
     }
 }
 
-fn written_call(call: &ToolUse, kind: CallKind, id: Text) -> Object {
+fn written_call(call: &ToolUse, kind: CallKind) -> Object {
+    let id = call.id.clone();
     let (kind, key) = match (kind, &call.input) {
         (CallKind::Client(_), ToolInput::Json(json)) => {
             return reopen(Some(json)).with("call_id", id);
@@ -298,7 +299,7 @@ fn part(text: Text, extra: &Extra) -> Piece {
     Piece::Part(fields.with("type", kind).with(key, text).into())
 }
 
-/// Returns a block as a piece of what the host, the user or a tool says.
+/// Returns a block as a piece of a user or system message, or of a tool result.
 fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
     if let Some((text, extra)) = wire_text(role, block) {
         return Some(Piece::text(CODEC, "input_text", text, extra));
