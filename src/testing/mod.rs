@@ -27,6 +27,3 @@ pub use faulty_store::faulty_store;
 pub use hostile::Misbehaviour;
 pub use scripted::{Answer, ScriptedModel};
 pub use sleeper::WakefulSleeper;
-
-#[cfg(test)]
-mod prose;

@@ -67,6 +67,7 @@ mod prompts;
 mod properties;
 mod prose;
 mod quoted;
+mod reading_steps;
 mod recall;
 mod recall_bar;
 mod rendering;

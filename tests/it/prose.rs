@@ -1,6 +1,6 @@
 //! Arbitrary language, typed in a session: the session continues, is compacted and ends.
 //!
-//! The cost of reading is tested in `src/testing/prose.rs`.
+//! The cost of reading is tested in `reading_steps.rs`.
 
 use std::sync::Arc;
 
