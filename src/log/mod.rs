@@ -115,7 +115,7 @@ pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
-pub(crate) use rewrite::{Next, Rewrite};
+pub(crate) use rewrite::Next;
 pub use taken::Taken;
 pub use thread::{Thread, stamp};
 pub(crate) use usage::usage_of;

@@ -8,7 +8,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use crate::message::{ContentBlock, ContextWindow, Delta, ModelError, Request, Turn};
+use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
 
 /// Answers requests: a provider over HTTP, a local server, a script.
 ///
@@ -116,7 +116,7 @@ fn deltas(answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {
         Ok(turn) => turn,
         Err(error) => return vec![Err(error)],
     };
-    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text).cloned();
+    let texts = turn.message.texts().cloned();
     let mut deltas: Vec<_> = texts.map(|text| Ok(Delta::Text { text })).collect();
     deltas.push(Ok(Delta::Turn { turn }));
     deltas

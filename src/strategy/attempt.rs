@@ -5,10 +5,7 @@ use std::{fmt, time::Duration};
 use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
-    message::{
-        ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn,
-        Usage,
-    },
+    message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
 };
 
 /// Returns an attempt that calls no model: it ends at once with the plan or with the error.
@@ -157,8 +154,8 @@ pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
     if !is_complete(&stop_reason) {
         return Err(StrategyError::Incomplete { stop_reason });
     }
-    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
-    let texts: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    let texts = turn.message.texts().map(|text| text.trim());
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     if texts.is_empty() {
         return Err(StrategyError::BlankSummary { stop_reason });
     }

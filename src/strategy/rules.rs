@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ledger::{self, Rule},
-    message::{ContentBlock, ContextWindow, Message, Role, Text},
+    message::{ContextWindow, Message, Role, Text},
     prose::without_typed,
     retention::key,
 };
@@ -165,23 +165,16 @@ fn unstated<'a>(
     system: &[Message],
 ) -> Vec<&'a str> {
     let users = after.iter().filter(|message| message.role == Role::User && !message.is_summary());
-    let blocks = users.chain(system).flat_map(|message| &message.content);
-    let texts = blocks.filter_map(ContentBlock::as_text).map(|text| one_line(text));
-    let texts: Vec<String> = texts.collect();
+    let texts = users.chain(system).flat_map(Message::texts);
+    let texts: Vec<String> = texts.map(|text| one_line(text)).collect();
     let rules = rules.map(|rule| &*rule.text);
     rules.filter(|rule| !texts.iter().any(|text| text.contains(rule))).collect()
 }
 
 /// The text and summary blocks of messages, each on one line.
 fn texts(messages: &[Message]) -> Vec<String> {
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let texts = blocks.filter_map(|block| {
-        if let ContentBlock::Summary(summary) = block {
-            Some(&summary.text)
-        } else {
-            block.as_text()
-        }
-    });
+    let summaries = messages.iter().flat_map(Message::summaries).map(|summary| &summary.text);
+    let texts = summaries.chain(messages.iter().flat_map(Message::texts));
     texts.map(|text| one_line(text)).collect()
 }
 

@@ -12,8 +12,8 @@ use super::{
 use crate::strategy::run_error::RunError;
 use crate::{
     message::{
-        Batch, BatchId, ContentBlock, Message, ModelError, ModelErrorKind, Request, Role, Summary,
-        Text, Timestamp, Turn,
+        Batch, BatchId, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text,
+        Timestamp, Turn,
     },
     strategy::{
         attempt,
@@ -304,11 +304,8 @@ impl Folding {
 /// all compactions have the same number.
 fn first_id(thread: &Snapshot, brief: &Brief) -> BatchId {
     let compaction = brief.compaction.unwrap_or_default();
-    let blocks = thread.messages().iter().flat_map(|message| &message.content);
-    let batches = blocks.filter_map(|block| {
-        if let ContentBlock::Summary(summary) = block { Some(&summary.batches) } else { None }
-    });
-    let ids = batches.flatten().map(|batch| batch.id);
+    let summaries = thread.messages().iter().flat_map(Message::summaries);
+    let ids = summaries.flat_map(|summary| &summary.batches).map(|batch| batch.id);
     let ids = ids.filter(|id| id.compaction == compaction);
     let index = ids.map(|id| id.index.saturating_add(1)).max().unwrap_or_default();
     BatchId { compaction, index }

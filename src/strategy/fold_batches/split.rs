@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     compact::{CompactError, CompactOptions, Plan, Position, legality},
-    message::{Batch, ContentBlock, Message, Summary, Text},
+    message::{Batch, Message, Summary, Text},
     strategy::{
         brief::Brief,
         contract::StrategyError,
@@ -282,8 +282,7 @@ impl Stretch {
     }
 
     fn find_earlier(&mut self, index: usize, message: &Message) {
-        for block in &message.content {
-            let ContentBlock::Summary(summary) = block else { continue };
+        for summary in message.summaries() {
             if !summary.batches.is_empty() {
                 let batches = summary.batches.iter().filter(|batch| !batch.text.is_blank());
                 self.earlier.extend(batches.cloned().map(Earlier::Batch));

@@ -152,5 +152,5 @@ fn text(round: u64, number: u64) -> String {
 
 fn text_of(logged: &LoggedEvent) -> String {
     let Event::MessageAppended(message) = &logged.event else { return format!("{logged:?}") };
-    message.content.iter().filter_map(|block| block.as_text()).map(|text| text.as_str()).collect()
+    message.texts().map(|text| text.as_str()).collect()
 }

@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::law::{Breach, Law, for_all};
 use crate::{
-    compact::{CompactOptions, CompactReport, Plan, Replacement, Splice},
+    compact::{Plan, Replacement, Splice},
     log::Thread,
     message::{CheckpointId, ContentBlock, Message},
     model::ProviderThread,
@@ -165,7 +165,7 @@ fn compare(
     for operation in std::iter::once(&Operation::Push(start.to_vec())).chain(operations) {
         let before = thread.messages().clone();
         let epochs = (thread.thread().epoch(), ours.epoch());
-        let outcomes = (on_theirs(thread.as_mut(), operation), on_ours(&mut ours, operation));
+        let outcomes = (run(thread.as_mut(), operation), run(&mut ours, operation));
         let input = || format!("{}{operation:?}", notation::write(&before));
         if outcomes.0 != outcomes.1 {
             return Err(Law::FollowsThread.breach(input(), outcomes.1, outcomes.0));
@@ -187,7 +187,8 @@ fn compare(
     Ok(())
 }
 
-fn on_theirs(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
+/// Runs an operation, and returns its outcome as text.
+fn run(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
     match operation {
         Operation::Push(messages) => {
             messages.iter().cloned().for_each(|message| thread.push(message))
@@ -195,29 +196,6 @@ fn on_theirs(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
         Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
         Operation::Compact(..) | Operation::CompactUnknown => {
             return outcome_text(thread.compact(&ranges(thread.messages(), operation)));
-        }
-        Operation::Apply(_) | Operation::ApplyStale => {
-            let plan = plan(thread.messages(), operation);
-            return outcome_text(thread.apply(&plan));
-        }
-    }
-    String::new()
-}
-
-fn on_ours(thread: &mut Thread, operation: &Operation) -> String {
-    match operation {
-        Operation::Push(messages) => thread.extend(messages.iter().cloned()),
-        Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
-        Operation::Compact(..) | Operation::CompactUnknown => {
-            let before = thread.size();
-            let ranges = ranges(thread.messages(), operation);
-            return outcome_text(thread.planned(&ranges, &CompactOptions::default()).map(
-                |(plan, next)| {
-                    drop(thread.take_on(next));
-                    let counter = thread.counter().as_ref();
-                    CompactReport::new(before, thread.messages(), &plan, counter)
-                },
-            ));
         }
         Operation::Apply(_) | Operation::ApplyStale => {
             let plan = plan(thread.messages(), operation);

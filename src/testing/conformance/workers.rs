@@ -240,7 +240,7 @@ impl World {
 /// Returns the text of a message that was appended.
 fn text(event: &LoggedEvent) -> Option<String> {
     let Event::MessageAppended(message) = &event.event else { return None };
-    message.content.iter().find_map(|block| Some(block.as_text()?.to_string()))
+    message.texts().next().map(ToString::to_string)
 }
 
 /// A model that answers after a while, with the fence of its worker's lease.
