@@ -13,6 +13,7 @@
 mod agent;
 mod clock;
 mod deltas;
+mod forward;
 mod limits;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
@@ -25,6 +26,7 @@ pub(crate) use agent::rewrite;
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
 pub use clock::{Clock, StdClock};
 pub use deltas::{deltas_of, deltas_within};
+pub(crate) use forward::for_pointers;
 pub use limits::AnswerLimits;
 pub use model::{Model, turn_of};
 pub use sleep::Sleeper;

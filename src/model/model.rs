@@ -1,6 +1,6 @@
 //! `Model`: the trait that most adapters implement.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
 use futures::{
@@ -8,6 +8,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 
+use super::forward::for_pointers;
 use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
 
 /// Answers requests: a provider over HTTP, a local server, a script.
@@ -122,32 +123,11 @@ fn deltas(answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {
     deltas
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<M: Model + ?Sized> Model for $pointer {
-            async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-                (**self).complete(request).await
-            }
-
-            fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-                (**self).stream(request)
-            }
-
-            async fn compact_natively(
-                &self,
-                request: Request,
-            ) -> Result<Option<Turn>, ModelError> {
-                (**self).compact_natively(request).await
-            }
-
-            fn context_window(&self) -> Option<ContextWindow> {
-                (**self).context_window()
-            }
-        }
-    )+};
-}
-
-forward!(&M, Box<M>, Arc<M>);
+for_pointers! { Model {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
+    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError>;
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+    fn context_window(&self) -> Option<ContextWindow>;
+} }
 
 const _: Option<Box<dyn Model>> = None;

@@ -1,8 +1,10 @@
 //! `Tool`: a function that an agent can call.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
+
+use super::forward::for_pointers;
 
 use crate::message::{ContentBlock, Message, SharedVec, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
@@ -109,29 +111,11 @@ impl<T: Into<Text>> From<T> for ToolOutput {
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<T: Tool + ?Sized> Tool for $pointer {
-            fn spec(&self) -> ToolSpec {
-                (**self).spec()
-            }
-
-            fn subject(&self, call: &ToolUse) -> Option<Text> {
-                (**self).subject(call)
-            }
-
-            async fn call(
-                &self,
-                call: &ToolUse,
-                context: &ToolContext<'_>,
-            ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
-                (**self).call(call, context).await
-            }
-        }
-    )+};
-}
-
-forward!(&T, Box<T>, Arc<T>);
+for_pointers! { Tool {
+    async fn call(&self, call: &ToolUse, context: &ToolContext<'_>)
+        -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>>;
+    fn spec(&self) -> ToolSpec;
+    fn subject(&self, call: &ToolUse) -> Option<Text>;
+} }
 
 const _: Option<Box<dyn Tool>> = None;

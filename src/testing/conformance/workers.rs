@@ -310,8 +310,8 @@ impl ThreadStore for Watched {
         self.leased.load(thread).await
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.leased.load_from(thread, seq).await
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        Some(self.leased.as_ref())
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
