@@ -17,7 +17,6 @@ mod outcome;
 #[doc(hidden)]
 pub mod telemetry;
 mod tool_calls;
-mod tool_specs;
 
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use error::{CompactionError, CompactionErrorKind};
@@ -26,8 +25,8 @@ pub(crate) use machine::shown;
 pub(crate) use machine::{Compaction, CompactionStep};
 pub use outcome::Done;
 pub(crate) use outcome::redacted;
+pub use tool_calls::{COMPACT, COMPACT_CONTEXT, compact_context_tool, compact_tool};
 pub use tool_calls::{COMPACTED, plan_call};
-pub use tool_specs::{COMPACT, COMPACT_CONTEXT, compact_context_tool, compact_tool};
 
 pub(crate) use tool_calls::{ContextCompacted, ONE_CALL, not_compacted, plan_ranges, ranges};
-pub(crate) use tool_specs::{compact_context_tool as compact_context, compact_tool as compact};
+pub(crate) use tool_calls::{compact_context_tool as compact_context, compact_tool as compact};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    configure::Options,
     memory::{Known, Past},
-    options::Options,
 };
 use crate::{
     auto::{AutoCompactor, AutoPolicy, Pressure},

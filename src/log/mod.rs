@@ -90,7 +90,6 @@ mod log_id;
 mod logged_facts;
 mod logged_rules;
 mod net_gain;
-mod originals;
 mod projection;
 mod repair;
 mod rewrite;

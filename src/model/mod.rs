@@ -17,19 +17,18 @@ mod forward;
 mod limits;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
-mod sleep;
 mod tool;
 mod tools;
 
 pub(crate) use agent::AgentModel;
 pub(crate) use agent::rewrite;
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
+pub use clock::Sleeper;
 pub use clock::{Clock, StdClock};
 pub use deltas::{deltas_of, deltas_within};
 pub(crate) use forward::for_pointers;
 pub use limits::AnswerLimits;
 pub use model::{Model, turn_of};
-pub use sleep::Sleeper;
 pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};

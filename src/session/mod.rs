@@ -80,7 +80,6 @@ mod build;
 mod builder;
 mod calls;
 mod change;
-mod command;
 mod compact_tools;
 mod compacting;
 mod error;

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    rules_cache::RulesCache,
+    held::RulesCache,
     store_error::StoreError,
     thread_store::{ThreadStore, begins_with, check_log},
 };

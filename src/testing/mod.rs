@@ -18,12 +18,10 @@ mod faulty_store;
 pub mod generate;
 mod hostile;
 pub mod notation;
-mod pieces;
 mod scripted;
-mod sleeper;
 
 pub use extractive::ExtractiveModel;
 pub use faulty_store::faulty_store;
 pub use hostile::Misbehaviour;
+pub use scripted::WakefulSleeper;
 pub use scripted::{Answer, ScriptedModel};
-pub use sleeper::WakefulSleeper;

@@ -6,7 +6,7 @@ use futures::future::join_all;
 
 use super::{
     law::{Breach, Law},
-    outcome::{named, same},
+    law::{named, same},
 };
 use crate::{
     log::{Event, LogId, LoggedEvent},

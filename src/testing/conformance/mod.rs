@@ -21,12 +21,10 @@ mod kills;
 mod law;
 mod leases;
 mod model;
-mod outcome;
 mod provider_thread;
 mod runs;
 #[cfg(feature = "recall")]
 mod searches;
-mod simulated;
 mod store;
 mod strategy;
 mod threads;

@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use super::{
+    law::named,
     law::{Breach, Law},
-    outcome::named,
 };
 use crate::{
     compact::{Insert, Plan, Splice},

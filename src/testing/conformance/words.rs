@@ -2,7 +2,7 @@
 
 use super::{
     law::{Breach, Law},
-    outcome::{named, same},
+    law::{named, same},
 };
 use crate::{
     log::{Event, LogId, LoggedEvent},
