@@ -1,6 +1,5 @@
 //! One compaction as a state machine.
 
-use crate::message::InvalidValue;
 use std::mem;
 
 use super::{error::CompactionError, event::CompactionEvent, outcome::Done};
@@ -8,7 +7,7 @@ use crate::{
     compact::CompactReport,
     log::{CompactionFailure, CompactionRecord, RungReport},
     message::{
-        CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage,
+        CompactionId, CompactionReason, InvalidValue, Redactor, Text, ThreadId, Timestamp, Usage,
         redact::redacted_text,
     },
     strategy::{ArchiveEntry, Brief, Proposal, Rung, StrategyError},

@@ -5,7 +5,6 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::forward::for_pointers;
-
 use crate::message::{ContentBlock, Message, SharedVec, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
 /// A function that an agent can call, with a name, a description and a JSON schema.

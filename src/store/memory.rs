@@ -9,8 +9,7 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    lease_store::LeaseStore,
-    lease_store::{Lease, lease_end},
+    lease_store::{Lease, LeaseStore, lease_end},
     run_store::RunStore,
     store_error::StoreError,
     thread_store::{ThreadStore, check_length, check_log, check_places},

@@ -1,11 +1,12 @@
 //! Sizes a run so that each of its requests fits the context window.
 
 use super::{options::Chunked, run::CompactionRun, step::RunStep};
-use crate::strategy::run_error::RunError;
 use crate::{
     message::{ContextWindow, Message},
     render::ChunkBudget,
-    strategy::{brief::Brief, contract::StrategyError, rules, snapshot::Snapshot},
+    strategy::{
+        brief::Brief, contract::StrategyError, rules, run_error::RunError, snapshot::Snapshot,
+    },
     tokens::{self, TokenCounter},
 };
 

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::{condense::condense, fit, options::Chunked, run::CompactionRun, step::RunStep};
-use crate::strategy::run_error::RunError;
 use crate::{
     compact::{CompactOptions, Plan, Position},
     message::{Message, ModelError, ModelErrorKind, Summary, Turn},
@@ -13,6 +12,7 @@ use crate::{
         contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
         digest::Digest,
         full_summary,
+        run_error::RunError,
         snapshot::{Rejection, Snapshot},
         tail,
     },

@@ -9,7 +9,6 @@ use super::{
     split::{Earlier, Split},
     view,
 };
-use crate::strategy::run_error::RunError;
 use crate::{
     message::{
         Batch, BatchId, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text,
@@ -19,6 +18,7 @@ use crate::{
         attempt,
         brief::Brief,
         contract::{ArchiveEntry, Attempt, ModelRole, Proposal, Step, StrategyError},
+        run_error::RunError,
         snapshot::Snapshot,
         tail,
     },

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{chunks::Piece, clip, options::FoldBatches};
-use crate::strategy::run_error::RunError;
 use crate::{
     message::{Message, Request, SharedVec},
     strategy::{
         brief::Brief,
         instructions::{VALUES, asides, fill, sections, tagged},
+        run_error::RunError,
         snapshot::Snapshot,
     },
     tokens::TokenCounter,

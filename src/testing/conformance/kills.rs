@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{law::Law, law::named};
+use super::law::{Law, named};
 use crate::{
     log::{Event, LoggedEvent},
     message::{Message, Timestamp},

@@ -3,10 +3,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use super::{
-    law::named,
-    law::{Breach, Law},
-};
+use super::law::{Breach, Law, named};
 use crate::{
     compact::{Insert, Plan, Splice},
     log::{CompactionRecord, Event, EventLog, LogError, Taken},

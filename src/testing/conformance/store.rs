@@ -5,8 +5,7 @@ use std::fmt;
 use futures::future::join_all;
 
 use super::{
-    law::{Breach, Law},
-    law::{named, same},
+    law::{Breach, Law, named, same},
     words::words_are_found,
 };
 use crate::{

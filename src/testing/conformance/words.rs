@@ -1,9 +1,6 @@
 //! The conformance suite for word indexes.
 
-use super::{
-    law::{Breach, Law},
-    law::{named, same},
-};
+use super::law::{Breach, Law, named, same};
 use crate::{
     log::{Event, LogId, LoggedEvent},
     message::{Message, Timestamp},
