@@ -21,6 +21,11 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
+/// Returns the attempt, or one that ends at once with the error.
+pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>, StrategyError>) -> Box<dyn Attempt> {
+    attempt.unwrap_or_else(|error| Box::new(Ended(Err(error))))
+}
+
 /// Which model is asked, and how often a call is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AskOptions {

@@ -53,6 +53,7 @@ mod snapshot;
 mod stamps;
 mod summarize;
 mod tail;
+mod task;
 mod trim_tool_results;
 mod typed;
 

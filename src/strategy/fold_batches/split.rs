@@ -9,10 +9,10 @@ use crate::{
     message::{Batch, ContentBlock, Message, Role, Summary, Text},
     render::{RenderOptions, render},
     strategy::{
-        brief::Brief,
         contract::StrategyError,
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest, nothing},
+        task::Task,
     },
     tokens::TokenCounter,
 };
@@ -58,26 +58,25 @@ impl FoldBatches {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
-    pub(super) fn split(&self, thread: &Snapshot, brief: &Brief) -> Result<Split, StrategyError> {
-        let found = thread.size();
-        if let Some(target) = brief.target.filter(|target| found <= *target) {
+    pub(super) fn split(&self, task: &Task) -> Result<Split, StrategyError> {
+        let found = task.thread.size();
+        if let Some(target) = task.brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
         }
         let shown = self.clip_first.saturating_add(self.clip_last) as u64;
         let request = TailRequest {
             messages: self.keep_recent,
-            tokens: None,
             user_messages: 1,
-            user_tokens: 0,
             reserved: shown.saturating_mul(self.summary_tokens),
             shrinks_when_asked: true,
+            ..TailRequest::default()
         };
-        let mut candidates = tail::candidates(thread, brief, request)?;
+        let mut candidates = task.candidates(request)?;
         candidates.dedup_by_key(|candidate| candidate.cut);
-        let target = brief.target.unwrap_or(u64::MAX);
+        let target = task.brief.target.unwrap_or(u64::MAX);
         let mut best = nothing("all of it stays".to_owned());
         for candidate in candidates {
-            let (split, after) = self.split_for(thread, brief, candidate);
+            let (split, after) = self.split_for(task, candidate);
             match split.check() {
                 Ok(()) if after <= target => return Ok(split),
                 Ok(()) => best = Ok(split),
@@ -90,7 +89,7 @@ impl FoldBatches {
 
     /// Returns the stretches to remove for this candidate, and the expected tokens of the thread
     /// afterwards.
-    fn split_for(&self, thread: &Snapshot, brief: &Brief, candidate: Candidate) -> (Split, u64) {
+    fn split_for(&self, Task { thread, brief }: &Task, candidate: Candidate) -> (Split, u64) {
         let Candidate { cut, typed, .. } = candidate;
         let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> = points.into_iter().take_while(|point| *point <= cut).collect();
@@ -210,19 +209,15 @@ impl Split {
     /// # Errors
     ///
     /// [`CompactError`] if a removal is illegal.
-    pub(super) fn plan(
-        &self,
-        thread: &Snapshot,
-        brief: &Brief,
-        view: Summary,
-    ) -> Result<Plan, CompactError> {
-        let messages = thread.messages();
+    pub(super) fn plan(&self, task: &Task, view: Summary) -> Result<Plan, CompactError> {
+        let messages = task.thread.messages();
         let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
         let is_last = edits.len() == 1 && self.cut == messages.len();
         if let Some(first) = edits.first_mut() {
-            first.insert.push(tail::summary_message(thread, brief, view, is_last));
+            first.insert.push(task.summary_message(view, is_last));
         }
-        let options = CompactOptions { compaction: brief.compaction, ..CompactOptions::default() };
+        let options =
+            CompactOptions { compaction: task.brief.compaction, ..CompactOptions::default() };
         Plan::from_edits(messages, edits, &options)
     }
 

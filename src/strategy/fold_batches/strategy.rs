@@ -6,14 +6,12 @@ use super::{
     options::FoldBatches,
     requests::RequestWriter,
 };
-use crate::{
-    compact::Plan,
-    strategy::{
-        attempt,
-        brief::Brief,
-        contract::{Attempt, CompactionStrategy, StrategyError},
-        snapshot::Snapshot,
-    },
+use crate::strategy::{
+    attempt,
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, StrategyError},
+    snapshot::Snapshot,
+    task::Task,
 };
 
 impl CompactionStrategy for FoldBatches {
@@ -22,26 +20,23 @@ impl CompactionStrategy for FoldBatches {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        match self.fold(thread, brief) {
-            Ok(folding) => Box::new(folding),
-            Err(error) => attempt::propose(Err::<Plan, _>(error)),
-        }
+        attempt::or_failed(self.attempt(thread, brief))
     }
 }
 
 impl FoldBatches {
-    fn fold(&self, thread: &Snapshot, brief: &Brief) -> Result<Folding, StrategyError> {
+    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>, StrategyError> {
         self.check()?;
         let target = [self.target, brief.target].into_iter().flatten().min();
-        let brief = &Brief { target, ..brief.clone() };
-        let mut split = self.split(thread, brief)?;
-        let requests = RequestWriter::new(self.clone(), thread, brief)?;
+        let task = Task::new(thread, &Brief { target, ..brief.clone() });
+        let mut split = self.split(&task)?;
+        let requests = RequestWriter::new(self.clone(), &task)?;
         let by_count = self.chunk_tokens.is_none();
         let limits = Limits {
             messages: by_count.then_some(self.chunk_messages),
             tokens: [self.chunk_tokens, requests.room].into_iter().flatten().min(),
         };
         let items = chunks::group(&mut split.stretches, limits, thread.counter());
-        Folding::new(self.clone(), (thread.clone(), brief.clone()), (split, items), requests)
+        Ok(Box::new(Folding::new(self.clone(), task, (split, items), requests)?))
     }
 }
