@@ -6,8 +6,8 @@ use super::value::Compactor;
 use crate::{
     message::{ContextWindow, Message, Redactor, SharedVec, ToolSpec},
     retention::RetentionPolicy,
-    strategy::{CompactionStrategy, Ladder},
-    tokens::{ByteEstimate, TokenCounter},
+    strategy::CompactionStrategy,
+    tokens::TokenCounter,
 };
 
 impl Compactor {
@@ -140,31 +140,5 @@ impl Compactor {
     ) -> Self {
         (self.options.system, self.options.tools) = (system.into(), tools.into());
         self
-    }
-}
-
-/// The options of a compactor.
-#[derive(Clone, Debug)]
-pub(super) struct Options {
-    pub(super) strategy: Arc<dyn CompactionStrategy>,
-    pub(super) redactor: Option<Arc<dyn Redactor>>,
-    pub(super) retention: Option<RetentionPolicy>,
-    pub(super) counter: Arc<dyn TokenCounter>,
-    pub(super) window: Option<ContextWindow>,
-    pub(super) system: SharedVec<Message>,
-    pub(super) tools: SharedVec<ToolSpec>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            strategy: Arc::new(Ladder::default()),
-            redactor: None,
-            retention: Some(RetentionPolicy::default()),
-            counter: Arc::new(ByteEstimate::TRIGGER),
-            window: None,
-            system: SharedVec::default(),
-            tools: SharedVec::default(),
-        }
     }
 }

@@ -4,9 +4,9 @@
 /// of `T`. The async methods come first.
 macro_rules! for_pointers {
     ($trait:ident $methods:tt) => {
-        $crate::model::for_pointers!(&T, $trait $methods);
-        $crate::model::for_pointers!(Box<T>, $trait $methods);
-        $crate::model::for_pointers!(std::sync::Arc<T>, $trait $methods);
+        for_pointers!(&T, $trait $methods);
+        for_pointers!(Box<T>, $trait $methods);
+        for_pointers!(std::sync::Arc<T>, $trait $methods);
     };
     ($pointer:ty, $trait:ident {
         $(async fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $output:ty;)*

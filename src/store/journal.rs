@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    held::RulesCache,
+    rules_cache::RulesCache,
     store_error::StoreError,
     thread_store::{ThreadStore, begins_with, check_log},
 };

@@ -9,7 +9,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    lease_store::{Lease, LeaseStore, lease_end},
+    lease::{Lease, lease_end},
+    lease_store::LeaseStore,
     run_store::RunStore,
     store_error::StoreError,
     thread_store::{ThreadStore, check_length, check_log, check_places},

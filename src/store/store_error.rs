@@ -2,7 +2,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use super::lease_store::Lease;
+use super::lease::Lease;
 use crate::{
     compaction::{CompactionError, CompactionErrorKind},
     log::{LogError, LogId},

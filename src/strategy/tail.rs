@@ -266,11 +266,6 @@ impl Task {
 }
 
 impl Snapshot {
-    /// The target of the brief, if the thread exceeds it.
-    pub(super) fn missed_target(&self, brief: &Brief) -> Option<u64> {
-        brief.target.filter(|target| self.size() > *target)
-    }
-
     /// The tokens that the rules and the user's most important statements need after a summary.
     pub(super) fn typed_need(&self, brief: &Brief) -> u64 {
         if !brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed) {

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    chunks::{self, Chunk, Item, Piece},
+    chunks::{self, Chunk, Item, Limits, Piece},
     options::FoldBatches,
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
@@ -16,8 +16,12 @@ use crate::{
     },
     strategy::{
         attempt,
-        contract::{ArchiveEntry, Attempt, ModelRole, Proposal, Step, StrategyError},
+        brief::Brief,
+        contract::{
+            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError,
+        },
         run_error::RunError,
+        snapshot::Snapshot,
         task::Task,
     },
 };
@@ -332,5 +336,32 @@ impl Attempt for Folding {
         if let Err(error) = handled {
             self.state = State::Ended(Err(error));
         }
+    }
+}
+
+impl CompactionStrategy for FoldBatches {
+    fn name(&self) -> &str {
+        "fold-batches"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        attempt::or_failed(self.attempt(thread, brief))
+    }
+}
+
+impl FoldBatches {
+    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>, StrategyError> {
+        self.check()?;
+        let target = [self.target, brief.target].into_iter().flatten().min();
+        let task = Task::new(thread, &Brief { target, ..brief.clone() });
+        let mut split = self.split(&task)?;
+        let requests = RequestWriter::new(self.clone(), &task)?;
+        let by_count = self.chunk_tokens.is_none();
+        let limits = Limits {
+            messages: by_count.then_some(self.chunk_messages),
+            tokens: [self.chunk_tokens, requests.room].into_iter().flatten().min(),
+        };
+        let items = chunks::group(&mut split.stretches, limits, thread.counter());
+        Ok(Box::new(Folding::new(self.clone(), task, (split, items), requests)?))
     }
 }

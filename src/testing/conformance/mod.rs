@@ -15,7 +15,6 @@
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, so does the suite, except that of strategies.
 
-mod answers;
 mod archive;
 mod kills;
 mod law;
@@ -29,7 +28,6 @@ mod store;
 mod strategy;
 mod threads;
 mod wire_format;
-mod words;
 mod workers;
 
 pub use archive::archive;
