@@ -412,8 +412,7 @@ impl Snapshot {
         if digest::is_digest(summary) {
             return Vec::new();
         }
-        let stated = self.system().iter().chain(self.messages()).cloned();
-        invented(summary, facts, &stated.collect::<Vec<_>>())
+        invented(summary, facts, self.system().iter().chain(self.messages()))
     }
 }
 

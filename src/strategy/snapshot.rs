@@ -298,6 +298,9 @@ impl Snapshot {
     /// create new cut points, so strategies look for cuts here; otherwise a second compaction would
     /// find more of them than the first.
     pub(super) fn without_reasoning(&self) -> Self {
+        if !self.messages.iter().any(Message::has_reasoning) {
+            return self.clone();
+        }
         let loop_from = legality::open_loop(&self.messages).unwrap_or(self.messages.len());
         let bare = self.messages.iter().enumerate().map(|(index, message)| {
             let mut message = message.clone();

@@ -40,7 +40,11 @@ use crate::{
 /// assert_eq!(texts, ["src/lex.rs", "15 ms"]);
 /// ```
 #[must_use]
-pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
+pub fn invented<'m>(
+    summary: &str,
+    facts: &Facts,
+    thread: impl IntoIterator<Item = &'m Message>,
+) -> Vec<Fact> {
     let own = without_typed(&ledger::without_titled(summary));
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
