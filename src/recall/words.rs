@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_spaces_are_told_by_characters() {
+    fn in_scripts_without_spaces_each_character_is_a_word() {
         assert_eq!(words("Größe 端口ab"), ["große", "端", "口", "ab"]);
     }
 

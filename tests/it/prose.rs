@@ -25,7 +25,7 @@ fn typed(text: &str) {
 }
 
 #[test]
-fn a_session_that_is_told_what_it_should_do_can_be_compacted() {
+fn a_session_that_gets_instructions_can_be_compacted() {
     for text in ["Do as you should.", "We shall", "The tests may", "You must, should, may not"] {
         typed(text);
     }
