@@ -390,8 +390,6 @@ impl Model for AgentModel<'_> {
     }
 }
 
-const _: Option<Box<dyn Agent>> = None;
-
 #[cfg(test)]
 mod tests {
     use super::*;

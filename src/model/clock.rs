@@ -69,8 +69,6 @@ impl Clock for StdClock {
     }
 }
 
-const _: Option<Box<dyn Clock>> = None;
-
 /// Waits, for example between a failed request and its retry.
 ///
 /// Use the timer of your runtime. With tokio, and `futures::future::BoxFuture` and
@@ -123,5 +121,3 @@ impl Sleeper for StdClock {
         .boxed()
     }
 }
-
-const _: Option<Box<dyn Sleeper>> = None;

@@ -20,11 +20,9 @@ mod model;
 mod tool;
 mod tools;
 
-pub(crate) use agent::AgentModel;
-pub(crate) use agent::rewrite;
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
-pub use clock::Sleeper;
-pub use clock::{Clock, StdClock};
+pub(crate) use agent::{AgentModel, rewrite};
+pub use clock::{Clock, Sleeper, StdClock};
 pub use deltas::{deltas_of, deltas_within};
 pub(crate) use forward::for_pointers;
 pub use limits::AnswerLimits;

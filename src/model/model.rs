@@ -129,5 +129,3 @@ for_pointers! { Model {
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
     fn context_window(&self) -> Option<ContextWindow>;
 } }
-
-const _: Option<Box<dyn Model>> = None;

@@ -116,5 +116,3 @@ for_pointers! { Tool {
     fn spec(&self) -> ToolSpec;
     fn subject(&self, call: &ToolUse) -> Option<Text>;
 } }
-
-const _: Option<Box<dyn Tool>> = None;

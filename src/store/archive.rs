@@ -140,5 +140,3 @@ for_pointers! { Archive {
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
 } }
-
-const _: Option<Box<dyn Archive>> = None;

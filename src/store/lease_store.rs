@@ -188,5 +188,3 @@ impl ThreadStore for Leased {
         self.store.delete(thread).await
     }
 }
-
-const _: Option<Box<dyn LeaseStore>> = None;

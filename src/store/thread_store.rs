@@ -334,8 +334,6 @@ for_pointers! { ThreadStore {
     fn word_index(&self) -> Option<&dyn WordIndex>;
 } }
 
-const _: Option<Box<dyn ThreadStore>> = None;
-
 /// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
 /// loaded event may differ from the appended one in memory.
 pub(super) fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {

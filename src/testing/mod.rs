@@ -23,5 +23,4 @@ mod scripted;
 pub use extractive::ExtractiveModel;
 pub use faulty_store::faulty_store;
 pub use hostile::Misbehaviour;
-pub use scripted::WakefulSleeper;
-pub use scripted::{Answer, ScriptedModel};
+pub use scripted::{Answer, ScriptedModel, WakefulSleeper};
