@@ -104,10 +104,6 @@ pub mod testing;
 
 pub mod turn;
 
-// Tests that are shared with the folder `tests` name the crate as it does.
-#[cfg(test)]
-extern crate self as threadfold;
-
 pub use async_trait::async_trait;
 pub use compactor::Compactor;
 pub use log::{EventLog, Thread};

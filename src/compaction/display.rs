@@ -194,15 +194,15 @@ mod tests {
 
     #[test]
     fn the_console_has_a_line_for_each_beginning_and_each_end() {
-        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
-        let told: Vec<CompactionEvent> =
-            told.map(|line| serde_json::from_str(line).unwrap()).collect();
-        let starts = told.iter().filter(|event| matches!(event, CompactionEvent::Started { .. }));
+        let events = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let events: Vec<CompactionEvent> =
+            events.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let starts = events.iter().filter(|event| matches!(event, CompactionEvent::Started { .. }));
         let starts = "Compacting conversation to reduce size...\n".repeat(starts.count());
         let complete =
             "Compaction complete! Reduced from 40 to 9 events (78% reduction)\n".repeat(2);
         assert_eq!(
-            shown(&told),
+            shown(&events),
             starts
                 + &complete
                 + "Used digest instead of summarize: no model\n\

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    memory::{Known, Past},
-    options::Options,
-};
+use super::memory::{Known, Past};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, Pressure},
     compact::Size,
     compaction,
     ledger::Ledger,
     log::{RuleChange, Thread},
-    message::{CompactionId, InvalidValue, Message, Role, Text},
-    retention::Facts,
-    tokens::Calibrated,
+    message::{
+        CompactionId, ContextWindow, InvalidValue, Message, Redactor, Role, SharedVec, Text,
+        ToolSpec,
+    },
+    retention::{Facts, RetentionPolicy},
+    strategy::{CompactionStrategy, Ladder},
+    tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
 
 /// The maximum number of compactions that are remembered: the last one, and the one before it for a
@@ -75,6 +76,32 @@ pub(super) struct Live {
     past: usize,
     /// Whether an answer reported its usage since the thread was last rewritten or read anew.
     is_counted: bool,
+}
+
+/// The options that a host sets. None of them is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) strategy: Arc<dyn CompactionStrategy>,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
+    pub(super) retention: Option<RetentionPolicy>,
+    pub(super) counter: Arc<dyn TokenCounter>,
+    pub(super) window: Option<ContextWindow>,
+    pub(super) system: SharedVec<Message>,
+    pub(super) tools: SharedVec<ToolSpec>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            strategy: Arc::new(Ladder::default()),
+            redactor: None,
+            retention: Some(RetentionPolicy::default()),
+            counter: Arc::new(ByteEstimate::TRIGGER),
+            window: None,
+            system: SharedVec::default(),
+            tools: SharedVec::default(),
+        }
+    }
 }
 
 impl Compactor {

@@ -100,7 +100,7 @@ impl EventLog {
     /// Returns the numbers of the messages that were removed, wholly or in part, in no order.
     pub(super) fn removed_numbers(&self) -> Vec<usize> {
         let mut numbers = Vec::new();
-        // The position from which on the thread after this compaction was truncated since.
+        // The length to which the thread after the compaction was truncated later, if it was.
         let mut limit: Option<usize> = None;
         for standing in self.state().standing.iter().rev() {
             limit = limit.into_iter().chain(standing.cut).min();
@@ -173,9 +173,9 @@ fn has_content(block: &ContentBlock) -> bool {
     !is_mark && !block.is_reasoning()
 }
 
-/// Maps removed messages to positions of the thread after a splice.
+/// The positions of removed messages in the thread after a splice.
 ///
-/// A removed message counts as part of the next message that was kept or inserted, so a truncation
+/// A removed message has the position of the next message that was kept or inserted, so a truncation
 /// drops the two together.
 struct SplicePositions {
     start: usize,
@@ -190,7 +190,8 @@ impl SplicePositions {
         Self { start, parts: parts.collect() }
     }
 
-    /// Returns the position of a removed message. It is monotonic, because parts are in order.
+    /// Returns the position of a removed message in the thread after the splice. A later message never
+    /// has an earlier position, because parts are in order.
     fn after(&self, removed: usize) -> usize {
         let parts = self.parts.partition_point(|(message, _)| *message <= removed);
         let last = parts.checked_sub(1).and_then(|last| self.parts.get(last));
@@ -203,8 +204,8 @@ impl SplicePositions {
     }
 }
 
-/// Maps a position of the thread after a plan to the thread before it: to the first position from
-/// which on all messages map to `limit` or later ones.
+/// Returns the first position of the thread before a plan from which on every message has a position
+/// of at least `limit` in the thread after it.
 fn position_before(splices: &[Splice], limit: usize) -> usize {
     let (mut removed, mut inserted, mut end) = (0, 0, 0);
     for splice in splices {

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{
     event_log::EventLog,
-    rewrite::{Next, Rewrite, count_each},
+    rewrite::{Next, count_each},
     usage,
 };
 use crate::{
@@ -287,11 +287,14 @@ impl Thread {
         Plan::located(&self.messages, replacements, options, &self.checkpoints)
     }
 
-    /// Returns the thread as the plan would leave it, for a caller that must do something else
-    /// before the change. The plan is checked here, so applying it cannot fail.
-    pub(crate) fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, CompactError> {
-        let next = Next::checked(plan, &self.messages, self.counter.as_ref())?;
-        Ok(Rewrite::new(self, next))
+    /// Checks a plan, and returns the thread as the plan would leave it.
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`] if the plan was not made for this thread.
+    pub(crate) fn checked(&self, plan: &Plan) -> Result<Next, CompactError> {
+        plan.check(&self.messages)?;
+        Ok(Next::unchecked(plan, &self.messages, self.counter.as_ref()))
     }
 
     /// Returns the plan that replaces ranges, and the thread as the plan would leave it.
@@ -322,10 +325,11 @@ impl Thread {
     ///
     /// [`CompactError`] if the plan was not made for this thread; it is untouched then.
     pub fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        Ok(self.rewrite(plan)?.apply())
+        let next = self.checked(plan)?;
+        Ok(self.take_on(next))
     }
 
-    /// Replaces the messages with those of a `Rewrite` of this thread.
+    /// Replaces the messages with those that a plan for this thread leaves.
     pub(crate) fn take_on(&mut self, next: Next) -> Vec<Message> {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
@@ -361,14 +365,6 @@ impl Thread {
             bytes: before.bytes.saturating_add(message.text_bytes()),
             tokens: before.tokens.saturating_add(tokens),
         });
-    }
-}
-
-impl Rewrite<'_, Thread> {
-    /// Applies the plan and returns the messages that it removed.
-    pub(crate) fn apply(self) -> Vec<Message> {
-        let (thread, next) = self.into_parts();
-        thread.take_on(next)
     }
 }
 
@@ -528,14 +524,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rewrite_changes_the_thread_only_when_it_is_applied() {
+    fn a_checked_plan_changes_the_thread_only_when_it_is_applied() {
         let messages = ["one", "two", "three"].map(Message::user);
         let mut thread: Thread = messages.iter().cloned().collect();
         let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new() }]);
-        let rewrite = thread.rewrite(&plan).unwrap();
-        assert_eq!(rewrite.into_parts().1.messages, [messages[0].clone(), messages[2].clone()]);
+        let next = thread.checked(&plan).unwrap();
+        assert_eq!(next.messages, [messages[0].clone(), messages[2].clone()]);
         assert_eq!((&thread.messages()[..], thread.epoch()), (&messages[..], 0));
-        let removed = thread.rewrite(&plan).unwrap().apply();
+        let removed = thread.apply(&plan).unwrap();
         assert_eq!(removed, messages[1..2]);
         assert_eq!((thread.size().messages, thread.epoch()), (2, 1));
     }
@@ -544,7 +540,7 @@ mod tests {
     fn a_plan_that_changes_nothing_leaves_the_epoch() {
         let mut thread: Thread = [Message::user("one")].into_iter().collect();
         let before = thread.messages().clone();
-        let _ = thread.rewrite(&Plan::from_splices(1, Vec::new())).unwrap().apply();
+        let _ = thread.apply(&Plan::from_splices(1, Vec::new())).unwrap();
         assert!(thread.messages().ptr_eq(&before) && thread.epoch() == 0);
     }
 }

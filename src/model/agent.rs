@@ -12,7 +12,7 @@ use futures::{
 use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
-    log::{Next, Rewrite, Thread},
+    log::{Next, Thread},
     message::{ContextWindow, Delta, Message, ModelError, Request, SharedVec, Turn},
 };
 
@@ -103,28 +103,36 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// [`CompactError`] if it was made for another thread. The thread is untouched then.
     fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        let thread = self.thread();
-        let next = Next::checked(plan, thread.messages(), thread.counter().as_ref())?;
+        let next = self.thread().checked(plan)?;
         Ok(take_on(self, next))
     }
 }
 
-/// Returns the conversation as the plan would leave it, like [`Thread::rewrite`] for a thread.
-/// Applying it notifies the adapter ([`ProviderThread::rewritten`]) and cannot fail.
-pub(crate) fn rewrite<'t>(
-    thread: &'t mut (dyn ProviderThread + 't),
-    plan: &Plan,
-) -> Result<Rewrite<'t, dyn ProviderThread + 't>, CompactError> {
-    let held = thread.thread();
-    let next = Next::checked(plan, held.messages(), held.counter().as_ref())?;
-    Ok(Rewrite::new(thread, next))
+/// A checked plan and the conversation that it will rewrite.
+///
+/// It borrows the conversation, so nothing can change between the check and [`apply`](Self::apply),
+/// which therefore cannot fail. Dropping it changes nothing.
+#[derive(Debug)]
+#[must_use = "the thread is unchanged until the rewrite is applied"]
+pub(crate) struct Rewrite<'t> {
+    thread: &'t mut dyn ProviderThread,
+    next: Next,
 }
 
-impl<'t> Rewrite<'_, dyn ProviderThread + 't> {
-    /// Applies the plan, notifies the adapter, and returns the messages that the plan removed.
+/// Checks a plan against a conversation.
+pub(crate) fn rewrite<'t>(
+    thread: &'t mut dyn ProviderThread,
+    plan: &Plan,
+) -> Result<Rewrite<'t>, CompactError> {
+    let next = thread.thread().checked(plan)?;
+    Ok(Rewrite { thread, next })
+}
+
+impl Rewrite<'_> {
+    /// Applies the plan, notifies the adapter ([`ProviderThread::rewritten`]), and returns the
+    /// messages that the plan removed.
     pub(crate) fn apply(self) -> Vec<Message> {
-        let (thread, next) = self.into_parts();
-        take_on(thread, next)
+        take_on(self.thread, self.next)
     }
 }
 
@@ -381,8 +389,6 @@ impl Model for AgentModel<'_> {
         self.0.context_window()
     }
 }
-
-const _: Option<Box<dyn Agent>> = None;
 
 #[cfg(test)]
 mod tests {

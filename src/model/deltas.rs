@@ -8,8 +8,8 @@ use futures::{
 };
 
 use super::{
+    clock::Sleeper,
     limits::{AnswerLimits, Watch},
-    sleep::Sleeper,
 };
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},

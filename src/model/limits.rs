@@ -9,7 +9,7 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 
-use super::sleep::Sleeper;
+use super::clock::Sleeper;
 use crate::message::{ModelError, ModelErrorKind};
 
 /// The number of ticks in the idle time. Silence is noticed at most one tick late.

@@ -13,21 +13,20 @@
 mod agent;
 mod clock;
 mod deltas;
+mod forward;
 mod limits;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
-mod sleep;
 mod tool;
 mod tools;
 
-pub(crate) use agent::AgentModel;
-pub(crate) use agent::rewrite;
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
-pub use clock::{Clock, StdClock};
+pub(crate) use agent::{AgentModel, rewrite};
+pub use clock::{Clock, Sleeper, StdClock};
 pub use deltas::{deltas_of, deltas_within};
+pub(crate) use forward::for_pointers;
 pub use limits::AnswerLimits;
 pub use model::{Model, turn_of};
-pub use sleep::Sleeper;
 pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};

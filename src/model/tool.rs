@@ -1,9 +1,10 @@
 //! `Tool`: a function that an agent can call.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
 
+use super::forward::for_pointers;
 use crate::message::{ContentBlock, Message, SharedVec, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
@@ -109,29 +110,9 @@ impl<T: Into<Text>> From<T> for ToolOutput {
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<T: Tool + ?Sized> Tool for $pointer {
-            fn spec(&self) -> ToolSpec {
-                (**self).spec()
-            }
-
-            fn subject(&self, call: &ToolUse) -> Option<Text> {
-                (**self).subject(call)
-            }
-
-            async fn call(
-                &self,
-                call: &ToolUse,
-                context: &ToolContext<'_>,
-            ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
-                (**self).call(call, context).await
-            }
-        }
-    )+};
-}
-
-forward!(&T, Box<T>, Arc<T>);
-
-const _: Option<Box<dyn Tool>> = None;
+for_pointers! { Tool {
+    async fn call(&self, call: &ToolUse, context: &ToolContext<'_>)
+        -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>>;
+    fn spec(&self) -> ToolSpec;
+    fn subject(&self, call: &ToolUse) -> Option<Text>;
+} }

@@ -461,7 +461,7 @@ impl SessionBuilder {
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), with which
     /// the model asks the session to compact the thread.
     pub fn compact_context_tool(mut self) -> Self {
-        self.own_tools.push(compaction::compact_context());
+        self.own_tools.push(compaction::compact_context_tool());
         self
     }
 
@@ -472,7 +472,7 @@ impl SessionBuilder {
     /// summary. A call that names an unknown checkpoint or separates a call from its result gets an
     /// error result with the reason, and nothing changes.
     pub fn compact_tool(mut self) -> Self {
-        self.own_tools.push(compaction::compact());
+        self.own_tools.push(compaction::compact_tool());
         self
     }
 

@@ -110,11 +110,8 @@ impl PreparedCompaction {
     #[must_use]
     pub fn summary(&self) -> Option<&Text> {
         let (driven, _) = self.outcome.as_ref().ok()?;
-        let blocks = driven.plan.new_messages().flat_map(|message| &message.content);
-        let summaries = blocks.filter_map(|block| {
-            if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
-        });
-        summaries.last()
+        let summaries = driven.plan.new_messages().flat_map(Message::summaries);
+        summaries.last().map(|summary| &summary.text)
     }
 
     /// Returns the compaction with this text instead of its last new [summary](Self::summary),

@@ -80,17 +80,14 @@ mod build;
 mod builder;
 mod calls;
 mod change;
-mod command;
 mod compact_tools;
 mod compacting;
 mod error;
 mod event;
 mod events;
-mod fork;
 mod handle;
 mod job;
 mod recent;
-mod rules;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;

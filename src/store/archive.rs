@@ -1,6 +1,6 @@
 //! `Archive`: storage for the batches of summaries, to be listed and searched.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
 
@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     message::{BatchId, CompactionId, ThreadId},
+    model::for_pointers,
     strategy::ArchiveEntry,
 };
 
@@ -129,52 +130,13 @@ pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Resu
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<A: Archive + ?Sized> Archive for $pointer {
-            async fn write(
-                &self,
-                thread: &ThreadId,
-                compaction: CompactionId,
-                entries: &[ArchiveEntry],
-            ) -> Result<(), StoreError> {
-                (**self).write(thread, compaction, entries).await
-            }
-
-            async fn list(
-                &self,
-                thread: &ThreadId,
-                visible: &Visible,
-            ) -> Result<Vec<ArchiveEntry>, StoreError> {
-                (**self).list(thread, visible).await
-            }
-
-            async fn search(
-                &self,
-                thread: &ThreadId,
-                query: &str,
-                limit: usize,
-                visible: &Visible,
-            ) -> Result<Vec<Hit>, StoreError> {
-                (**self).search(thread, query, limit, visible).await
-            }
-
-            async fn delete(
-                &self,
-                thread: &ThreadId,
-                compaction: CompactionId,
-            ) -> Result<(), StoreError> {
-                (**self).delete(thread, compaction).await
-            }
-
-            async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-                (**self).delete_thread(thread).await
-            }
-        }
-    )+};
-}
-
-forward!(&A, Box<A>, Arc<A>);
-
-const _: Option<Box<dyn Archive>> = None;
+for_pointers! { Archive {
+    async fn write(&self, thread: &ThreadId, compaction: CompactionId, entries: &[ArchiveEntry])
+        -> Result<(), StoreError>;
+    async fn list(&self, thread: &ThreadId, visible: &Visible)
+        -> Result<Vec<ArchiveEntry>, StoreError>;
+    async fn search(&self, thread: &ThreadId, query: &str, limit: usize, visible: &Visible)
+        -> Result<Vec<Hit>, StoreError>;
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
+} }

@@ -4,11 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{
-    lease::Lease, store_error::StoreError, thread_store::ThreadStore, word_index::WordIndex,
-};
+use super::{lease::Lease, store_error::StoreError, thread_store::ThreadStore};
 use crate::{
-    log::{Loaded, LogBase, LogId, LoggedEvent},
+    log::{Loaded, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
 };
 
@@ -177,31 +175,9 @@ impl ThreadStore for Leased {
         self.store.load(thread).await
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.store.load_from(thread, seq).await
-    }
-
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        // A base repeats the stored events, so it needs no fence.
-        self.store.save_base(thread, base).await
-    }
-
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
-        self.store.load_base(thread).await
-    }
-
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
-        self.store.load_facts(thread, log, seq).await
-    }
-
-    fn word_index(&self) -> Option<&dyn WordIndex> {
-        // An index repeats the stored events, so it needs no fence.
-        self.store.word_index()
+    /// Bases and word indexes repeat the stored events, so they need no fence.
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        Some(self.store.as_ref())
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
@@ -212,5 +188,3 @@ impl ThreadStore for Leased {
         self.store.delete(thread).await
     }
 }
-
-const _: Option<Box<dyn LeaseStore>> = None;

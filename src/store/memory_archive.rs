@@ -1,6 +1,5 @@
 //! An archive in memory.
 
-use super::store_error::StoreError;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,6 +9,7 @@ use async_trait::async_trait;
 
 use super::{
     archive::{Archive, check_entries},
+    store_error::StoreError,
     visible::{Hit, Visible},
 };
 use crate::{

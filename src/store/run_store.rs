@@ -1,6 +1,6 @@
 //! `RunStore`: storage for chunked runs between two model calls.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
 
@@ -52,5 +52,3 @@ pub trait RunStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`].
     async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
-
-const _: Option<Arc<dyn RunStore>> = None;

@@ -5,10 +5,7 @@ use std::{fmt, time::Duration};
 use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
-    message::{
-        ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn,
-        Usage,
-    },
+    message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
 };
 
 /// Returns an attempt that calls no model: it ends at once with the plan or with the error.
@@ -22,6 +19,11 @@ use crate::{
 #[must_use]
 pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
+}
+
+/// Returns the attempt, or one that ends at once with the error.
+pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>, StrategyError>) -> Box<dyn Attempt> {
+    attempt.unwrap_or_else(|error| Box::new(Ended(Err(error))))
 }
 
 /// Which model is asked, and how often a call is repeated.
@@ -157,8 +159,8 @@ pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
     if !is_complete(&stop_reason) {
         return Err(StrategyError::Incomplete { stop_reason });
     }
-    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
-    let texts: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    let texts = turn.message.texts().map(|text| text.trim());
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     if texts.is_empty() {
         return Err(StrategyError::BlankSummary { stop_reason });
     }

@@ -413,7 +413,8 @@ impl Snapshot {
         if after.is_empty() && brief.next_prompt.is_none() {
             return Err(Rejection::Empty);
         }
-        if plan.new_messages().any(has_blank_summary) {
+        let mut summaries = plan.new_messages().flat_map(Message::summaries);
+        if summaries.any(|summary| summary.text.is_blank()) {
             return Err(Rejection::Blank);
         }
         if let Some(violation) = self.new_violation(&after) {
@@ -481,12 +482,6 @@ fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
 
 fn list(ids: &[Text]) -> String {
     ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
-}
-
-fn has_blank_summary(message: &Message) -> bool {
-    message.content.iter().any(|block| {
-        if let ContentBlock::Summary(summary) = block { summary.text.is_blank() } else { false }
-    })
 }
 
 #[cfg(test)]

@@ -18,15 +18,9 @@ mod faulty_store;
 pub mod generate;
 mod hostile;
 pub mod notation;
-mod pieces;
 mod scripted;
-mod sleeper;
 
 pub use extractive::ExtractiveModel;
 pub use faulty_store::faulty_store;
 pub use hostile::Misbehaviour;
-pub use scripted::{Answer, ScriptedModel};
-pub use sleeper::WakefulSleeper;
-
-#[cfg(test)]
-mod prose;
+pub use scripted::{Answer, ScriptedModel, WakefulSleeper};

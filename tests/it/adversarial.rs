@@ -194,14 +194,14 @@ fn empty(count: usize) -> Vec<Message> {
 }
 
 #[test]
-fn a_hundred_thousand_empty_messages_are_told_and_mended() {
+fn a_hundred_thousand_empty_messages_are_reported_and_repaired() {
     through_everything("empty messages", 10_000, empty);
     empty_messages(100_000);
 }
 
 #[test]
 #[ignore = "without optimisation it takes minutes"]
-fn a_million_empty_messages_are_told_and_mended() {
+fn a_million_empty_messages_are_reported_and_repaired() {
     empty_messages(1_000_000);
 }
 

@@ -94,8 +94,10 @@ fn an_adopted_compaction_begins_when_it_is_adopted() {
     say(&mut bench.session, "And meanwhile?").unwrap();
     let last = bench.session.log().events().last().unwrap().at;
     block_on(bench.session.adopt(prepared)).unwrap();
-    let told = compactions(&events(&mut bench.session, "And now?"));
-    let Some(CompactionEvent::Started { at, .. }) = told.first() else { panic!("{told:?}") };
+    let reported = compactions(&events(&mut bench.session, "And now?"));
+    let Some(CompactionEvent::Started { at, .. }) = reported.first() else {
+        panic!("{reported:?}")
+    };
     assert!(*at > last, "{at:?} and {last:?}");
 }
 
@@ -138,8 +140,8 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
     let script = replies(&["They talked.", "They talked, says the other."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
-    let told = compactions(&events(&mut bench.session, "/compact"));
-    assert!(told.last().unwrap().is_end());
+    let reported = compactions(&events(&mut bench.session, "/compact"));
+    assert!(reported.last().unwrap().is_end());
     let before = bench.session.messages().clone();
 
     let failed = block_on(async { bench.session.adopt(job.await).await }).unwrap_err();
@@ -149,7 +151,7 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
         panic!("{failed}")
     };
     assert_eq!((*message, failed.calls), (0, 1));
-    assert!(failed.usage.input > 0, "what it cost is told");
+    assert!(failed.usage.input > 0, "its cost is reported");
     assert_eq!(*bench.session.messages(), before);
     let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
         panic!("what it cost is in the log")
@@ -164,8 +166,8 @@ fn the_number_of_a_prepared_compaction_is_not_given_away() {
     let script = vec![Answer::Error(error), "They talked.".into()];
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
-    let told = compactions(&events(&mut bench.session, "/compact"));
-    assert_eq!(told.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
+    let reported = compactions(&events(&mut bench.session, "/compact"));
+    assert_eq!(reported.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
     let done = block_on(async { bench.session.adopt(job.await).await }).unwrap();
     assert_eq!(done.id, CompactionId(0));
     bench.assert_whole();
@@ -355,8 +357,8 @@ fn a_compaction_that_was_dropped_keeps_its_number() {
     assert_eq!(compactions(&[Ok(first)])[0].id(), CompactionId(0));
 
     let job = job(&mut bench);
-    let told = compactions(&events(&mut bench.session, "And now?"));
-    assert!(matches!(&told[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
+    let reported = compactions(&events(&mut bench.session, "And now?"));
+    assert!(matches!(&reported[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
     let done = block_on(async { bench.session.adopt(job.await).await }).unwrap();
     assert_eq!(done.id, CompactionId(1));
     bench.assert_whole();

@@ -307,7 +307,7 @@ fn a_chunk_that_does_not_fit_is_halved_and_folded_in_once() {
     });
     assert_eq!(run.summary().lines().count(), 7);
     let covered: usize = run.steps()[1..].iter().map(|step| step.bytes.len()).sum();
-    assert_eq!(covered, run.steps().last().unwrap().bytes.end, "nothing is left out or told twice");
+    assert_eq!(covered, run.steps().last().unwrap().bytes.end, "no chunk is left out or repeated");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn what_was_typed_last_goes_only_where_a_prompt_follows_and_nothing_else_helps()
 }
 
 #[test]
-fn a_digest_tells_of_task_rules_files_commands_errors_and_state() {
+fn a_digest_lists_task_rules_files_commands_errors_and_state() {
     let thread = work();
     let brief = Brief { compaction: Some(CompactionId(7)), ..Brief::default() };
     let after = digested(&thread, &brief).unwrap();

@@ -98,7 +98,7 @@ fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
     let thread =
         Snapshot::new(conversation()).with_context(system.clone().into(), tools.clone().into());
     let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
-    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are told");
+    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are counted");
     let [request, again] = <[Request; 2]>::try_from(model.requests()).unwrap();
     assert_eq!(request.system[..], system[..]);
     assert_eq!(request.tools[..], tools[..]);

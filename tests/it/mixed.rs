@@ -122,7 +122,7 @@ fn viewed() -> Vec<Message> {
 }
 
 #[test]
-fn batches_that_a_view_leaves_out_are_told_to_whoever_sums_up_next() {
+fn batches_that_a_view_leaves_out_are_shown_to_the_next_summariser() {
     let next: [Box<dyn CompactionStrategy>; 4] = [
         Box::new(Summarize::default()),
         Box::new(Summarize { as_text: true, ..Summarize::default() }),
@@ -132,8 +132,8 @@ fn batches_that_a_view_leaves_out_are_told_to_whoever_sums_up_next() {
     for strategy in next {
         let after = compact(strategy.as_ref(), &viewed(), &Brief::default()).unwrap();
         let [summary] = summaries(&after)[..] else { panic!("{after:#?}") };
-        let told = marks(&summary.text);
-        assert!((0..6).all(|mark| told.contains(&mark)), "{}: {told:?}", strategy.name());
+        let reported = marks(&summary.text);
+        assert!((0..6).all(|mark| reported.contains(&mark)), "{}: {reported:?}", strategy.name());
     }
 }
 

@@ -123,17 +123,17 @@ fn long_log() -> EventLog {
 }
 
 #[test]
-fn what_is_cut_is_told_whole_by_going_on() {
+fn a_cut_text_can_be_read_whole_piece_by_piece() {
     let log = long_log();
     let recall = Recall::of(&log).within(4_000);
-    let (mut offset, mut told) = (Some(0), vec![String::new(); 30]);
+    let (mut offset, mut reported) = (Some(0), vec![String::new(); 30]);
     while let Some(from) = offset {
         let request = RecallRequest::Range { from: None, to: None, offset: from };
         let page = recall.answer(&request).unwrap();
         assert!(page.to_string().len() <= 4_000 && page.found == 30);
         for passage in &page.passages {
             let number = passage.number;
-            let text = &mut told[usize::try_from(number).unwrap()];
+            let text = &mut reported[usize::try_from(number).unwrap()];
             text.push_str(&passage.text);
             let mut next = (!passage.is_whole()).then_some(passage.bytes.end as u64);
             while let Some(offset) = next {
@@ -149,11 +149,11 @@ fn what_is_cut_is_told_whole_by_going_on() {
     }
     let whole = Recall::of(&log).within(1_000_000).answer(&RecallRequest::default()).unwrap();
     let whole: Vec<String> = whole.passages.into_iter().map(|passage| passage.text).collect();
-    assert_eq!(told, whole);
+    assert_eq!(reported, whole);
 }
 
 #[test]
-fn what_a_redactor_hides_is_neither_told_nor_found() {
+fn redacted_text_is_neither_shown_nor_found() {
     #[derive(Debug)]
     struct Secret;
     impl Redactor for Secret {
@@ -177,12 +177,12 @@ fn what_a_redactor_hides_is_neither_told_nor_found() {
 fn a_query_without_the_feature_says_so() {
     let found = Recall::of(&empty()).call(&json!({"query": "words"}));
     let spec = tool::spec();
-    let told = spec.input_schema.as_str().contains("query");
+    let reported = spec.input_schema.as_str().contains("query");
     if cfg!(feature = "recall") {
-        assert!(found.is_ok() && told);
+        assert!(found.is_ok() && reported);
     } else {
         assert_eq!(found, Err(RecallError::NoSearch));
-        assert!(!told && !spec.description.contains("query"));
+        assert!(!reported && !spec.description.contains("query"));
     }
 }
 
@@ -326,14 +326,14 @@ proptest! {
         for number in 0..model.came {
             let id = mark(usize::try_from(number).unwrap()).parse().unwrap();
             let offset = number;
-            let told = recall.answer(&RecallRequest::Range { from: None, to: Some(id), offset });
-            let told = told.map(|told| (told.to_string().len(), told.passages));
-            match told {
+            let reported = recall.answer(&RecallRequest::Range { from: None, to: Some(id), offset });
+            let reported = reported.map(|reported| (reported.to_string().len(), reported.passages));
+            match reported {
                 Ok((len, passages)) => {
                     prop_assert!(len <= bound.max(MIN_BYTES));
-                    let told: Vec<u64> = passages.iter().map(|passage| passage.number).collect();
+                    let reported: Vec<u64> = passages.iter().map(|passage| passage.number).collect();
                     let expected: Vec<u64> = taken.get(&number).copied().into_iter().collect();
-                    prop_assert_eq!(told, expected);
+                    prop_assert_eq!(reported, expected);
                 }
                 Err(error) => prop_assert_eq!(error, RecallError::UnknownCheckpoint { id }),
             }
@@ -538,13 +538,13 @@ fn what_was_recalled_once_is_not_found_before_what_it_quotes() {
 }
 
 #[test]
-fn the_model_is_told_when_to_recall_and_how() {
+fn the_tool_says_when_to_recall_and_how() {
     let mut bench = session(vec!["Well.".into()], |builder| builder);
     say(&mut bench.session, "Go.").unwrap();
     let request = bench.model.requests().remove(0);
     let tool = request.tools.iter().find(|tool| tool.name == *tool::RECALL).unwrap();
-    for told in ["compacted away", "<checkpoint:", "word for word", "`offset`"] {
-        assert!(tool.description.contains(told), "{told}");
+    for reported in ["compacted away", "<checkpoint:", "word for word", "`offset`"] {
+        assert!(tool.description.contains(reported), "{reported}");
     }
     let schema: Value = serde_json::from_str(tool.input_schema.as_str()).unwrap();
     assert_eq!(schema["additionalProperties"], json!(false));

@@ -169,13 +169,13 @@ proptest! {
             before.push(Message::user(planted(class, n)));
             before.extend(thread.get(n).cloned());
         }
-        let told: Vec<String> = (0..count).filter(|n| bits & (1 << n) != 0).map(|n| planted(class, n)).collect();
+        let reported: Vec<String> = (0..count).filter(|n| bits & (1 << n) != 0).map(|n| planted(class, n)).collect();
         // The facts that the thread itself states are in both threads.
         let mut after: Vec<Message> = thread.iter().take(count).cloned().collect();
-        after.push(Message::assistant(format!("It said:\n\n{}\n", told.join("\n\n"))));
+        after.push(Message::assistant(format!("It said:\n\n{}\n", reported.join("\n\n"))));
         let retention = audit(&before, &after, &AuditOptions::default());
         let recall = retention.of(class);
-        prop_assert_eq!((recall.facts, recall.kept), (count as u64, told.len() as u64), "{:?}", retention.missing);
+        prop_assert_eq!((recall.facts, recall.kept), (count as u64, reported.len() as u64), "{:?}", retention.missing);
         let text = serde_json::to_string(&retention).unwrap();
         prop_assert_eq!(serde_json::from_str::<Retention>(&text).unwrap(), retention);
     }

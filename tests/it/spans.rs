@@ -467,36 +467,36 @@ fn outcomes(work: impl FnOnce()) -> Vec<(String, Option<String>)> {
 #[test]
 fn every_compaction_of_a_session_is_one_span() {
     let mut done = session(vec!["They talked.".into()], summarize());
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         block_on(done.send(format!("/compact {SECRET}")).into_future()).unwrap();
     });
-    assert_eq!(told, [("completed".to_owned(), None)]);
+    assert_eq!(reported, [("completed".to_owned(), None)]);
 
     let error = ModelError::new(ModelErrorKind::Authentication, SECRET);
     let mut failed = session(vec![error.into()], summarize());
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         block_on(failed.send("/compact").into_future()).unwrap();
     });
-    assert_eq!(told, [("failed".to_owned(), Some("authentication".to_owned()))]);
+    assert_eq!(reported, [("failed".to_owned(), Some("authentication".to_owned()))]);
 
     // A digest calls no model, and the turn after it is in no span.
     let mut digest = session(vec!["Yes.".into()], Digest { messages: 2, ..Digest::default() });
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         block_on(digest.send("@compact And?").into_future()).unwrap();
     });
-    assert_eq!(told, [("completed".to_owned(), None)]);
+    assert_eq!(reported, [("completed".to_owned(), None)]);
 }
 
 #[test]
 fn a_session_whose_stream_is_dropped_has_a_cancelled_span_and_the_next_one_is_another() {
     let mut session = session(vec!["They talked.".into(), "Again.".into()], summarize());
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         let mut events = session.send("/compact");
         block_on(events.next()).unwrap().unwrap();
         drop(events);
         assert!(tracing::Span::current().is_none());
         block_on(session.send("/compact").into_future()).unwrap();
     });
-    let told: Vec<_> = told.iter().map(|(outcome, _)| outcome.as_str()).collect();
-    assert_eq!(told, ["cancelled", "completed"]);
+    let reported: Vec<_> = reported.iter().map(|(outcome, _)| outcome.as_str()).collect();
+    assert_eq!(reported, ["cancelled", "completed"]);
 }

@@ -443,7 +443,7 @@ fn only_logs_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_and_leaves_no_trace() {
+fn a_failed_write_is_reported_and_leaves_no_trace() {
     let folder = Folder::new();
     let store = unsynced(&folder);
     fs::create_dir(folder.join("t.jsonl")).unwrap();

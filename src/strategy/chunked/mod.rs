@@ -13,7 +13,6 @@ mod condense;
 mod cover;
 mod data;
 mod fit;
-mod halve;
 pub(super) mod options;
 mod prompt;
 mod run;

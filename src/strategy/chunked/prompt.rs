@@ -10,7 +10,7 @@ use super::{
     data::Data,
 };
 use crate::{
-    message::{ContentBlock, Message, Request, ToolSpec},
+    message::{Message, Request, ToolSpec},
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
@@ -90,8 +90,7 @@ fn aside(line: &str, name: &str, text: Option<String>) -> String {
 
 /// The text blocks of a message, joined by line breaks.
 pub(super) fn text_of(message: &Message) -> String {
-    let texts = message.content.iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
+    message.texts().map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

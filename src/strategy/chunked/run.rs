@@ -6,7 +6,6 @@
 //!
 //! [`state`](super::state) documents the states.
 
-use crate::message::InvalidValue;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -20,18 +19,18 @@ use super::{
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
-use crate::strategy::{
-    attempt::{self, backoff},
-    instructions,
-    run_error::RunError,
-};
 use crate::{
     compact::legality,
     message::{
-        ContentBlock, Message, ModelError, ModelErrorKind, Role, StopReason, Text, ToolUse, Turn,
-        Usage,
+        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Role, StopReason, Text,
+        ToolUse, Turn, Usage,
     },
     render::{chunk_ranges, render},
+    strategy::{
+        attempt::{self, backoff},
+        instructions,
+        run_error::RunError,
+    },
 };
 
 /// A longer text answer without an edit, in bytes, was probably meant as an edit.

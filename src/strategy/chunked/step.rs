@@ -4,8 +4,10 @@ use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, Request, Usage};
-use crate::strategy::run_error::RunError;
+use crate::{
+    message::{Message, Request, Usage},
+    strategy::run_error::RunError,
+};
 
 /// The next step of a run, or its end.
 ///

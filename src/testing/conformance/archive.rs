@@ -1,9 +1,6 @@
 //! The conformance suite for archives.
 
-use super::{
-    law::{Breach, Law},
-    outcome::{named, same},
-};
+use super::law::{Breach, Law, named, same};
 use crate::{
     message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
     store::{Archive, StoreError, Visible},

@@ -15,23 +15,19 @@
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, so does the suite, except that of strategies.
 
-mod answers;
 mod archive;
 mod kills;
 mod law;
 mod leases;
 mod model;
-mod outcome;
 mod provider_thread;
 mod runs;
 #[cfg(feature = "recall")]
 mod searches;
-mod simulated;
 mod store;
 mod strategy;
 mod threads;
 mod wire_format;
-mod words;
 mod workers;
 
 pub use archive::archive;

@@ -1,9 +1,6 @@
 //! The conformance suite for stores of runs.
 
-use super::{
-    law::{Breach, Law},
-    outcome::{named, same},
-};
+use super::law::{Breach, Law, named, same};
 use crate::{
     message::Message,
     store::RunStore,

@@ -36,7 +36,7 @@ fn every_kind() -> EventLog {
     let Event::Compacted(record) = compacted(&log, vec![splice(0..2, &["ab"]), part]) else {
         unreachable!()
     };
-    append(&mut log, Event::Compacted(Box::new(told(*record))));
+    append(&mut log, Event::Compacted(Box::new(reported(*record))));
     append(&mut log, Event::Truncated { from: 3, len: 3 });
     append(&mut log, Event::CompactionUndone { id: CompactionId(1) });
     let data = Json::parse(r#"{"z":1.0,"a":[]}"#).unwrap();
@@ -53,7 +53,7 @@ fn failure(log: &EventLog) -> CompactionFailure {
     failure
 }
 
-fn told(mut record: CompactionRecord) -> CompactionRecord {
+fn reported(mut record: CompactionRecord) -> CompactionRecord {
     record.reason = CompactionReason::Manual { focus: Some("the parser".into()) };
     let mut report = CompactReport::default();
     report.before = Size { messages: 4, bytes: 40, tokens: 13 };

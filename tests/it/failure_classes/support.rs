@@ -275,10 +275,10 @@ pub(crate) fn ends(events: &[Result<SessionEvent, SessionError>]) -> Vec<Compact
 
 /// The number of compactions that were begun, and of those that were completed.
 pub(crate) fn begun_and_done(events: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
-    let told = compactions(events);
+    let reported = compactions(events);
     let begun = |event: &&CompactionEvent| matches!(event, CompactionEvent::Started { .. });
     let done = |event: &&CompactionEvent| matches!(event, CompactionEvent::Completed { .. });
-    (told.iter().filter(begun).count(), told.iter().filter(done).count())
+    (reported.iter().filter(begun).count(), reported.iter().filter(done).count())
 }
 
 pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {

@@ -64,8 +64,8 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
     for text in ["One?", "Two?", "Three?"] {
         say(&mut session, text).unwrap();
     }
-    let told = events(&mut session, "/compact");
-    assert_eq!(reasons(&told), [CompactionReason::Manual { focus: None }], "{told:?}");
+    let reported = events(&mut session, "/compact");
+    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }], "{reported:?}");
     let kept: Vec<&Message> = session
         .messages()
         .iter()
@@ -126,8 +126,8 @@ fn compacted(strategy: &Arc<dyn CompactionStrategy>) -> (Vec<Message>, Vec<Messa
         .session(Some(WINDOW), |builder| builder.strategy(Arc::clone(strategy)).policy(early()));
     for turn in 0..40 {
         let before = session.messages().to_vec();
-        let told = events(&mut session, &format!("Question {turn}. {}", lines(100)));
-        if !reasons(&told).is_empty() {
+        let reported = events(&mut session, &format!("Question {turn}. {}", lines(100)));
+        if !reasons(&reported).is_empty() {
             return (before, session.messages().to_vec());
         }
     }
@@ -175,11 +175,11 @@ fn the_agent_names_a_range_by_the_checkpoint_of_a_summary() {
     });
     let mut session =
         provider.session(Some(WINDOW), |builder| builder.compact_tool().policy(early()));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for turn in 0..40 {
-        told.extend(events(&mut session, &format!("Question {turn}. {}", lines(100))));
+        reported.extend(events(&mut session, &format!("Question {turn}. {}", lines(100))));
     }
-    assert!(told.iter().all(Result::is_ok));
-    assert!(reasons(&told).contains(&CompactionReason::AgentTool), "{:?}", reasons(&told));
+    assert!(reported.iter().all(Result::is_ok));
+    assert!(reasons(&reported).contains(&CompactionReason::AgentTool), "{:?}", reasons(&reported));
     assert!(session.log().standing().count() > 1);
 }

@@ -197,12 +197,12 @@ pub(crate) fn reading_rounds(place: usize, rounds: usize) -> Message {
 }
 
 /// The compactions without exactly one start and one end event.
-pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
-    let told = compactions(events);
+pub(crate) fn unreported(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
+    let reported = compactions(events);
     let mut open = None;
     let mut complaints = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    for event in told {
+    for event in reported {
         let id = event.id();
         match (&event, open) {
             (CompactionEvent::Started { .. }, None) if seen.insert(id) => open = Some(id),
@@ -217,16 +217,16 @@ pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<Strin
 
 /// The reasons of the completed compactions.
 pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {
-    let told = compactions(events);
+    let reported = compactions(events);
     let completed = |of| {
         let ends = |event: &CompactionEvent| matches!(event, CompactionEvent::Completed { .. });
-        told.iter().any(|event| event.id() == of && ends(event))
+        reported.iter().any(|event| event.id() == of && ends(event))
     };
     let reason = |event: &CompactionEvent| match event {
         CompactionEvent::Started { id, reason, .. } if completed(*id) => Some(reason.clone()),
         _ => None,
     };
-    told.iter().filter_map(reason).collect()
+    reported.iter().filter_map(reason).collect()
 }
 
 /// The notices for the user.

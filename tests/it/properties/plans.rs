@@ -49,8 +49,8 @@ proptest! {
         accounts(&plan, &thread, &after, &removed)?;
         // An empty range divides no message, so only ranges that remove something are compared.
         if asked.iter().all(|edit| edit.range.start < edit.range.end) {
-            let told = asked.into_iter().map(|edit| (edit.range, edit.insert)).collect::<Vec<_>>();
-            prop_assert_eq!(after, model::compact(&thread, &told, &options));
+            let reported = asked.into_iter().map(|edit| (edit.range, edit.insert)).collect::<Vec<_>>();
+            prop_assert_eq!(after, model::compact(&thread, &reported, &options));
         }
     }
 

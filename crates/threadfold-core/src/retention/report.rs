@@ -145,7 +145,7 @@ impl fmt::Display for Retention {
         line(f, "overall", &self.overall)?;
         if !self.invented.is_empty() {
             let texts: Vec<&str> = self.invented.iter().map(|fact| fact.text.as_str()).collect();
-            writeln!(f, "said by nobody: {}", texts.join(", "))?;
+            writeln!(f, "stated by no message: {}", texts.join(", "))?;
         }
         match self.left_out {
             0 => Ok(()),
