@@ -199,7 +199,7 @@ impl Compaction {
                     Some(_) | None => &[],
                 };
                 let (rungs, words) = (reports(tried, redactor), error.to_string().into());
-                self.failing(error.usage, rungs, shown(words, redactor), Ending::Failed)
+                self.failing(error.usage, rungs, redacted_by(words, redactor), Ending::Failed)
             }
         };
         Ok(())
@@ -341,13 +341,13 @@ impl Compaction {
 fn reports(rungs: &[Rung], redactor: Option<&dyn Redactor>) -> Vec<RungReport> {
     let mut reports: Vec<RungReport> = rungs.iter().map(Rung::report).collect();
     for failure in reports.iter_mut().filter_map(|report| report.failure.as_mut()) {
-        *failure = shown(failure.clone(), redactor);
+        *failure = redacted_by(failure.clone(), redactor);
     }
     reports
 }
 
 /// Returns the text without what the redactor removes, if there is one.
-pub(crate) fn shown(text: Text, redactor: Option<&dyn Redactor>) -> Text {
+pub(crate) fn redacted_by(text: Text, redactor: Option<&dyn Redactor>) -> Text {
     redactor.map_or_else(|| text.clone(), |redactor| redacted_text(&text, redactor))
 }
 

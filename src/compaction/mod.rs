@@ -21,7 +21,7 @@ mod tool_calls;
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
-pub(crate) use machine::{Compaction, CompactionStep, shown};
+pub(crate) use machine::{Compaction, CompactionStep, redacted_by};
 pub use outcome::Done;
 pub(crate) use outcome::redacted;
 pub use tool_calls::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::{Known, Past};
+use super::memory::{Memory, Past};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, Pressure},
     compact::Size,
@@ -71,7 +71,7 @@ pub struct Compactor {
 pub(super) struct Live {
     /// The messages; `None` before the first observation.
     pub(super) thread: Option<Thread>,
-    pub(super) known: Known,
+    pub(super) known: Memory,
     /// How many entries of `past` the messages follow from.
     past: usize,
     /// Whether an answer reported its usage since the thread was last rewritten or read anew.
@@ -169,7 +169,7 @@ impl Compactor {
     ///
     /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, InvalidValue> {
-        let text = compaction::shown(text.into(), self.options.redactor.as_deref());
+        let text = compaction::redacted_by(text.into(), self.options.redactor.as_deref());
         let id = self.live.known.rules.add(&text)?;
         self.changes.push(RuleChange::Added { text });
         Ok(id)
@@ -278,7 +278,7 @@ impl Compactor {
         let audit = self.options.retention.as_ref().map(|policy| &policy.audit);
         self.live = Live {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
-            known: base.map_or_else(|| Known::new(audit), |base| base.known.clone()),
+            known: base.map_or_else(|| Memory::new(audit), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
             is_counted: false,
         };

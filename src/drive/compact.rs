@@ -419,7 +419,7 @@ impl Conversation<'_> {
             span.fail("archive", usage, calls);
         }
         let entries = written.as_ref().map(|entries| *entries);
-        compaction.archived(entries.map_err(|error| self.journal.shown(error.to_string())))?;
+        compaction.archived(entries.map_err(|error| self.journal.redacted_text(error.to_string())))?;
         written
             .map(|_| ())
             .map_err(|error| CompactionError::of_store(CompactionErrorKind::Archive, error))
@@ -438,7 +438,7 @@ impl Conversation<'_> {
             Err(_) => span.fail("commit", usage, calls),
         }
         let report = applied.clone();
-        compaction.committed(report.map_err(|error| self.journal.shown(error.to_string())))?;
+        compaction.committed(report.map_err(|error| self.journal.redacted_text(error.to_string())))?;
         applied.map(|_| ())
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 #[cfg(feature = "recall")]
 use super::search::{self, Reading, Terms};
 use super::{
-    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, shown},
+    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, rendered},
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
@@ -282,7 +282,7 @@ impl<'a> Recall<'a> {
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
         let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
-        shown(redacted.as_ref().unwrap_or(&taken.message))
+        rendered(redacted.as_ref().unwrap_or(&taken.message))
     }
 
     /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. For

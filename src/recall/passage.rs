@@ -120,7 +120,7 @@ impl fmt::Display for Recalled {
 }
 
 /// Returns the rendered text of a message, without the heading of its role.
-pub(super) fn shown(message: &Message) -> String {
+pub(super) fn rendered(message: &Message) -> String {
     let options = RenderOptions {
         checkpoints: true,
         context_texts: true,

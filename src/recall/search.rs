@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    passage::{border, piece_end, shown},
+    passage::{border, piece_end, rendered},
     request::RecallError,
     tool::RECALL,
     words,
@@ -101,7 +101,7 @@ pub(crate) fn query_words(query: &str) -> Result<Vec<String>, RecallError> {
 
 /// Returns the different words by which a message is found, read piece by piece as by [`Reading`].
 pub(crate) fn message_words(message: &Message) -> Vec<String> {
-    let text = shown(message);
+    let text = rendered(message);
     let (mut found, mut start) = (HashSet::new(), 0);
     while start < text.len() {
         let end = piece_end(&text, start, PIECE);

@@ -261,7 +261,7 @@ impl Session {
         let line = match self.compact_for(order, emit).await? {
             Ok(done) => format!("Compacted: {}.", done.report),
             Err(error) => {
-                let why = self.journal.shown(why_not(&error));
+                let why = self.journal.redacted_text(why_not(&error));
                 if error.is_nothing_to_compact() {
                     let why = why.clone();
                     emit.event(SessionEvent::NothingCompacted { why }).await;
@@ -269,7 +269,7 @@ impl Session {
                 format!("Not compacted: {why}.")
             }
         };
-        let text = self.journal.shown(line);
+        let text = self.journal.redacted_text(line);
         let event = Event::LocalNotice { text: text.clone() };
         let now = self.now();
         self.journal.append(now, event)?;

@@ -358,7 +358,7 @@ impl Session {
     /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, SessionError> {
         let text: Text = text.into();
-        let shown = self.journal.shown(text.clone());
+        let shown = self.journal.redacted_text(text.clone());
         let mut rules = self.rules().clone();
         let id = rules.add(&shown)?;
         self.change_rule(RuleChange::Added { text })?;

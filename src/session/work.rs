@@ -182,7 +182,7 @@ impl Session {
                     if !needed {
                         return Ok(());
                     }
-                    tried = done.err().map(|error| self.journal.shown(error.to_string()));
+                    tried = done.err().map(|error| self.journal.redacted_text(error.to_string()));
                 }
             }
         }
