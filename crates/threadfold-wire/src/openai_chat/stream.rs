@@ -3,9 +3,9 @@
 //! | of a chunk | becomes |
 //! |---|---|
 //! | `choices`, of the first one: `delta` | its `message` |
-//! | `finish_reason` and other fields of the choice | the last that came; lists of `logprobs` are joined |
-//! | `usage`, also in a choice and in `x_groq` | the last counts that came |
-//! | `id`, `model` and other fields | the last that came; `obfuscation` is left out |
+//! | `finish_reason` and other fields of the choice | the last value; lists of `logprobs` are joined |
+//! | `usage`, also in a choice and in `x_groq` | the last counts |
+//! | `id`, `model` and other fields | the last value; `obfuscation` is left out |
 //! | `error` | a failure |
 //!
 //! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a finish
@@ -15,12 +15,12 @@
 //! |---|---|
 //! | `content`, `refusal`, `reasoning_content`, `reasoning` | one text each |
 //! | a `content` of parts | parts, texts side by side joined |
-//! | no content, or one of no text | `null` beside calls, else what it was |
+//! | no content, or an empty one | `null` beside calls, else unchanged |
 //! | `tool_calls`, `function_call` | calls; see `stream_call` |
 //! | `reasoning_details` | entries; see `Details` |
 //! | `annotations` | one list |
 //! | `audio` | one object, its `data` and `transcript` joined |
-//! | any other field | the last that came |
+//! | any other field | the last value |
 
 use super::{
     marks::*,
