@@ -34,8 +34,8 @@
 //! | the `TOOL_RESULT`s of one turn | one [`Event::MessageAppended`] by the user, a block a result |
 //! | `TOOL_APPROVAL_REQUEST`, `TOOL_APPROVAL_RESPONSE` | [`Event::Host`] |
 //! | `LOCAL_SYSTEM_MESSAGE` | [`Event::LocalNotice`]: shown, never sent to a model |
-//! | `SYSTEM_PROMPT` | [`Event::SystemPromptSet`] by [`PromptAuthor::Host`] |
-//! | `USER_SYSTEM_PROMPT` | [`Event::SystemPromptSet`] by [`PromptAuthor::User`] |
+//! | `SYSTEM_PROMPT` | [`Event::SystemPromptSet`] of the host |
+//! | `USER_SYSTEM_PROMPT` | [`Event::SystemPromptSet`] of the user |
 //! | `COMPACTION` | [`Event::Compacted`]: a plan instead of the remaining events |
 //! | `EVENT_UPDATED` and its visibility flags | none: a plan removes messages as a whole |
 //! | streamed tokens, states, tasks, agents, start and end of a compaction | none: not stored |
@@ -104,9 +104,7 @@ mod usage;
 pub use base::LogBase;
 pub use budget::TokenBudget;
 pub use error::LogError;
-pub use event::{
-    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange, RungReport,
-};
+pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, RungReport};
 pub use event_log::EventLog;
 pub(crate) use form::read as read_event;
 pub(crate) use lines::write_named_header;

@@ -1,13 +1,11 @@
 //! `Archive`: storage for the batches of summaries, to be listed and searched.
 
+use std::collections::BTreeSet;
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::{
-    store_error::StoreError,
-    visible::{Hit, Visible},
-};
+use super::{archive_search::Hit, store_error::StoreError};
 use crate::{
     message::{BatchId, CompactionId, ThreadId},
     strategy::ArchiveEntry,
@@ -16,8 +14,10 @@ use crate::{
 /// Stores what compactions archive: in memory, files or a database.
 ///
 /// Entries are written before their compaction is in the log, and are visible only while that
-/// compaction is standing ([`Visible`]). A compaction that failed or was undone leaves invisible
+/// compaction is standing ([`EventLog::archived`]). A compaction that failed or was undone leaves invisible
 /// entries.
+///
+/// [`EventLog::archived`]: crate::log::EventLog::archived
 ///
 /// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may
 /// be used again, and the entries of the first compaction with that id must be removed.
@@ -28,7 +28,7 @@ use crate::{
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::message::{Batch, BatchId, CompactionId};
-/// use threadfold::store::{Archive, MemoryArchive, Visible};
+/// use threadfold::store::{Archive, MemoryArchive};
 /// use threadfold::strategy::ArchiveEntry;
 ///
 /// let (archive, thread, id) = (MemoryArchive::default(), "t1".parse()?, CompactionId(1));
@@ -36,8 +36,8 @@ use crate::{
 /// let entry = ArchiveEntry::new(batch);
 /// block_on(archive.write(&thread, id, &[entry.clone()]))?;
 ///
-/// let committed = Visible::from_iter([id]);
-/// assert_eq!(block_on(archive.list(&thread, &Visible::default()))?, []);
+/// let committed = [id].into();
+/// assert_eq!(block_on(archive.list(&thread, &[].into()))?, []);
 /// assert_eq!(block_on(archive.list(&thread, &committed))?, [entry]);
 /// let hits = block_on(archive.search(&thread, "A.TXT", 10, &committed))?;
 /// assert_eq!(hits.len(), 1);
@@ -61,7 +61,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Returns the visible entries of a thread without those that a visible one replaces, ordered
-    /// by start time and then by id: the result of [`Visible::list`] for all entries of the thread.
+    /// by start time and then by id: the result of [`list_entries`](super::list_entries) for all entries of the thread.
     ///
     /// # Errors
     ///
@@ -69,11 +69,11 @@ pub trait Archive: fmt::Debug + Send + Sync {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
     /// Returns at most `limit` visible entries of a thread that contain words of the query, best
-    /// first. Replaced entries are included, and marked. It is the result of [`Visible::search`]
+    /// first. Replaced entries are included, and marked. It is the result of [`search_entries`](super::search_entries)
     /// for all entries of the thread; an archive with a search of its own may rank differently.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError>;
 
     /// Removes all entries of this compaction of this thread.
@@ -145,7 +145,7 @@ macro_rules! forward {
             async fn list(
                 &self,
                 thread: &ThreadId,
-                visible: &Visible,
+                visible: &BTreeSet<CompactionId>,
             ) -> Result<Vec<ArchiveEntry>, StoreError> {
                 (**self).list(thread, visible).await
             }
@@ -155,7 +155,7 @@ macro_rules! forward {
                 thread: &ThreadId,
                 query: &str,
                 limit: usize,
-                visible: &Visible,
+                visible: &BTreeSet<CompactionId>,
             ) -> Result<Vec<Hit>, StoreError> {
                 (**self).search(thread, query, limit, visible).await
             }

@@ -15,7 +15,7 @@ use threadfold::{
     },
     model::ModelError,
     session::{CompactionEvent, PreparedCompaction, SessionError, SessionStatus},
-    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
 };
@@ -441,6 +441,6 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
         failed.kind,
         CompactionErrorKind::Log(LogError::IdUsed { id: CompactionId(0) })
     ));
-    let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
+    let there = block_on(archive.list(&thread, &journal.log().archived())).unwrap();
     assert_eq!(there, [entry]);
 }

@@ -10,10 +10,10 @@ use threadfold::{
     Request, StrategyRegistry, Turn, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Done, Models},
     legality,
-    log::{CompactionFailure, Event, PromptAuthor, RungReport},
+    log::{CompactionFailure, Event, RungReport},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
-    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
     strategy::{
         Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
     },
@@ -116,7 +116,7 @@ impl Kept {
 
     fn archived(&self) -> usize {
         let log = self.journal.log();
-        block_on(self.archive.list(log.thread_id(), &Visible::from(log))).unwrap().len()
+        block_on(self.archive.list(log.thread_id(), &log.archived())).unwrap().len()
     }
 
     /// Checks that thread, log and store hold the same messages.
@@ -383,7 +383,7 @@ fn only_messages_are_sent_whatever_else_is_in_the_log() {
     for event in [
         Event::LocalNotice { text: "secret".into() },
         host,
-        Event::SystemPromptSet { text: "secret".into(), by: PromptAuthor::User },
+        Event::SystemPromptSet { text: "secret".into(), by_user: true },
     ] {
         kept.journal.append(Timestamp(kept.now), event).unwrap();
     }

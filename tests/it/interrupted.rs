@@ -2,6 +2,7 @@
 //! stays consistent, and the next call continues.
 
 use std::{
+    collections::BTreeSet,
     future::Future,
     pin::pin,
     sync::Arc,
@@ -14,9 +15,7 @@ use threadfold::{
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Done, Models},
     log::{Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
-    store::{
-        Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
-    },
+    store::{Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
     testing::{ExtractiveModel, ScriptedModel, faulty_store, notation},
     tokens::ByteEstimate,
@@ -87,7 +86,7 @@ impl Archive for Slow<MemoryArchive> {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.list(thread, visible).await
     }
@@ -97,7 +96,7 @@ impl Archive for Slow<MemoryArchive> {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
@@ -300,7 +299,7 @@ impl Kept {
     }
 
     fn visible(&self) -> Vec<ArchiveEntry> {
-        let visible = Visible::from(self.journal.log());
+        let visible = self.journal.log().archived();
         block_on(self.archive.list(&self::id(), &visible)).unwrap()
     }
 
@@ -311,7 +310,7 @@ impl Kept {
         assert_eq!(log.replay().unwrap(), self.agent.messages()[..], "{what}");
         assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
         let names = |id: &CompactionId| {
-            let visible = Visible::from_iter([*id]);
+            let visible = BTreeSet::from_iter([*id]);
             block_on(self.archive.list(&self::id(), &visible)).unwrap().len()
         };
         for record in log.standing() {
@@ -374,7 +373,7 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     let times = (0..).find(|times| {
         kept = Kept::new();
         let _ = asked(kept.compact(&fold(), &ExtractiveModel), *times);
-        let left = Visible::from_iter([CompactionId(0)]);
+        let left = BTreeSet::from_iter([CompactionId(0)]);
         !block_on(kept.archive.list(&id(), &left)).unwrap().is_empty()
     });
     assert!(times.is_some() && kept.journal.log().standing().count() == 0);
@@ -408,7 +407,7 @@ impl Archive for Failing {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.list(thread, visible).await
     }
@@ -418,7 +417,7 @@ impl Archive for Failing {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
@@ -451,7 +450,7 @@ fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
     let [event] = kept.journal.log().since(before.len()) else { panic!() };
     let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
     assert_eq!(failure.error, "a shelf: it fell down");
-    assert_eq!(block_on(archive.list(&id(), &Visible::from(kept.journal.log()))).unwrap(), []);
+    assert_eq!(block_on(archive.list(&id(), &kept.journal.log().archived())).unwrap(), []);
     let rungs: Vec<(&str, bool, usize)> = failure
         .rungs
         .iter()

@@ -12,6 +12,7 @@
 //! 10. Texts are cut at character boundaries. A cut elsewhere would panic, and the generated
 //!     threads have texts in several scripts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -25,7 +26,7 @@ use threadfold::{
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
-    store::{Archive, Journal, MemoryArchive, Visible},
+    store::{Archive, Journal, MemoryArchive},
     strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
     testing::{
         ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, generate::legal_thread,
@@ -216,7 +217,7 @@ fn assert_untouched_by_failure(
     if let Err(error) = done {
         assert!(error.strategy().is_some(), "{error}");
         assert!(agent.messages().ptr_eq(&thread), "6: {}", strategy.name());
-        let all = Visible::from_iter((0..9).map(CompactionId));
+        let all = BTreeSet::from_iter((0..9).map(CompactionId));
         let kept = block_on(archive.list(after.thread_id(), &all)).unwrap();
         assert_eq!(kept, [], "6: {}", strategy.name());
         if error.strategy().unwrap().is_nothing_to_compact() {

@@ -24,7 +24,7 @@ use threadfold::{
     recall::{Recall, RecallRequest},
     retention::RetentionPolicy,
     session::SessionEvent,
-    store::{Archive, Journal, MemoryArchive, Visible},
+    store::{Archive, Journal, MemoryArchive},
     strategy::{Brief, Digest, FoldBatches, KeepRecent, Summarize},
     testing::{ExtractiveModel, WakefulSleeper},
 };
@@ -281,7 +281,7 @@ fn check_session(
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     let records: Vec<_> = entries.into_iter().filter(of_compaction).collect();
     check(&format!("{name}: the record of a session"), &records);
-    let kept = block_on(archive.list(log.thread_id(), &Visible::from(log))).unwrap();
+    let kept = block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
     check(&format!("{name}: the archive of a session"), &kept);
     records.len()
 }
@@ -387,7 +387,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let log = journal.log();
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     check(&format!("{name}: the record"), &entries);
-    let visible = Visible::from(log);
+    let visible = log.archived();
     let kept = block_on(archive.list(log.thread_id(), &visible)).unwrap();
     check(&format!("{name}: the archive"), &kept);
     let recall = Recall::of(log).redacted_by(&Secrets);

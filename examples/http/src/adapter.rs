@@ -32,7 +32,7 @@ use reqwest::{
 use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, Model, Request, Turn, WireFormat, async_trait,
-    message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, AnswerLimits, Clock, Sleeper, StdClock},
     wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
@@ -246,7 +246,7 @@ impl HttpModel {
         let dialect = self.options.dialect;
         let limit = *request.max_output.get_or_insert(self.options.max_output);
         if dialect == Dialect::Anthropic {
-            request.cache = CacheMarks::Auto;
+            request.cache = true;
         }
         let ours = dialect.fields(limit);
         let codec = dialect.codec();

@@ -84,7 +84,7 @@ pub use message::Message;
 pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
-pub use request::{CacheMarks, Delta, Request, Turn};
+pub use request::{Delta, Request, Turn};
 pub use shared::SharedVec;
 pub use text::Text;
 pub(crate) use text::boundary_before;

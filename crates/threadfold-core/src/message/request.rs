@@ -49,24 +49,14 @@ pub struct Request {
     /// How long the host should wait for the answer. Never sent to a provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// Whether the codec adds the provider's cache marks.
-    #[serde(skip_serializing_if = "CacheMarks::is_off")]
-    pub cache: CacheMarks,
+    /// Whether the codec adds cache marks, for providers that need them (Anthropic, Bedrock): after
+    /// the tools, the system prompt, the last message and, if there is room, the end of the previous
+    /// request, where the provider looks up its cache. Marks that the messages have stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not", with = "cache_form")]
+    pub cache: bool,
     /// Unknown wire fields, including the name of the model.
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
-}
-
-/// Whether a codec adds cache marks, for providers that need them (Anthropic).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheMarks {
-    /// Adds none. Marks that the messages have stay.
-    #[default]
-    Off,
-    /// Adds marks after the tools, the system prompt, the last message and, if there is room, the
-    /// end of the previous request, where the provider looks up its cache.
-    Auto,
 }
 
 /// The answer of a model.
@@ -185,9 +175,26 @@ impl io::Write for Fnv1a {
     }
 }
 
-impl CacheMarks {
-    fn is_off(&self) -> bool {
-        *self == Self::Off
+/// The stored form of [`Request::cache`]: `"auto"` or `"off"`.
+mod cache_form {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Form {
+        Off,
+        Auto,
+    }
+
+    pub(super) fn serialize<S: Serializer>(cache: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(if *cache { "auto" } else { "off" })
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(form: D) -> Result<bool, D::Error> {
+        Form::deserialize(form).map(|form| match form {
+            Form::Off => false,
+            Form::Auto => true,
+        })
     }
 }
 

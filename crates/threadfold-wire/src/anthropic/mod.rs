@@ -80,14 +80,14 @@
 //! | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |
 //! | names of tools are up to 128 letters, digits, `_` and `-` | others are rewritten, in declaration, choice and call |
 //! | inputs are objects | others are wrapped: `{"input": ...}` |
-//! | at most four cache marks, none on reasoning | the earliest are left out; those that [`CacheMarks::Auto`] places stay |
+//! | at most four cache marks, none on reasoning | the earliest are left out; those that [`Request::cache`] places stay |
 //! | a result of the provider's own tool is a `..._tool_result` | one of another kind is left out with its call |
 //! | reasoning is signed, by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
 //! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if there is no reasoning in the loop as it is written |
 //! | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
 //! | a tool that is to be chosen is there | `tool_choice` is left out, but for a body that came so |
-//! | marks that live longer come first | those that [`CacheMarks::Auto`] places live as long as the longest after them |
+//! | marks that live longer come first | those that [`Request::cache`] places live as long as the longest after them |
 //! | pictures and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without a note; what came in a body stays |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
@@ -103,7 +103,7 @@
 //! [`Request::timeout`], and the fields of a response beside its content, which the message keeps
 //! as `~answer` in its `extra`.
 //!
-//! [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto
+//! [`Request::cache`]: threadfold_core::message::Request::cache
 //! [`Checkpoint`]: threadfold_core::message::ContentBlock::Checkpoint
 //! [`Document`]: threadfold_core::message::ContentBlock::Document
 //! [`Image`]: threadfold_core::message::ContentBlock::Image

@@ -77,12 +77,12 @@
 //! | reasoning is signed (by Claude), by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
 //! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out of the model's own fields if there is no reasoning in the loop as it is written |
 //! | a fixed thinking budget forces no tool | `toolChoice` is left out |
-//! | cache points come after something, but not after a document, a video, reasoning or each other; there are at most four | those are left out, of too many the earliest; those that [`CacheMarks::Auto`] places stay |
+//! | cache points come after something, but not after a document, a video, reasoning or each other; there are at most four | those are left out, of too many the earliest; those that [`Request::cache`] places stay |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
 //! | Writer takes no `status` | it is left out |
 //! | schemas say `object`, the temperature is 1 at most | schemas are completed without a note, a higher temperature is left out; what came in a body stays |
 //!
-//! [`CacheMarks::Auto`] places points after the tools, the system prompt and the last message of
+//! [`Request::cache`] places points after the tools, the system prompt and the last message of
 //! the user, as far as the family of the model has them. An id that comes again in a later turn,
 //! and calls of tools that are not among those declared, are left alone. Sizes and numbers of
 //! pictures and documents are not looked at.
@@ -103,7 +103,7 @@
 //! a name holds both, `{"contentBlockDelta": {...}}`, as SDKs give it. What was spent comes after
 //! the end of the answer, so an answer is complete when that came too.
 //!
-//! [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto
+//! [`Request::cache`]: threadfold_core::message::Request::cache
 //! [`Change`]: crate::Change
 //! [`Checkpoint`]: threadfold_core::message::ContentBlock::Checkpoint
 //! [`Document`]: threadfold_core::message::ContentBlock::Document

@@ -64,7 +64,7 @@
 //!
 //! The current turn is what stands after the last user content that holds more than results.
 //! Signatures are not bound to what stands before them, so a rewritten prefix changes nothing.
-//! Contents of one role side by side are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks)
+//! Contents of one role side by side are accepted and stay. Marks of [`Request::cache`](threadfold_core::message::Request::cache)
 //! have no form here and need none.
 //!
 //! # Example

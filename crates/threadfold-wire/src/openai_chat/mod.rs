@@ -60,7 +60,7 @@
 //! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!
 //! Assistant messages side by side, system messages anywhere and a trailing assistant message are
-//! legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need none.
+//! legal here and stay. Marks of [`Request::cache`](threadfold_core::message::Request::cache) have no form here and need none.
 //!
 //! # Example
 //!

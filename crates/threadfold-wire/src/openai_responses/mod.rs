@@ -71,7 +71,7 @@
 //!
 //! Tools that came from elsewhere say `strict: false`: without it this provider takes any schema for
 //! a strict one. Messages side by side, system messages anywhere and a trailing assistant message
-//! are legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need
+//! are legal here and stay. Marks of [`Request::cache`](threadfold_core::message::Request::cache) have no form here and need
 //! none.
 //!
 //! # Example
