@@ -12,7 +12,7 @@ use terminal::{Style, outline, plain, speaker};
 use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
-    model::{ModelError, Sleeper, StdClock},
+    model::{Clock, ModelError, StdClock},
     testing::{ExtractiveModel, ScriptedModel},
 };
 

@@ -81,8 +81,8 @@
 //!
 //! # What it does not do
 //!
-//! It opens no connection, holds no key and spawns no task. Time comes from a [`model::Clock`] and
-//! waiting from a [`model::Sleeper`], which a host can replace; only a
+//! It opens no connection, holds no key and spawns no task. Time and waiting come
+//! from a [`model::Clock`], which a host can replace; only a
 //! [`JsonlStore`](store::JsonlStore) touches files. Token counts are estimates until the host
 //! brings a [`TokenCounter`].
 
@@ -187,7 +187,7 @@ pub mod guide {
     ///
     /// In this chapter: [`Events`](crate::session::Events),
     /// [`SessionHandle`](crate::session::SessionHandle), [`Queued`](crate::session::Queued),
-    /// [`ThreadStore`](crate::ThreadStore), [`Sleeper`](crate::model::Sleeper).
+    /// [`ThreadStore`](crate::ThreadStore), [`Clock`](crate::model::Clock).
     pub mod in_a_server {}
 
     #[doc = include_str!("../docs/guide/durable.md")]

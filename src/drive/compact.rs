@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::{self, DriveEvent, Models},
+    attempt::{self, Models},
     span::CompactionSpan,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, redacted,
     },
     log::{Event, LogError},
-    message::{CompactionId, ContextWindow, Message, SharedVec, ToolSpec},
+    message::{CompactionId, ContextWindow, Delta, Message, SharedVec, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
     strategy::{
@@ -54,7 +54,7 @@ impl<'a> Conversation<'a> {
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent::default(), Brief::default());
     /// let models = Models::default();
-    /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_| {}));
+    /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_, _| {}));
     /// let error = done.unwrap_err();
     /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -154,7 +154,7 @@ impl<'a> Conversation<'a> {
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
 /// let models = Models::default();
-/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))?;
+/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))?;
 /// assert_eq!(done.report.after.messages, 1);
 /// assert_eq!(journal.log().replay()?, agent.messages()[..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -168,7 +168,7 @@ pub async fn compact(
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
 ) -> Result<Done, CompactionError> {
     run(conversation, strategy, brief, models, observe, Proposal::accepted).await
 }
@@ -179,7 +179,7 @@ pub(crate) async fn run(
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
     accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal, CompactionError>,
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
@@ -319,7 +319,7 @@ impl Conversation<'_> {
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let thread = conversation.snapshot();
-    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_| {}));
+    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_, _| {}));
     /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
     /// assert_eq!(done.report.after.messages, 1);

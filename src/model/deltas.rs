@@ -8,8 +8,8 @@ use futures::{
 };
 
 use super::{
+    clock::Clock,
     limits::{AnswerLimits, Watch},
-    sleep::Sleeper,
 };
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
@@ -54,7 +54,7 @@ where
     watched(bytes, codec, AnswerLimits::default(), None)
 }
 
-/// Like [`deltas_of`], within these limits. The sleeper measures the time. An answer that is
+/// Like [`deltas_of`], within these limits. The clock measures the time. An answer that is
 /// endless, consists of comments only, or goes silent ends with an error whose message names the
 /// limit.
 ///
@@ -76,21 +76,21 @@ pub fn deltas_within<'s, S, B, E>(
     bytes: S,
     codec: &dyn WireFormat,
     limits: AnswerLimits,
-    sleeper: Arc<dyn Sleeper>,
+    clock: Arc<dyn Clock>,
 ) -> BoxStream<'s, Result<Delta, ModelError>>
 where
     S: Stream<Item = Result<B, E>> + Send + 's,
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    watched(bytes, codec, limits, Some(sleeper))
+    watched(bytes, codec, limits, Some(clock))
 }
 
 fn watched<'s, S, B, E>(
     bytes: S,
     codec: &dyn WireFormat,
     limits: AnswerLimits,
-    sleeper: Option<Arc<dyn Sleeper>>,
+    clock: Option<Arc<dyn Clock>>,
 ) -> BoxStream<'s, Result<Delta, ModelError>>
 where
     S: Stream<Item = Result<B, E>> + Send + 's,
@@ -101,7 +101,7 @@ where
     let decoder = AnswerDecoder {
         bytes: Some(bytes),
         parser: SseParser::with_max_bytes(limits.event_bytes),
-        watch: Watch::new(limits, sleeper),
+        watch: Watch::new(limits, clock),
         builder: codec.turn_builder(),
         ready: VecDeque::new(),
     };

@@ -15,7 +15,7 @@ use crate::{
         CheckpointIds, CompactionId, ContextWindow, Message, SharedVec, Text, ThreadId, Timestamp,
         Turn,
     },
-    model::{Agent, AgentModel, Clock, Model, Sleeper, StdClock, Tools},
+    model::{Agent, AgentModel, Clock, Model, StdClock, Tools},
     retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
@@ -95,15 +95,14 @@ pub(super) struct Settings {
     /// Whether a panic of a tool is passed on to the host.
     pub(super) tool_panics_unwind: bool,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) sleeper: Arc<dyn Sleeper>,
     pub(super) seed: u64,
 }
 
 impl Settings {
     /// The models of a compaction.
     pub(super) fn models<'a>(&'a self, conversation: &'a AgentModel<'_>) -> Models<'a> {
-        let (fast, sleeper) = (self.fast.as_deref(), Some(self.sleeper.as_ref()));
-        Models { conversation: Some(conversation), fast, sleeper }
+        let (fast, clock) = (self.fast.as_deref(), Some(self.clock.as_ref()));
+        Models { conversation: Some(conversation), fast, clock }
     }
 }
 
@@ -125,7 +124,6 @@ impl Default for Settings {
             max_tool_result: None,
             tool_panics_unwind: false,
             clock: Arc::new(StdClock),
-            sleeper: Arc::new(StdClock),
             seed: 0,
         }
     }

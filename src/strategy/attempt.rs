@@ -59,7 +59,7 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{Misbehaviour, ScriptedModel, WakefulSleeper};
+/// use threadfold::testing::{Misbehaviour, ScriptedModel, TestClock};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -88,9 +88,9 @@ impl From<ModelRole> for AskOptions {
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
 /// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
-/// let sleeper = WakefulSleeper::default();
-/// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
+/// let clock = TestClock::default();
+/// let models = Models { clock: Some(&clock), ..Models::one(&model) };
+/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
 /// assert_eq!((driven.calls, driven.plan.messages_after()), (2, 2));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```

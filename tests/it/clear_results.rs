@@ -221,7 +221,7 @@ fn compacted(messages: Vec<Message>, tools: bool) -> EventLog {
         Conversation::new(&mut agent, &mut journal).with_context(vec![].into(), specs.into());
     let (strategy, brief) = (keeping(1), Brief::default());
     let models = Models::default();
-    block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {})).unwrap();
+    block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {})).unwrap();
     assert_eq!(journal.log().replay().unwrap(), agent.messages()[..]);
     journal.log().clone()
 }

@@ -17,7 +17,7 @@ use threadfold::{
     strategy::{
         Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
     },
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, notation},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock, notation},
 };
 
 const RAW: &str = "zebra stripes matter here";
@@ -97,9 +97,9 @@ impl Kept {
         let mut conversation = Conversation::new(&mut self.agent, &mut self.journal)
             .with_archive(&self.archive)
             .with_window(Some(ContextWindow::new(100_000)));
-        let sleeper = WakefulSleeper::default();
-        let models = Models { sleeper: Some(&sleeper), ..models };
-        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_| {}))
+        let clock = TestClock::default();
+        let models = Models { clock: Some(&clock), ..models };
+        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {}))
     }
 
     fn messages(&self) -> Vec<Message> {

@@ -14,9 +14,9 @@ use threadfold::{
     Message, Model, ModelAgent, ProviderThread, Request, Thread, Turn, async_trait,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Done, Models},
     log::{Event, EventLog, LoggedEvent},
-    message::{CompactionId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
+    message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
-    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
+    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
     testing::{ExtractiveModel, ScriptedModel, faulty_store, notation},
     tokens::ByteEstimate,
 };
@@ -295,7 +295,8 @@ impl Kept {
         let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
         let mut conversation =
             Conversation::new(&mut self.agent, &mut self.journal).with_archive(&self.archive);
-        drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_| {}).await
+        drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_, _| {})
+            .await
     }
 
     fn visible(&self) -> Vec<ArchiveEntry> {
@@ -382,7 +383,7 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     let brief = Brief::default();
     let mut conversation = Conversation::new(&mut kept.agent, &mut kept.journal);
     let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
-    let (models, mut observe) = (Models::default(), |_: drive::DriveEvent<'_>| {});
+    let (models, mut observe) = (Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
     let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
     assert_eq!(block_on(compacted).unwrap().id, CompactionId(0));
     assert_eq!(kept.visible(), []);
@@ -439,7 +440,8 @@ fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
     let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
     let mut conversation =
         Conversation::new(&mut kept.agent, &mut kept.journal).with_archive(&archive);
-    let (models, mut observe) = (Models::one(&ExtractiveModel), |_: drive::DriveEvent<'_>| {});
+    let (models, mut observe) =
+        (Models::one(&ExtractiveModel), |_: Step<'_>, _: Option<&Delta>| {});
     let brief = Brief::default();
     let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
     let error = block_on(compacted).unwrap_err();

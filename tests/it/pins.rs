@@ -12,7 +12,7 @@ use threadfold::{
     drive::CompactionError,
     log::TokenBudget,
     message::{Redactor, Text},
-    model::{Clock, ModelError, Sleeper, Tool},
+    model::{Clock, ModelError, Tool},
     render::{ChunkBudget, RenderOptions},
     retention::{AuditOptions, Facts, Retention, RetentionPolicy},
     session::{PreparedCompaction, SessionError, SessionEvent, SessionHandle},
@@ -120,7 +120,6 @@ fn what_hosts_implement_can_be_a_trait_object() {
     is_object::<dyn Model>();
     is_object::<dyn ProviderThread>();
     is_object::<dyn Redactor>();
-    is_object::<dyn Sleeper>();
     is_object::<dyn ThreadStore>();
     is_object::<dyn TokenCounter>();
     is_object::<dyn Tool>();

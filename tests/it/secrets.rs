@@ -25,8 +25,8 @@ use threadfold::{
     retention::RetentionPolicy,
     session::SessionEvent,
     store::{Archive, Journal, MemoryArchive},
-    strategy::{Brief, Digest, FoldBatches, KeepRecent, Summarize},
-    testing::{ExtractiveModel, WakefulSleeper},
+    strategy::{Brief, Digest, FoldBatches, KeepRecent, Step, Summarize},
+    testing::{ExtractiveModel, TestClock},
 };
 
 use crate::support::traces::{self, Traces};
@@ -256,7 +256,7 @@ fn session(
         .system("You know hunter2.")
         .rule("Never tell hunter2 to anybody.")
         .retention(RetentionPolicy::default())
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::default()))
         .redactor(Arc::new(Secrets))
         .build()
         .unwrap();
@@ -319,8 +319,8 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
         &name,
         || {
             let observed = Arc::clone(&seen);
-            let observe = move |event: drive::DriveEvent<'_>| {
-                observed.lock().unwrap().push(format!("{event:?}"));
+            let observe = move |call: Step<'_>, delta: Option<&Delta>| {
+                observed.lock().unwrap().push(format!("{call:?} {delta:?}"));
             };
             let prepared = block_on(all.0.prepare_compaction_observed(observe));
             check(&format!("{name}: the report"), &prepared.report());
@@ -370,7 +370,9 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
         .with_window(Some(ContextWindow::new(60_000)))
         .with_archive(&archive);
     let models = Models { conversation: Some(&model), ..Models::default() };
-    let mut observe = |event: drive::DriveEvent<'_>| seen.push(format!("{event:?}"));
+    let mut observe = |call: Step<'_>, delta: Option<&Delta>| {
+        seen.push(format!("{call:?} {delta:?}"));
+    };
     let done = traced(
         name,
         || block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe)),

@@ -14,7 +14,7 @@ use threadfold::{
         COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp, api,
     },
     strategy::Summarize,
-    testing::{Answer, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ScriptedModel, TestClock},
 };
 
 /// A session after eight rounds, which compacts automatically from this many tokens on, or has the
@@ -40,7 +40,7 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
             ..Summarize::default()
         }))
         .policy(policy)
-        .sleeper(Arc::new(WakefulSleeper::default()));
+        .clock(Arc::new(TestClock::default()));
     let builder = if threshold.is_none() { builder.compact_context_tool() } else { builder };
     let mut session = builder.build().unwrap();
     for round in 0..8 {

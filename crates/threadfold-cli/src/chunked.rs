@@ -45,7 +45,7 @@ async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended,
     while let RunStep::Call { chunk, total, .. } = run.step() {
         bar.set_length(total as u64);
         bar.set_position(chunk as u64);
-        advance(&mut run, Models::one(model), &mut |_| {}).await;
+        advance(&mut run, Models::one(model), &mut |_, _| {}).await;
         store(options, &run)?;
         if run.steps().len() > shown {
             if !options.json {

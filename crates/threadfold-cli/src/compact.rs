@@ -109,7 +109,7 @@ async fn compact(
     // Half of the window leaves room for what comes next.
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let brief = Brief { target: options.target.or(half), ..Brief::default() };
-    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_| {}).await {
+    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_, _| {}).await {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);

@@ -96,7 +96,7 @@ async fn tried<'a>(
     brief: &Brief,
     model: &dyn Model,
 ) -> Result<Row<'a>, CompactionError> {
-    let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
+    let driven = propose(strategy, thread, brief, Models::one(model), &mut |_, _| {}).await?;
     let before = thread.messages();
     // It was accepted for this thread, so it fits.
     let after: Vec<Message> = driven.plan.after(before).unwrap_or_default();

@@ -8,7 +8,6 @@ pub(crate) mod broken_store;
 #[path = "../../../crates/threadfold-edl/tests/it/cases.rs"]
 pub(crate) mod cases;
 pub(crate) mod chat_bodies;
-pub(crate) mod clock;
 pub(crate) mod examples;
 pub(crate) mod folder;
 pub(crate) mod gemini_bodies;

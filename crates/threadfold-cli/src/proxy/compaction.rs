@@ -93,7 +93,7 @@ impl Work<'_> {
             let mut conversation = Conversation::new(thread, journal)
                 .with_context(self.request.system.clone(), self.request.tools.clone())
                 .with_window(self.window);
-            match drive::compact(&mut conversation, strategy, brief, models, &mut |_| {}).await {
+            match drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await {
                 Ok(done) => return Ok(done.report),
                 Err(error) if is_unstored(&error) => return Err(error),
                 Err(error) => first = first.or(Some(error)),
