@@ -186,7 +186,7 @@ pub mod guide {
     #[doc = include_str!("../docs/guide/in-a-server.md")]
     ///
     /// In this chapter: [`Events`](crate::session::Events),
-    /// [`SessionHandle`](crate::session::SessionHandle), [`Queued`](crate::session::Queued),
+    /// [`SessionHandle`](crate::session::SessionHandle),
     /// [`ThreadStore`](crate::ThreadStore), [`Clock`](crate::model::Clock).
     pub mod in_a_server {}
 

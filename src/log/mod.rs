@@ -13,7 +13,7 @@
 //! | rebuild the thread | [`EventLog::replay`]; with sources: [`EventLog::sources`]; the events that it skips: [`EventLog::skipped`] |
 //! | undo a compaction | [`EventLog::undo`] |
 //! | find the messages that a summary replaces | [`EventLog::covered`] |
-//! | get the messages that compactions removed | [`EventLog::taken`] |
+//! | get the messages that compactions removed | [`Recall`](crate::recall::Recall) |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | append events that another writer stored | [`EventLog::append_logged`] |
 //! | store the state after the events so far | [`LogBase`] |
@@ -114,7 +114,7 @@ pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
 pub(crate) use rewrite::{Next, Rewrite};
-pub use taken::Taken;
+pub(crate) use taken::Taken;
 pub use thread::{Thread, stamp};
 pub(crate) use usage::usage_of;
 pub use usage::{TotalUsage, total_usage};

@@ -157,14 +157,16 @@ impl Thread {
     /// it twice.
     ///
     /// ```
-    /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
+    /// use threadfold::{ContentBlock, Message, Thread, compact::Position};
     ///
-    /// let mut thread = Thread::default();
-    /// let id = thread.push_stamped(Message::user("hi"), &mut CheckpointIds::new(1));
+    /// let (mut thread, mut hi) = (Thread::default(), Message::user("hi"));
+    /// let id = "a1b2c3".parse()?;
+    /// hi.make_mut().content.push(ContentBlock::checkpoint(id));
+    /// thread.push(hi.clone());
     /// assert_eq!(thread.checkpoint(id), Some(Position { message: 0, block: 2 }));
-    /// let twice = thread.messages()[0].clone();
-    /// thread.push(twice);
-    /// assert_eq!(thread.checkpoint(id), None, "two places have that name");
+    /// thread.push(hi);
+    /// assert_eq!(thread.checkpoint(id), None, "two positions have that name");
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
@@ -224,22 +226,6 @@ impl Thread {
         };
     }
 
-    /// Appends a user message with a checkpoint after its last block, and returns its id.
-    ///
-    /// ```
-    /// use threadfold::{Message, Thread, message::CheckpointIds};
-    ///
-    /// let mut thread = Thread::default();
-    /// let id = thread.push_stamped(Message::user("hi"), &mut CheckpointIds::new(1));
-    /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
-    /// ```
-    pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.find(id).is_some());
-        message.make_mut().content.push(ContentBlock::checkpoint(id));
-        self.push(message);
-        id
-    }
-
     /// Drops the messages from index `len` on.
     ///
     /// ```
@@ -261,16 +247,15 @@ impl Thread {
     /// Returns the plan that replaces ranges with summaries. It finds checkpoints in the index.
     ///
     /// ```
-    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions, message::CheckpointIds};
+    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
     ///
-    /// let mut thread = Thread::default();
-    /// let id = thread.push_stamped(Message::user("Where is it?"), &mut CheckpointIds::new(1));
-    /// thread.extend([Message::assistant("I look."), Message::assistant("In src/parse.rs.")]);
+    /// let messages = [Message::assistant("I look."), Message::assistant("In src/parse.rs.")];
+    /// let mut thread: Thread = messages.into_iter().collect();
     ///
-    /// let found = Replacement::new("It is in src/parse.rs.").from(id);
+    /// let found = Replacement::new("It is in src/parse.rs.");
     /// let plan = thread.plan(&[found], &CompactOptions::default())?;
-    /// assert_eq!((plan.messages_before(), plan.messages_after()), (3, 2));
-    /// assert_eq!(thread.size().messages, 3, "nothing has changed yet");
+    /// assert_eq!((plan.messages_before(), plan.messages_after()), (2, 1));
+    /// assert_eq!(thread.size().messages, 2, "nothing has changed yet");
     /// let removed = thread.apply(&plan)?;
     /// assert_eq!(removed.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -401,17 +386,18 @@ impl FromIterator<Message> for Thread {
 }
 
 /// Returns the messages with a checkpoint at the end of every user message that has none there, as
-/// a session stamps them. The same seed of `ids` gives the same ids.
+/// a session stamps them. The same seed gives the same ids.
 ///
 /// ```
-/// use threadfold::{Message, log, message::CheckpointIds};
+/// use threadfold::{Message, log};
 ///
 /// let thread = vec![Message::user("hi"), Message::assistant("hello")];
-/// let stamped = log::stamp(thread, &mut CheckpointIds::new(1));
+/// let stamped = log::stamp(thread, 1);
 /// assert_eq!((stamped[0].content.len(), stamped[1].content.len()), (2, 1));
 /// ```
 #[must_use]
-pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message> {
+pub fn stamp(mut messages: Vec<Message>, seed: u64) -> Vec<Message> {
+    let mut ids = CheckpointIds::new(seed);
     let stamps = messages.iter().flat_map(Message::checkpoints);
     let mut used: HashSet<CheckpointId> = stamps.map(|(id, _)| id).collect();
     for message in messages.iter_mut().filter(|message| message.role == Role::User) {

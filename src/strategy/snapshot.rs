@@ -489,7 +489,7 @@ fn has_blank_summary(message: &Message) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compact::{CompactOptions, Edit, Insert, Position, Splice};
+    use crate::compact::{CompactOptions, Insert, Position, Splice};
 
     fn snapshot() -> Snapshot {
         Snapshot::new(vec![
@@ -502,7 +502,7 @@ mod tests {
     fn replace(snapshot: &Snapshot, range: std::ops::Range<usize>, text: &str) -> Plan {
         let range = Position::before(range.start)..Position::before(range.end);
         let insert = if text.is_empty() { Vec::new() } else { vec![Message::assistant(text)] };
-        let edits = vec![Edit { range, insert }];
+        let edits = vec![(range, insert)];
         Plan::from_edits(snapshot.messages(), edits, &CompactOptions::default()).unwrap()
     }
 

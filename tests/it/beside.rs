@@ -14,7 +14,7 @@ use threadfold::{
         Timestamp,
     },
     model::ModelError,
-    session::{CompactionEvent, PreparedCompaction, SessionError, SessionStatus},
+    session::{CompactionEvent, PreparedCompaction, SessionError},
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
@@ -330,19 +330,19 @@ fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
 fn the_handle_says_what_the_session_does() {
     let mut bench = with_past(6, replies(&["They talked.", "Fine."]), &ScriptedModel::default());
     let handle = bench.session.handle();
-    let mut seen = vec![handle.status()];
+    let status = || (handle.is_busy(), handle.compacting());
+    let mut seen = vec![status()];
     let mut stream = bench.session.send("@compact");
     while let Some(event) = block_on(stream.next()) {
         let _ = event.unwrap();
-        if seen.last() != Some(&handle.status()) {
-            seen.push(handle.status());
+        if seen.last() != Some(&status()) {
+            seen.push(status());
         }
     }
     drop(stream);
-    let id = CompactionId(0);
-    let expected = [SessionStatus::Idle, SessionStatus::Compacting { id }, SessionStatus::Working];
+    let expected = [(false, None), (true, Some(CompactionId(0))), (true, None)];
     assert_eq!(seen, expected);
-    assert_eq!(handle.status(), SessionStatus::Idle);
+    assert_eq!(status(), (false, None));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use threadfold::{
     drive::{self, Conversation, Models},
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
-    recall::{Recall, RecallRequest, tool},
+    recall::{Recall, tool},
     retention::{AuditOptions, FactClass, Facts, RetentionPolicy},
     store::Journal,
     strategy::{Brief, ClearResults, Ladder, Snapshot, Step, Summarize},
@@ -239,10 +239,9 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
             let line = result.content[0].as_text().unwrap();
             assert!(ByteEstimate::TRIGGER.text(line) < 30, "{line}");
             let json = line.split_once("recall with ").unwrap().1.trim_end_matches(']');
-            let request = RecallRequest::parse(&serde_json::from_str(json).unwrap()).unwrap();
-            let recalled = Recall::of(&log).answer(&request).unwrap();
+            let recalled = Recall::of(&log).call(&serde_json::from_str(json).unwrap()).unwrap();
             let text = original.tool_results().next().unwrap().content[0].as_text().unwrap();
-            assert!(recalled.passages[0].text.contains(text.trim_end()), "{line}");
+            assert!(recalled.contains(text.trim_end()), "{line}");
         }
     }
     // Without the tool no line mentions it.

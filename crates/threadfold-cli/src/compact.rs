@@ -9,7 +9,6 @@ use threadfold::{
     compact::{CompactOptions as ReplaceOptions, Size},
     drive::{Models, propose},
     legality, log,
-    message::CheckpointIds,
     strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, EncodeOptions, Encoded},
@@ -62,7 +61,7 @@ fn prepare(report: &mut Report, request: &Request, options: &CompactOptions) -> 
         report.line("repaired", format_args!("message {}: {repair}", repair.message()));
     }
     let Some(seed) = options.stamp else { return messages };
-    messages = log::stamp(messages, &mut CheckpointIds::new(seed));
+    messages = log::stamp(messages, seed);
     for (index, message) in messages.iter().enumerate() {
         if let Some(ContentBlock::Checkpoint(checkpoint)) = message.content.last() {
             report.line(

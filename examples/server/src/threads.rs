@@ -15,10 +15,7 @@ use futures::{
 use threadfold::{
     Session, ThreadStore,
     message::{Message, SharedVec, Text, ThreadId},
-    session::{
-        Queued, SessionBuilder, SessionError, SessionEvent, SessionHandle, SessionStatus,
-        api::TokenUsageSummary,
-    },
+    session::{SessionBuilder, SessionError, SessionEvent, SessionHandle, api::TokenUsageSummary},
     store::LeaseStore,
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
@@ -159,9 +156,9 @@ impl Threads {
             Err(_) => {
                 let queued = seat.handle().map(|handle| (handle.queue(text.as_str()), handle));
                 let input = match queued {
-                    Some((Queued::Running | Queued::Blank, _)) => return Ok(Begun::Running),
+                    Some((true, _)) => return Ok(Begun::Running),
                     // The running turn has just taken its last text, so this one begins a new turn.
-                    Some((_, handle)) => {
+                    Some((false, handle)) => {
                         seat.keep_waiting(&handle);
                         Input::Queued
                     }
@@ -233,7 +230,7 @@ impl Threads {
             let messages = self.shared.store.threads().load(thread).await?.log.replay()?;
             return Ok(Seen { messages: messages.into(), busy: false, answer: None, usage: None });
         };
-        let busy = handle.status() != SessionStatus::Idle;
+        let busy = handle.is_busy();
         let answer = match handle.recent_events().pop() {
             Some(SessionEvent::TextDelta { text }) if busy => Some(text.to_string()),
             _ => None,

@@ -221,8 +221,8 @@ impl Split {
         let messages = thread.messages();
         let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
         let is_last = edits.len() == 1 && self.cut == messages.len();
-        if let Some(first) = edits.first_mut() {
-            first.insert.push(tail::summary_message(thread, brief, view, is_last));
+        if let Some((_, insert)) = edits.first_mut() {
+            insert.push(tail::summary_message(thread, brief, view, is_last));
         }
         let options = CompactOptions { compaction: brief.compaction, ..CompactOptions::default() };
         Plan::from_edits(messages, edits, &options)

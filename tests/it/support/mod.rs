@@ -17,6 +17,7 @@ pub(crate) mod odd;
 pub(crate) mod pieces;
 pub(crate) mod polls;
 pub(crate) mod random_json;
+pub(crate) mod recalled;
 pub(crate) mod recorded;
 pub(crate) mod responses_bodies;
 pub(crate) mod stream_cases;
