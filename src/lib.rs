@@ -77,7 +77,7 @@
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
 //! | `recall` | search by words for recall, ranked with BM25 |
 //! | `tracing` | one span for each compaction; [`drive::telemetry`] has the names |
-//! | `tiktoken` | `tokens::O200k`: exact counts for OpenAI's models |
+//! | `tiktoken` | `tokens::o200k`: exact counts for OpenAI's models |
 //!
 //! # What it does not do
 //!

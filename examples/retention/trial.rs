@@ -13,7 +13,7 @@ use threadfold::{
     legality,
     log::{Event, EventLog, total_usage},
     message::{Delta, InvalidValue, Timestamp},
-    retention::{AuditOptions, FactClass, Facts, KeptShare, RetentionPolicy},
+    retention::{FactClass, Facts, KeptShare, RetentionPolicy},
     store::Journal,
     strategy::{Brief, Step},
     tokens::{ByteEstimate, TokenCounter},
@@ -69,8 +69,8 @@ pub(crate) struct Round {
 }
 
 impl Course {
-    pub(crate) fn of(thread: &Recorded, audit: &AuditOptions) -> Self {
-        let mut facts = Facts::new(audit.clone());
+    pub(crate) fn of(thread: &Recorded, audit: &RetentionPolicy) -> Self {
+        let mut facts = Facts::new(audit);
         let parts = parts(&thread.messages).into_iter().map(|range| {
             let part = thread.messages.get(range).unwrap_or_default();
             part.iter().for_each(|message| facts.read(message));

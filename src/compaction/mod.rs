@@ -19,7 +19,7 @@ pub mod telemetry;
 mod tool_calls;
 mod tool_specs;
 
-pub use display::{CompactionDisplay, ConsoleDisplay};
+pub use display::{CompactionDisplay, console};
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::shown;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    message::{ContextWindow, Message, Redactor, SharedVec, ToolSpec},
+    message::{ContextWindow, Message, Redactor, ToolSpec},
     retention::RetentionPolicy,
     strategy::{CompactionStrategy, Ladder},
     tokens::{ByteEstimate, TokenCounter},
@@ -17,8 +17,8 @@ pub(super) struct Options {
     pub(super) retention: Option<RetentionPolicy>,
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) window: Option<ContextWindow>,
-    pub(super) system: SharedVec<Message>,
-    pub(super) tools: SharedVec<ToolSpec>,
+    pub(super) system: Arc<Vec<Message>>,
+    pub(super) tools: Arc<Vec<ToolSpec>>,
 }
 
 impl Default for Options {
@@ -29,8 +29,8 @@ impl Default for Options {
             retention: Some(RetentionPolicy::default()),
             counter: Arc::new(ByteEstimate::TRIGGER),
             window: None,
-            system: SharedVec::default(),
-            tools: SharedVec::default(),
+            system: Arc::default(),
+            tools: Arc::default(),
         }
     }
 }

@@ -248,10 +248,10 @@ impl Compactor {
     fn read_again(&mut self, messages: &[Message]) {
         let past = self.past.iter().rposition(|past| past.leads_to(messages));
         let base = past.and_then(|past| self.past.get(past));
-        let audit = self.options.retention.as_ref().map(|policy| &policy.audit);
+        let policy = self.options.retention.as_ref();
         self.live = Live {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
-            known: base.map_or_else(|| Known::new(audit), |base| base.known.clone()),
+            known: base.map_or_else(|| Known::new(policy), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
             is_counted: false,
         };

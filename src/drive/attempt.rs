@@ -25,7 +25,7 @@ pub struct Models<'a> {
     pub conversation: Option<&'a dyn Model>,
     /// A fast and cheap model; `None` uses that of the conversation.
     pub fast: Option<&'a dyn Model>,
-    /// Waits before retries; `None` uses [`StdClock`].
+    /// Waits before retries; `None` uses [`std_clock`](crate::model::std_clock).
     pub clock: Option<&'a dyn Clock>,
 }
 

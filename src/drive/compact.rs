@@ -12,7 +12,7 @@ use crate::{
         Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, redacted,
     },
     log::{Event, LogError},
-    message::{CompactionId, ContextWindow, Delta, Message, SharedVec, ToolSpec},
+    message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
     strategy::{
@@ -26,7 +26,7 @@ pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
     pub(crate) archive: Option<&'a dyn Archive>,
-    pub(crate) system: SharedVec<Message>,
+    pub(crate) system: Arc<Vec<Message>>,
     pub(crate) tools: Tools,
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
@@ -65,7 +65,7 @@ impl<'a> Conversation<'a> {
             thread,
             journal,
             archive: None,
-            system: SharedVec::default(),
+            system: Arc::default(),
             tools: Tools::default(),
             window: None,
             arriving: None,
@@ -82,7 +82,7 @@ impl<'a> Conversation<'a> {
 
     /// Returns the conversation with this system prompt and these tools.
     #[must_use]
-    pub fn with_context(self, system: SharedVec<Message>, tools: SharedVec<ToolSpec>) -> Self {
+    pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools: Tools::of(tools), ..self }
     }
 
@@ -212,7 +212,7 @@ pub(crate) async fn with_facts(
     brief: &Brief,
 ) -> Result<Snapshot, CompactionError> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
-    let facts = journal.facts(&policy.audit).await;
+    let facts = journal.facts(&policy.audit_options()).await;
     let unread = |error| CompactionError::of_store(CompactionErrorKind::Facts, error);
     Ok(snapshot.with_facts(facts.map_err(unread)?))
 }

@@ -12,7 +12,7 @@ use crate::{
         CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position,
         Replacement, Size, legality,
     },
-    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role, SharedVec, Text},
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -40,7 +40,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Thread {
-    messages: SharedVec<Message>,
+    messages: Arc<Vec<Message>>,
     counter: Arc<dyn TokenCounter>,
     /// For each message, the size of the thread up to and including it.
     sums: Vec<Sum>,
@@ -71,7 +71,7 @@ impl Thread {
     #[must_use]
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
-            messages: SharedVec::default(),
+            messages: Arc::default(),
             counter,
             sums: Vec::new(),
             checkpoints: CheckpointIndex::default(),
@@ -98,7 +98,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn restored(
-        messages: impl Into<SharedVec<Message>>,
+        messages: impl Into<Arc<Vec<Message>>>,
         log: &EventLog,
         counter: Arc<dyn TokenCounter>,
     ) -> Self {
@@ -114,7 +114,7 @@ impl Thread {
     /// Returns the messages. Cloning the handle is free; the first append while a clone is held
     /// copies the vector of message handles.
     #[must_use]
-    pub fn messages(&self) -> &SharedVec<Message> {
+    pub fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
     }
 
@@ -204,7 +204,7 @@ impl Thread {
         let tokens = self.counter.message(&message);
         self.index_appended(self.messages.len(), &message, tokens);
         self.update_open_calls(std::slice::from_ref(&message));
-        self.messages.make_mut().push(message);
+        Arc::make_mut(&mut self.messages).push(message);
     }
 
     /// Updates the open calls for appended messages.
@@ -239,7 +239,7 @@ impl Thread {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.messages.len() {
-            self.messages.make_mut().truncate(len);
+            Arc::make_mut(&mut self.messages).truncate(len);
             self.reindex(len, &[]);
         }
     }
@@ -373,7 +373,7 @@ impl Extend<Message> for Thread {
             self.index_appended(index, message, tokens);
         }
         self.update_open_calls(&messages);
-        self.messages.make_mut().extend(messages);
+        Arc::make_mut(&mut self.messages).extend(messages);
     }
 }
 
@@ -481,7 +481,7 @@ mod tests {
         thread.push(Message::assistant("four"));
         let before = thread.messages().clone();
         assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 3, found: 4 }));
-        assert!(thread.messages().ptr_eq(&before));
+        assert!(Arc::ptr_eq(thread.messages(), &before));
     }
 
     #[test]
@@ -531,6 +531,6 @@ mod tests {
         let mut thread: Thread = [Message::user("one")].into_iter().collect();
         let before = thread.messages().clone();
         let _ = thread.rewrite(&Plan::from_splices(1, Vec::new())).unwrap().apply();
-        assert!(thread.messages().ptr_eq(&before) && thread.epoch() == 0);
+        assert!(Arc::ptr_eq(thread.messages(), &before) && thread.epoch() == 0);
     }
 }

@@ -11,7 +11,7 @@ use super::wait;
 use crate::message::Timestamp;
 
 /// Gives the time of events, and waits, for example between a failed request and its retry.
-/// [`StdClock`] fits every runtime. Use the timer of yours if it has one. With tokio, and
+/// [`std_clock`] fits every runtime. Use the timer of yours if it has one. With tokio, and
 /// `futures::future::BoxFuture` and `std::time::Duration` in scope:
 ///
 /// ```text
@@ -20,7 +20,7 @@ use crate::message::Timestamp;
 ///
 /// impl Clock for TokioClock {
 ///     fn now(&self) -> Timestamp {
-///         StdClock.now()
+///         std_clock().now()
 ///     }
 ///
 ///     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
@@ -62,19 +62,24 @@ pub trait Clock: fmt::Debug + Send + Sync {
     }
 }
 
-/// The system clock, for hosts without a runtime.
+/// Returns the system clock, for hosts without a runtime.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
 /// use futures::executor::block_on;
-/// use threadfold::model::{Clock, StdClock};
+/// use threadfold::model::{Clock, std_clock};
 ///
 /// let before = Instant::now();
-/// block_on(StdClock.sleep(Duration::from_millis(5)));
+/// block_on(std_clock().sleep(Duration::from_millis(5)));
 /// assert!(before.elapsed() >= Duration::from_millis(5));
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StdClock;
+#[must_use]
+pub fn std_clock() -> impl Clock + Copy + use<> {
+    StdClock
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StdClock;
 
 impl Clock for StdClock {
     /// Returns the system time; zero if it is before 1970.

@@ -61,12 +61,12 @@ where
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use futures::{StreamExt, executor::block_on, stream};
-/// use threadfold::{model::{self, AnswerLimits, StdClock}, wire::Dialect};
+/// use threadfold::{model::{self, AnswerLimits, std_clock}, wire::Dialect};
 ///
 /// let limits = AnswerLimits { idle: Some(Duration::from_millis(20)), ..AnswerLimits::default() };
 /// let begun = stream::iter([Ok::<_, std::io::Error>(": one moment\n\n")]);
 /// let silent = begun.chain(stream::pending());
-/// let deltas = model::deltas_within(silent, &Dialect::OpenAiChat, limits, Arc::new(StdClock));
+/// let deltas = model::deltas_within(silent, &Dialect::OpenAiChat, limits, Arc::new(std_clock()));
 /// let items: Vec<_> = block_on(deltas.collect());
 /// let error = items[0].as_ref().unwrap_err();
 /// assert_eq!(error.message, "no event of the answer came for 0.02 s");

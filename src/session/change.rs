@@ -9,7 +9,7 @@ use crate::{
     compact::{CompactOptions, Replacement},
     compaction::Done,
     log::Thread,
-    message::{CompactionId, ContextWindow, Message, SharedVec, Text},
+    message::{CompactionId, ContextWindow, Message, Text},
     model::{self, Agent, Tool, Tools},
     strategy::CompactionStrategy,
     tokens::Calibrated,
@@ -164,7 +164,7 @@ impl Session {
     pub fn set_system(&mut self, text: impl Into<Text>) {
         let text = text.into();
         self.settings.system = match text.trim().is_empty() {
-            true => SharedVec::default(),
+            true => Arc::default(),
             false => vec![Message::system(text)].into(),
         };
         self.count_overhead();

@@ -13,7 +13,7 @@ use futures::task::AtomicWaker;
 use super::{error::SessionError, event::SessionEvent, recent::Recent};
 use crate::{
     compaction::api::TokenUsageSummary,
-    message::{CompactionId, Message, SharedVec, Text},
+    message::{CompactionId, Message, Text},
 };
 
 /// Watches and controls a session while one of its turns borrows it, from any thread. Clones
@@ -80,7 +80,7 @@ impl SessionHandle {
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
-    pub fn messages(&self) -> SharedVec<Message> {
+    pub fn messages(&self) -> Arc<Vec<Message>> {
         self.shared.lock().messages.clone()
     }
 
@@ -212,7 +212,7 @@ pub(super) struct State {
     takes_queued: bool,
     /// The thread, as handles show it. It is a separate vector: a handle that holds the thread's
     /// own vector would make the next append copy it.
-    pub(super) messages: SharedVec<Message>,
+    pub(super) messages: Arc<Vec<Message>>,
     pub(super) usage: TokenUsageSummary,
     pub(super) recent: Recent,
     /// Whether a turn is running.

@@ -16,9 +16,7 @@ use crate::{
     compact::{CompactError, CompactReport, Plan},
     compaction::{Done, redacted},
     drive::{self, CompactionError, CompactionSpan, nothing_to_do, with_facts},
-    message::{
-        CompactionId, CompactionReason, ContentBlock, Delta, Message, SharedVec, StopReason, Text,
-    },
+    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
     strategy::{
@@ -60,7 +58,7 @@ struct CompactionJob {
 #[derive(Debug)]
 #[must_use]
 pub struct PreparedCompaction {
-    messages: SharedVec<Message>,
+    messages: Arc<Vec<Message>>,
     /// The thread as the strategy saw it.
     snapshot: Snapshot,
     strategy: Text,
@@ -333,7 +331,7 @@ impl Session {
         &mut self,
         strategy: Text,
         plan: Plan,
-        messages: SharedVec<Message>,
+        messages: Arc<Vec<Message>>,
     ) -> Result<Done, CompactionError> {
         // A host's text is used unchanged, and a redone plan was settled the first time, so do not
         // settle the plan again.
@@ -386,7 +384,7 @@ impl Session {
     fn fitted(
         &self,
         mut driven: Proposal,
-        messages: &SharedVec<Message>,
+        messages: &Arc<Vec<Message>>,
         snapshot: &Snapshot,
         brief: &Brief,
     ) -> Result<Proposal, CompactionError> {

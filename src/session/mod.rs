@@ -71,7 +71,7 @@
 //! |---|---|
 //! | the host | [`SessionEvent::Compaction`], in the events of the turn |
 //! | every observer, `adopt` included | [`SessionBuilder::observe`] |
-//! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
+//! | a user at a console | a [`CompactionDisplay`], such as [`console`] |
 //! | a web page | [`api::compaction_event`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
@@ -97,7 +97,7 @@ mod session;
 mod work;
 
 pub use crate::compaction::{
-    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
+    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, acp, api, console,
 };
 pub use builder::SessionBuilder;
 pub use error::SessionError;

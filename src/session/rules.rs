@@ -4,8 +4,9 @@ use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, TITLE},
     log::{Event, RuleChange},
-    message::{Message, SharedVec, Text},
+    message::{Message, Text},
 };
+use std::sync::Arc;
 
 impl Session {
     /// Returns the standing rules of user and host, revoked ones included, without what the
@@ -92,9 +93,9 @@ impl Session {
     }
 
     /// The system prompt, with the rules if the host put them there.
-    pub(super) fn system_prompt(&self) -> SharedVec<Message> {
+    pub(super) fn system_prompt(&self) -> Arc<Vec<Message>> {
         let Some(rules) = self.rules_to_send() else { return self.settings.system.clone() };
-        self.settings.system.iter().cloned().chain([rules]).collect()
+        Arc::new(self.settings.system.iter().cloned().chain([rules]).collect())
     }
 
     /// Estimated tokens of system prompt, rules and tools.

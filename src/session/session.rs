@@ -12,14 +12,13 @@ use crate::{
     drive::Models,
     log::EventLog,
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, SharedVec, Text, ThreadId, Timestamp,
-        Turn,
+        CheckpointIds, CompactionId, ContextWindow, Message, Text, ThreadId, Timestamp, Turn,
     },
-    model::{Agent, AgentModel, Clock, Model, StdClock, Tools},
+    model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
-    tokens::{Breakdown, Calibrated},
+    tokens::{self, BreakdownPart, Calibrated},
 };
 
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
@@ -78,7 +77,7 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) system: SharedVec<Message>,
+    pub(super) system: Arc<Vec<Message>>,
     pub(super) reminder: Option<Text>,
     pub(super) remind_every: Option<u64>,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
@@ -110,7 +109,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             archive: None,
-            system: SharedVec::default(),
+            system: Arc::default(),
             reminder: None,
             remind_every: None,
             strategy: Arc::new(Ladder::default()),
@@ -123,7 +122,7 @@ impl Default for Settings {
             max_rounds: 100,
             max_tool_result: None,
             tool_panics_unwind: false,
-            clock: Arc::new(StdClock),
+            clock: Arc::new(std_clock()),
             seed: 0,
         }
     }
@@ -138,19 +137,19 @@ impl Session {
 
     /// Updates the messages that handles show.
     pub(super) fn show(&mut self) {
-        self.shared.lock().messages = self.messages().iter().cloned().collect();
+        self.shared.lock().messages = Arc::new(self.messages().to_vec());
         self.shared.lock().usage = self.token_usage();
     }
 
     /// Appends a message to those that handles show.
     pub(super) fn show_next(&mut self, message: Message) {
-        self.shared.lock().messages.make_mut().push(message);
+        Arc::make_mut(&mut self.shared.lock().messages).push(message);
         self.shared.lock().usage = self.token_usage();
     }
 
     /// The messages of the next request.
     #[must_use]
-    pub fn messages(&self) -> &SharedVec<Message> {
+    pub fn messages(&self) -> &Arc<Vec<Message>> {
         self.agent.messages()
     }
 
@@ -253,15 +252,15 @@ impl Session {
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
     /// let mut session = Session::builder(agent).system("Be brief.").build()?;
     /// block_on(async { session.send("Hi.").await })?;
-    /// let breakdown = session.breakdown();
-    /// assert_eq!(breakdown.tokens(), session.context_tokens());
-    /// assert!(breakdown.to_string().contains("system prompt (1)"));
+    /// let parts = session.breakdown();
+    /// assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), session.context_tokens());
+    /// assert!(parts[0].to_string().ends_with("  system prompt (1)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn breakdown(&self) -> Breakdown {
-        let counter = self.agent.thread().counter().as_ref();
-        Breakdown::of(&self.request(), counter).scaled_to(self.context_tokens())
+    pub fn breakdown(&self) -> Vec<BreakdownPart> {
+        let parts = tokens::breakdown(&self.request(), self.agent.thread().counter().as_ref());
+        tokens::scaled_to(parts, self.context_tokens())
     }
 
     /// Updates the window and the token ratio from an answer.

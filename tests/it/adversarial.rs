@@ -16,7 +16,7 @@ use threadfold::{
     log::{CompactionRecord, Event, EventLog, LogError, stamp},
     message::{CompactionId, CompactionReason, Json, Timestamp, ToolResult, ToolUse},
     render::{ChunkBudget, RenderOptions, chunk, render},
-    retention::{AuditOptions, audit},
+    retention::{RetentionPolicy, audit},
     tokens::ByteEstimate,
     wire::{DecodeOptions, Dialect, EncodeOptions, SseParser, WireError},
 };
@@ -181,7 +181,7 @@ fn facts_of_large_and_of_many_messages_cost_what_their_bytes_cost() {
     ] {
         grows_linearly(name, size, |size| {
             let thread = thread(size);
-            measure(|| drop(audit(&thread, &[], &AuditOptions::default())))
+            measure(|| drop(audit(&thread, &[], &RetentionPolicy::default())))
         });
     }
 }
@@ -349,7 +349,7 @@ fn a_deep_input_of_a_call_goes_through_every_codec_or_becomes_a_text() {
             let options = RenderOptions { pretty_inputs, ..RenderOptions::default() };
             assert!(render(&thread, &options).len() >= DEPTH);
         }
-        drop(audit(&thread, &[], &AuditOptions::default()));
+        drop(audit(&thread, &[], &RetentionPolicy::default()));
         for codec in CODECS {
             let options = EncodeOptions::default();
             let body = codec.encode(&Request::new(thread.clone()), &options).body;

@@ -107,7 +107,7 @@ fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
         serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()
     };
     let mut log = EventLog::new(bench::THREAD.parse().unwrap());
-    for message in bench.session.messages() {
+    for message in bench.session.messages().iter() {
         log.append(Timestamp(0), Event::MessageAppended(read_again(message))).unwrap();
     }
     let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();

@@ -18,10 +18,7 @@ use threadfold::{
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
-    strategy::{
-        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step,
-        StrategyError,
-    },
+    strategy::{Brief, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step, StrategyError},
     testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock},
 };
 
@@ -190,7 +187,7 @@ fn at_the_cap_what_was_folded_in_counts() {
     let mut run = short_run();
     answer(&mut run, |_, round| calls(vec![append("a", &format!("Line {round}."))]));
     assert!(matches!(run.step(), RunStep::Done { .. }));
-    assert_eq!(run.steps()[0].outcome, ChunkOutcome::Capped);
+    assert_eq!(run.steps()[0].outcome(), "capped");
 }
 
 #[test]
@@ -222,7 +219,7 @@ fn a_chunk_that_adds_nothing_is_done_with() {
         _ => says("Done."),
     });
     assert_eq!(run.step(), RunStep::Done { summary: "All of it.\n" });
-    assert_eq!(run.steps()[3].outcome, ChunkOutcome::Unchanged);
+    assert_eq!(run.steps()[3].outcome(), "unchanged");
 }
 
 #[test]
@@ -256,8 +253,8 @@ fn a_failure_in_the_middle_keeps_what_was_folded_in_and_goes_on() {
     run.abort();
     assert_eq!(error(&run), RunError::Aborted { chunk: 3 });
     assert_eq!(run.next_prompt(), Some(&Message::user("What next?")));
-    let outcomes: Vec<ChunkOutcome> = run.steps().iter().map(|step| step.outcome).collect();
-    assert_eq!(outcomes, [ChunkOutcome::Folded, ChunkOutcome::Capped, ChunkOutcome::Failed]);
+    let outcomes: Vec<&'static str> = run.steps().iter().map(|step| step.outcome()).collect();
+    assert_eq!(outcomes, ["folded", "capped", "failed"]);
     let why = run.steps()[1].failure.clone();
     let kind = ModelErrorKind::Other;
     assert_eq!(why, Some(RunError::Model { chunk: 2, kind, message: "scripted".into() }));

@@ -12,7 +12,7 @@ use threadfold::{
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
     recall::{Recall, tool},
-    retention::{AuditOptions, FactClass, Facts, RetentionPolicy},
+    retention::{FactClass, Facts, RetentionPolicy},
     store::Journal,
     strategy::{Brief, ClearResults, Ladder, Snapshot, Step, Summarize},
     testing::ScriptedModel,
@@ -288,7 +288,7 @@ fn transcripts_keep_constraints_and_paths_and_lose_half_where_results_are_most()
         // A result may be shorter than the list of its facts; then it stays.
         let Ok(settled) = thread.settle(proposal.clone(), &brief) else { continue };
         let left = settled.plan.after(thread.messages()).unwrap();
-        let facts = Facts::of(thread.messages(), AuditOptions::default()).audit(&left);
+        let facts = Facts::of(thread.messages(), &RetentionPolicy::default()).audit(&left);
         for class in [FactClass::Constraint, FactClass::Path] {
             let kept = facts.of(class);
             assert_eq!(kept.kept, kept.facts, "{name}: {:?}", facts.missing);

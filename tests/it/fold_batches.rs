@@ -120,7 +120,7 @@ fn system(request: &Request) -> Vec<String> {
 }
 
 fn text(request: &Request) -> String {
-    let messages = request.system.iter().chain(&request.messages);
+    let messages = request.system.iter().chain(request.messages.iter());
     let blocks = messages.flat_map(|message| &message.content);
     blocks.filter_map(ContentBlock::as_text).map(Text::as_str).collect::<Vec<_>>().join("\n")
 }

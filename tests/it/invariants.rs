@@ -215,7 +215,7 @@ fn assert_untouched_by_failure(
     assert_eq!(after.events()[..log.events().len()], *log.events());
     if let Err(error) = done {
         assert!(error.strategy().is_some(), "{error}");
-        assert!(agent.messages().ptr_eq(&thread), "6: {}", strategy.name());
+        assert!(Arc::ptr_eq(agent.messages(), &thread), "6: {}", strategy.name());
         let all = BTreeSet::from_iter((0..9).map(CompactionId));
         let kept = block_on(archive.list(after.thread_id(), &all)).unwrap();
         assert_eq!(kept, [], "6: {}", strategy.name());

@@ -37,7 +37,7 @@ impl CompactionStrategy for SumUp {
         }
         let mut request = Request::new(messages[..cut].to_vec());
         request.tools = thread.tools().clone();
-        request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
+        Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
         attempt::ask_within(self.0, self.1, request, move |turn| {
             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
         })

@@ -14,7 +14,7 @@ use threadfold::{
     message::{Redactor, Text},
     model::{Clock, ModelError, Tool},
     render::{ChunkBudget, RenderOptions},
-    retention::{AuditOptions, Facts, Retention, RetentionPolicy},
+    retention::{Facts, Retention, RetentionPolicy},
     session::{PreparedCompaction, SessionError, SessionEvent, SessionHandle},
     store::{Journal, JsonlStore, MemoryStore},
     strategy::{
@@ -69,7 +69,7 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
             std::any::type_name::<T>()
         );
     }
-    is_setting::<AuditOptions>();
+    is_setting::<RetentionPolicy>();
     is_setting::<AutoPolicy>();
     is_setting::<TokenBudget>();
     is_setting::<Chunked>();

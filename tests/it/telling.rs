@@ -11,7 +11,7 @@ use threadfold::{
     message::{Json, ModelErrorKind, ToolUse},
     model::ModelError,
     session::{
-        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp, api,
+        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, SessionEvent, acp, api, console,
     },
     strategy::Summarize,
     testing::{Answer, ScriptedModel, TestClock},
@@ -63,9 +63,11 @@ fn told(session: &mut Session, text: &str) -> Vec<CompactionEvent> {
 }
 
 fn shown(told: &[CompactionEvent]) -> String {
-    let mut display = ConsoleDisplay::new(Vec::new());
+    let mut written = Vec::new();
+    let mut display = console(&mut written);
     told.iter().for_each(|event| display.show(event));
-    String::from_utf8(display.into_writer()).unwrap()
+    drop(display);
+    String::from_utf8(written).unwrap()
 }
 
 /// The JSON for a web page, without the times.

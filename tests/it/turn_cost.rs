@@ -17,7 +17,7 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
     async_trait,
-    message::{Delta, Json, Redactor, SharedVec, StopReason, ToolSpec, ToolUse},
+    message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryArchive, MemoryStore},
@@ -46,7 +46,7 @@ enum Keeps {
 
 /// A tool that passes the messages on, such as one that asks another agent about them.
 #[derive(Debug, Default)]
-struct Handing(Mutex<Option<SharedVec<Message>>>);
+struct Handing(Mutex<Option<Arc<Vec<Message>>>>);
 
 /// A counter that counts what it is given.
 #[derive(Debug, Default)]

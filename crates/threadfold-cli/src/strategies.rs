@@ -9,7 +9,7 @@ use threadfold::{
     compact::Size,
     drive::{CompactionError, Models, propose},
     legality,
-    retention::{AuditOptions, FactClass, KeptShare, Retention, audit},
+    retention::{FactClass, KeptShare, Retention, RetentionPolicy, audit},
     strategy::{Brief, Rung, Snapshot},
     tokens::ByteEstimate,
 };
@@ -105,7 +105,7 @@ async fn tried<'a>(
         after: Size::of(&after, &ByteEstimate::TRIGGER),
         calls: driven.calls,
         usage: driven.usage,
-        retention: audit(before, &after, &AuditOptions::default()),
+        retention: audit(before, &after, &RetentionPolicy::default()),
         rungs: driven.rungs,
     })
 }

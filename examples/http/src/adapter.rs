@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, Model, Request, Turn, WireFormat, async_trait,
     message::{Delta, Extra, Json, ModelError, ModelErrorKind, Timestamp},
-    model::{self, AnswerLimits, Clock, StdClock},
+    model::{self, AnswerLimits, Clock, std_clock},
     wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
 
@@ -104,7 +104,7 @@ pub struct TokioClock;
 
 impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
-        StdClock.now()
+        std_clock().now()
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
@@ -468,7 +468,7 @@ async fn refused(response: Response) -> ModelError {
     let headers = response.headers().clone();
     let headers =
         headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    let wait = retry_after(headers, StdClock.now());
+    let wait = retry_after(headers, std_clock().now());
     let body = match read(response).await {
         Ok(body) => body,
         Err(error) => return error,

@@ -14,7 +14,7 @@ use futures::{
 };
 use threadfold::{
     Session, ThreadStore,
-    message::{Message, SharedVec, Text, ThreadId},
+    message::{Message, Text, ThreadId},
     session::{SessionBuilder, SessionError, SessionEvent, SessionHandle, api::TokenUsageSummary},
     store::LeaseStore,
 };
@@ -104,7 +104,7 @@ pub type TurnEvent = Result<SessionEvent, SessionError>;
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The messages.
-    pub messages: SharedVec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// Whether a turn is running.
     pub busy: bool,
     /// The answer that the model is writing, as far as it has arrived.

@@ -1,11 +1,12 @@
 //! The requests to the summarising model.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{chunks::Piece, clip, options::FoldBatches};
 use crate::strategy::run_error::RunError;
 use crate::{
-    message::{Message, Request, SharedVec},
+    message::{Message, Request},
     strategy::{
         brief::Brief,
         instructions::{VALUES, asides, fill, sections, tagged},
@@ -87,7 +88,7 @@ impl RequestWriter {
         let mut messages = clip::fit(&piece.messages(), most, counter);
         messages.push(self.directive.clone());
         Request {
-            system: SharedVec::from(system),
+            system: Arc::new(system),
             max_output: Some(self.options.summary_tokens),
             temperature: Some(0.0),
             timeout: self.options.timeout_ms.map(Duration::from_millis),

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
 use std::ops::Range;
+use std::sync::Arc;
 use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Role, Thread,
     compact::{CompactOptions, Position},
@@ -67,7 +68,7 @@ fn check_plan(plan: &Plan, thread: &[Message], ours: bool) {
     match live.apply(plan) {
         Ok(removed) => {
             let head = plan.first_touched();
-            let same = before.iter().zip(live.messages()).take(head);
+            let same = before.iter().zip(live.messages().iter()).take(head);
             assert!(same.clone().count() == head && { same }.all(|(old, new)| old.ptr_eq(new)));
             assert_eq!(live.size().messages, plan.messages_after());
             assert!(removed.len() <= thread.len());
@@ -77,7 +78,7 @@ fn check_plan(plan: &Plan, thread: &[Message], ours: bool) {
         }
         Err(error) => {
             assert!(!ours, "our own plan is refused: {error}");
-            assert!(live.messages().ptr_eq(&before), "a refused plan changed the thread");
+            assert!(Arc::ptr_eq(live.messages(), &before), "a refused plan changed the thread");
         }
     }
     if ours && legality::violations(thread).is_empty() {

@@ -19,7 +19,7 @@ use threadfold::{
         CompactionId, CompactionReason, Redactor, Role, Summary, Timestamp, ToolResult, ToolUse,
     },
     recall::{MAX_BYTES, Recall},
-    retention::{AuditOptions, Facts, RetentionPolicy, audit, enrich},
+    retention::{Facts, RetentionPolicy, audit, enrich},
     strategy::{Brief, CompactionStrategy, Digest, Snapshot, Step},
     testing::ExtractiveModel,
     tokens::ByteEstimate,
@@ -66,11 +66,11 @@ fn rules(text: &str) {
 
 fn facts(text: &str) {
     let thread = thread(text);
-    let options = AuditOptions::default();
+    let options = RetentionPolicy::default();
     let lost = audit(&thread, &[], &options);
     assert_eq!((lost.overall.kept, lost.overall.facts), (0, lost.missing.len() as u64));
     let _ = audit(&thread, &[Message::assistant(format!("So: {text}"))], &options);
-    let facts = Facts::of(&thread, options);
+    let facts = Facts::of(&thread, &options);
     let _ = enrich(text, &facts, &[], &RetentionPolicy::default(), &COUNTER);
 }
 

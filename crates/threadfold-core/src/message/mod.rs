@@ -54,7 +54,6 @@ mod published;
 pub mod redact;
 mod redact_json;
 mod request;
-mod shared;
 #[doc(hidden)]
 pub mod steps;
 mod stored;
@@ -87,7 +86,6 @@ pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{Delta, Request, Turn};
-pub use shared::SharedVec;
 pub use text::Text;
 pub(crate) use text::boundary_before;
 pub use thread_id::ThreadId;

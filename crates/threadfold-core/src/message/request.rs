@@ -1,5 +1,6 @@
 //! A request to a model, and its answer.
 
+use std::sync::Arc;
 use std::{io, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,6 @@ use super::{
     extra::Extra,
     message::Message,
     parts::StopReason,
-    shared::SharedVec,
     text::Text,
     tool::{ToolChoice, ToolSpec},
     usage::Usage,
@@ -31,12 +31,12 @@ pub struct Request {
     /// System messages that precede the thread, in order; most requests have none or one. No
     /// compaction changes them.
     #[serde(skip_serializing_if = "is_empty")]
-    pub system: SharedVec<Message>,
+    pub system: Arc<Vec<Message>>,
     /// The thread.
-    pub messages: SharedVec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// The tools that the model may call.
     #[serde(skip_serializing_if = "is_empty")]
-    pub tools: SharedVec<ToolSpec>,
+    pub tools: Arc<Vec<ToolSpec>>,
     /// Which tools the model may or must call; `None` for the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
@@ -116,11 +116,11 @@ impl Request {
     ///
     /// let thread: Thread = [Message::user("hi")].into_iter().collect();
     /// let request = Request::new(thread.messages().clone());
-    /// assert!(request.messages.ptr_eq(thread.messages()), "no message was copied");
+    /// assert!(Arc::ptr_eq(&request.messages, thread.messages()), "no message was copied");
     /// assert!(request.system.is_empty() && request.tools.is_empty());
     /// ```
     #[must_use]
-    pub fn new(messages: impl Into<SharedVec<Message>>) -> Self {
+    pub fn new(messages: impl Into<Arc<Vec<Message>>>) -> Self {
         Self { messages: messages.into(), ..Self::default() }
     }
 
@@ -134,7 +134,7 @@ impl Request {
     /// ```
     #[must_use]
     pub fn with_system(mut self, text: impl Into<Text>) -> Self {
-        self.system.make_mut().push(Message::system(text));
+        Arc::make_mut(&mut self.system).push(Message::system(text));
         self
     }
 
@@ -230,6 +230,6 @@ impl Turn {
     }
 }
 
-fn is_empty<T>(items: &SharedVec<T>) -> bool {
+fn is_empty<T>(items: &Arc<Vec<T>>) -> bool {
     items.is_empty()
 }

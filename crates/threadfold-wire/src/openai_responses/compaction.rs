@@ -3,6 +3,7 @@
 
 use super::{kinds, marks::*};
 use crate::kit::*;
+use std::sync::Arc;
 
 /// The fields of a request that the endpoint for compaction takes.
 const OF_ENDPOINT: [&str; 7] = [
@@ -21,7 +22,7 @@ pub(super) fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
     let trigger = Object::typed(kinds::TRIGGER).into_json();
     let trigger = opaque_item(Raw::of(&trigger), None);
-    request.messages.make_mut().push(Message::new(Role::User, vec![trigger]));
+    Arc::make_mut(&mut request.messages).push(Message::new(Role::User, vec![trigger]));
     request
 }
 
