@@ -18,7 +18,7 @@ mod outcome;
 pub mod telemetry;
 mod tool_calls;
 
-pub use display::{CompactionDisplay, ConsoleDisplay};
+pub use display::{CompactionDisplay, console};
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::{Compaction, CompactionStep, redacted_by};

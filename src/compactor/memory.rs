@@ -11,7 +11,7 @@ use crate::{
     ledger::Ledger,
     message::{ContentBlock, Message, Redactor, Summary, markup},
     prose::{Kind, Speaker, passages_of},
-    retention::{AuditOptions, Facts},
+    retention::{Facts, RetentionPolicy},
 };
 
 /// The standing rules and the facts of all messages that were read.
@@ -39,8 +39,8 @@ pub(super) struct Past {
 }
 
 impl Memory {
-    pub(super) fn new(options: Option<&AuditOptions>) -> Self {
-        let facts = options.map(|options| Arc::new(Facts::new(options.clone())));
+    pub(super) fn new(policy: Option<&RetentionPolicy>) -> Self {
+        let facts = policy.map(|policy| Arc::new(Facts::new(policy)));
         Self { facts, ..Self::default() }
     }
 

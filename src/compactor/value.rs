@@ -11,10 +11,7 @@ use crate::{
     compaction,
     ledger::Ledger,
     log::{RuleChange, Thread},
-    message::{
-        CompactionId, ContextWindow, InvalidValue, Message, Redactor, Role, SharedVec, Text,
-        ToolSpec,
-    },
+    message::{CompactionId, ContextWindow, InvalidValue, Message, Redactor, Role, Text, ToolSpec},
     retention::{Facts, RetentionPolicy},
     strategy::{CompactionStrategy, Ladder},
     tokens::{ByteEstimate, Calibrated, TokenCounter},
@@ -86,8 +83,8 @@ pub(super) struct Options {
     pub(super) retention: Option<RetentionPolicy>,
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) window: Option<ContextWindow>,
-    pub(super) system: SharedVec<Message>,
-    pub(super) tools: SharedVec<ToolSpec>,
+    pub(super) system: Arc<Vec<Message>>,
+    pub(super) tools: Arc<Vec<ToolSpec>>,
 }
 
 impl Default for Options {
@@ -98,8 +95,8 @@ impl Default for Options {
             retention: Some(RetentionPolicy::default()),
             counter: Arc::new(ByteEstimate::TRIGGER),
             window: None,
-            system: SharedVec::default(),
-            tools: SharedVec::default(),
+            system: Arc::default(),
+            tools: Arc::default(),
         }
     }
 }
@@ -275,10 +272,10 @@ impl Compactor {
     fn read_again(&mut self, messages: &[Message]) {
         let past = self.past.iter().rposition(|past| past.leads_to(messages));
         let base = past.and_then(|past| self.past.get(past));
-        let audit = self.options.retention.as_ref().map(|policy| &policy.audit);
+        let policy = self.options.retention.as_ref();
         self.live = Live {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
-            known: base.map_or_else(|| Memory::new(audit), |base| base.known.clone()),
+            known: base.map_or_else(|| Memory::new(policy), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
             is_counted: false,
         };

@@ -12,16 +12,13 @@ use crate::{
 
 /// A message that compactions removed from the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Taken {
+pub(crate) struct Taken {
     /// Its number among all messages ever appended, from 0.
-    pub number: u64,
-    /// The index of its event in the log.
-    pub seq: u64,
+    pub(crate) number: u64,
     /// When it was appended.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
     /// The message as appended, without the blocks that are still in the thread.
-    pub message: Message,
+    pub(crate) message: Message,
 }
 
 impl EventLog {
@@ -36,30 +33,11 @@ impl EventLog {
     ///
     /// The time is linear in the thread and the removed messages. No text is copied.
     ///
-    /// ```
-    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
-    /// use threadfold::log::{CompactionRecord, Event, EventLog};
-    /// use threadfold::message::{CompactionReason, Timestamp};
-    ///
-    /// let mut log = EventLog::new("main".parse()?);
-    /// for text in ["one", "two", "three"] {
-    ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
-    /// }
-    /// let insert = vec![Insert::Message { message: Message::user("two more") }];
-    /// let plan = Plan::from_splices(3, vec![Splice { at: 1..3, insert }]);
-    /// let id = log.next_compaction();
-    /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
-    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
-    /// let numbers: Vec<u64> = log.taken()?.iter().map(|taken| taken.number).collect();
-    /// assert_eq!(numbers, [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
     /// # Errors
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
     /// log is not whole.
-    pub fn taken(&self) -> Result<Vec<Taken>, LogError> {
+    pub(crate) fn taken(&self) -> Result<Vec<Taken>, LogError> {
         if let Some(seq) = self.state().unreadable {
             return Err(LogError::Unreadable { seq });
         }
@@ -84,7 +62,7 @@ impl EventLog {
                 None => message,
                 Some(parts) => without_kept_blocks(&message, parts)?,
             };
-            Some(Taken { number, seq: logged.seq, at: logged.at, message })
+            Some(Taken { number, at: logged.at, message })
         });
         let held = to_ranges(self.removed_numbers()).into_iter().flatten();
         let held = held.filter(|number| *number >= before);
@@ -139,7 +117,7 @@ impl EventLog {
             None => message.clone(),
             Some(parts) => without_kept_blocks(message, parts)?,
         };
-        Some(Taken { number: number as u64, seq, at: event.at, message })
+        Some(Taken { number: number as u64, at: event.at, message })
     }
 }
 

@@ -13,7 +13,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
     log::{Next, Thread},
-    message::{ContextWindow, Delta, Message, ModelError, Request, SharedVec, Turn},
+    message::{ContextWindow, Delta, Message, ModelError, Request, Turn},
 };
 
 /// The conversation of an adapter.
@@ -66,7 +66,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     fn rewritten(&mut self);
 
     /// Returns the messages.
-    fn messages(&self) -> &SharedVec<Message> {
+    fn messages(&self) -> &Arc<Vec<Message>> {
         self.thread().messages()
     }
 
@@ -176,7 +176,7 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 /// # }
 /// impl Agent for Stateful {
 ///     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-///         let own = request.messages.ptr_eq(self.messages());
+///         let own = Arc::ptr_eq(&request.messages, self.messages());
 ///         let sent = request.messages.len() - if own { self.held } else { 0 };
 ///         let answer = Message::assistant(format!("{sent} sent"));
 ///         let turn = Turn::new(answer, StopReason::EndTurn, None);
@@ -205,11 +205,10 @@ pub trait Agent: ProviderThread {
     /// answer is not appended to the thread. Dropping the stream cancels the request.
     ///
     /// In a turn of the conversation the request holds the thread's own messages
-    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter
+    /// ([`Arc::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter
     /// may use the provider's state instead of sending them. A separate request, such as one for a
     /// summary, holds other messages and must not change that state.
     ///
-    /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
     /// Lets the provider compact the messages of a request itself, as [`Model::compact_natively`]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a provider without state | [`Model`]: one required method |
 //! | a provider that keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
-//! | a runtime with a timer of its own | [`Sleeper`]: waiting between attempts |
+//! | a runtime with a timer of its own | [`Clock`]: waiting between attempts |
 //!
 //! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
 //! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and
@@ -19,10 +19,12 @@ mod limits;
 mod model;
 mod tool;
 mod tools;
+mod wait;
 
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
 pub(crate) use agent::{AgentModel, rewrite};
-pub use clock::{Clock, Sleeper, StdClock};
+pub(crate) use clock::StdClock;
+pub use clock::{Clock, std_clock};
 pub use deltas::{deltas_of, deltas_within};
 pub(crate) use forward::for_pointers;
 pub use limits::AnswerLimits;

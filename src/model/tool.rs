@@ -1,11 +1,11 @@
 //! `Tool`: a function that an agent can call.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use super::forward::for_pointers;
-use crate::message::{ContentBlock, Message, SharedVec, Text, ThreadId, ToolSpec, ToolUse, Usage};
+use crate::message::{ContentBlock, Message, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
 ///
@@ -67,7 +67,7 @@ pub struct ToolContext<'a> {
     pub thread: &'a ThreadId,
     /// The messages of the thread, including the answer with the call. A clone is free during the
     /// call; one that is kept longer makes the next append copy the vector of handles.
-    pub messages: &'a SharedVec<Message>,
+    pub messages: &'a Arc<Vec<Message>>,
 }
 
 /// The result of a tool call.
@@ -85,7 +85,7 @@ pub struct ToolOutput {
 impl<'a> ToolContext<'a> {
     /// Returns the context of a call in this thread.
     #[must_use]
-    pub fn new(thread: &'a ThreadId, messages: &'a SharedVec<Message>) -> Self {
+    pub fn new(thread: &'a ThreadId, messages: &'a Arc<Vec<Message>>) -> Self {
         Self { thread, messages }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     compaction,
     log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
-    model::{Agent, Clock, Model, Sleeper, Tool},
+    model::{Agent, Clock, Model, Tool},
     retention::RetentionPolicy,
     store::{Archive, Journal, ThreadStore},
     strategy::{CompactionStrategy, StrategyRegistry},
@@ -379,17 +379,11 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with another clock, which gives the times of the log. [`Clock`] has an
+    /// Returns the builder with another clock, which gives the times of the log and waits between
+    /// retries. [`Clock`] has an
     /// example; the default is the system clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
-        self
-    }
-
-    /// Returns the builder with another sleeper, which waits between retries. [`Sleeper`] shows one
-    /// for tokio; the default waits on a thread.
-    pub fn sleeper(mut self, sleeper: Arc<dyn Sleeper>) -> Self {
-        self.settings.sleeper = sleeper;
         self
     }
 

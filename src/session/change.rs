@@ -9,7 +9,7 @@ use crate::{
     compact::{CompactOptions, Replacement},
     compaction::Done,
     log::{Event, Thread},
-    message::{CheckpointId, CompactionId, ContextWindow, Message, SharedVec, Text, ThreadId},
+    message::{CheckpointId, CompactionId, ContextWindow, Message, Text, ThreadId},
     model::{self, Agent, Tool, Tools},
     store::Journal,
     strategy::CompactionStrategy,
@@ -165,7 +165,7 @@ impl Session {
     pub fn set_system(&mut self, text: impl Into<Text>) {
         let text = text.into();
         self.settings.system = match text.trim().is_empty() {
-            true => SharedVec::default(),
+            true => Arc::default(),
             false => vec![Message::system(text)].into(),
         };
         self.count_overhead();

@@ -28,7 +28,7 @@
 //! - A turn that broke off, whatever the reason, is [continued](Session::continue_turn) without a
 //!   new message.
 //! - A text that is queued is sent by the running turn or known to
-//!   [wait](Queued), at whatever moment it comes.
+//!   [wait](SessionHandle::queue), at whatever moment it comes.
 //! - Every compaction has one start event and one end event, on every path.
 //! - Messages are repaired before they are appended, so that every provider accepts them later:
 //!   blank text and results without a call are removed, duplicate ids in one answer are renamed,
@@ -71,7 +71,7 @@
 //! |---|---|
 //! | the host | [`SessionEvent::Compaction`], in the events of the turn |
 //! | every observer, `adopt` included | [`SessionBuilder::observe`] |
-//! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
+//! | a user at a console | a [`CompactionDisplay`], such as [`console`] |
 //! | a web page | [`api::compaction_event`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
@@ -94,13 +94,13 @@ mod session;
 mod work;
 
 pub use crate::compaction::{
-    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
+    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, acp, api, console,
 };
 pub use builder::SessionBuilder;
 pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
-pub use handle::{Queued, SessionHandle, SessionStatus};
+pub use handle::SessionHandle;
 pub use job::PreparedCompaction;
 pub use session::Session;
 

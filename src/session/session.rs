@@ -13,14 +13,13 @@ use crate::{
     ledger::{Ledger, TITLE},
     log::{Event, EventLog, RuleChange},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, SharedVec, Text, ThreadId, Timestamp,
-        Turn,
+        CheckpointIds, CompactionId, ContextWindow, Message, Text, ThreadId, Timestamp, Turn,
     },
-    model::{Agent, AgentModel, Clock, Model, Sleeper, StdClock, Tools},
+    model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
-    tokens::{Breakdown, Calibrated},
+    tokens::{self, BreakdownPart, Calibrated},
 };
 
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
@@ -79,7 +78,7 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) system: SharedVec<Message>,
+    pub(super) system: Arc<Vec<Message>>,
     pub(super) reminder: Option<Text>,
     pub(super) remind_every: Option<u64>,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
@@ -96,15 +95,14 @@ pub(super) struct Settings {
     /// Whether a panic of a tool is passed on to the host.
     pub(super) tool_panics_unwind: bool,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) sleeper: Arc<dyn Sleeper>,
     pub(super) seed: u64,
 }
 
 impl Settings {
     /// The models of a compaction.
     pub(super) fn models<'a>(&'a self, conversation: &'a AgentModel<'_>) -> Models<'a> {
-        let (fast, sleeper) = (self.fast.as_deref(), Some(self.sleeper.as_ref()));
-        Models { conversation: Some(conversation), fast, sleeper }
+        let (fast, clock) = (self.fast.as_deref(), Some(self.clock.as_ref()));
+        Models { conversation: Some(conversation), fast, clock }
     }
 }
 
@@ -112,7 +110,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             archive: None,
-            system: SharedVec::default(),
+            system: Arc::default(),
             reminder: None,
             remind_every: None,
             strategy: Arc::new(Ladder::default()),
@@ -125,8 +123,7 @@ impl Default for Settings {
             max_rounds: 100,
             max_tool_result: None,
             tool_panics_unwind: false,
-            clock: Arc::new(StdClock),
-            sleeper: Arc::new(StdClock),
+            clock: Arc::new(std_clock()),
             seed: 0,
         }
     }
@@ -141,19 +138,19 @@ impl Session {
 
     /// Updates the messages that handles show.
     pub(super) fn show(&mut self) {
-        self.shared.lock().messages = self.messages().iter().cloned().collect();
+        self.shared.lock().messages = Arc::new(self.messages().to_vec());
         self.shared.lock().usage = self.token_usage();
     }
 
     /// Appends a message to those that handles show.
     pub(super) fn show_next(&mut self, message: Message) {
-        self.shared.lock().messages.make_mut().push(message);
+        Arc::make_mut(&mut self.shared.lock().messages).push(message);
         self.shared.lock().usage = self.token_usage();
     }
 
     /// The messages of the next request.
     #[must_use]
-    pub fn messages(&self) -> &SharedVec<Message> {
+    pub fn messages(&self) -> &Arc<Vec<Message>> {
         self.agent.messages()
     }
 
@@ -256,15 +253,15 @@ impl Session {
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
     /// let mut session = Session::builder(agent).system("Be brief.").build()?;
     /// block_on(async { session.send("Hi.").await })?;
-    /// let breakdown = session.breakdown();
-    /// assert_eq!(breakdown.tokens(), session.context_tokens());
-    /// assert!(breakdown.to_string().contains("system prompt (1)"));
+    /// let parts = session.breakdown();
+    /// assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), session.context_tokens());
+    /// assert!(parts[0].to_string().ends_with("  system prompt (1)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn breakdown(&self) -> Breakdown {
-        let counter = self.agent.thread().counter().as_ref();
-        Breakdown::of(&self.request(), counter).scaled_to(self.context_tokens())
+    pub fn breakdown(&self) -> Vec<BreakdownPart> {
+        let parts = tokens::breakdown(&self.request(), self.agent.thread().counter().as_ref());
+        tokens::scaled_to(parts, self.context_tokens())
     }
 
     /// Updates the window and the token ratio from an answer.
@@ -400,9 +397,9 @@ impl Session {
     }
 
     /// The system prompt, with the rules if the host put them there.
-    pub(super) fn system_prompt(&self) -> SharedVec<Message> {
+    pub(super) fn system_prompt(&self) -> Arc<Vec<Message>> {
         let Some(rules) = self.rules_to_send() else { return self.settings.system.clone() };
-        self.settings.system.iter().cloned().chain([rules]).collect()
+        Arc::new(self.settings.system.iter().cloned().chain([rules]).collect())
     }
 
     /// Estimated tokens of system prompt, rules and tools.

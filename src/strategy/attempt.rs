@@ -61,7 +61,7 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{Misbehaviour, ScriptedModel, WakefulSleeper};
+/// use threadfold::testing::{Misbehaviour, ScriptedModel, TestClock};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -78,7 +78,7 @@ impl From<ModelRole> for AskOptions {
 ///         let last = messages.iter().rposition(Message::is_typed).unwrap_or(messages.len());
 ///         let cut = thread.cut_at_or_before(last);
 ///         let mut request = Request::new(messages[..cut].to_vec());
-///         request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
+///         Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
 ///         attempt::ask(ModelRole::Fast, request, move |turn| {
 ///             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
 ///         })
@@ -90,9 +90,9 @@ impl From<ModelRole> for AskOptions {
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
 /// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
-/// let sleeper = WakefulSleeper::default();
-/// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
+/// let clock = TestClock::default();
+/// let models = Models { clock: Some(&clock), ..Models::one(&model) };
+/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
 /// assert_eq!((driven.calls, driven.plan.messages_after()), (2, 2));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```

@@ -60,7 +60,7 @@ mod typed;
 pub use crate::compact::TrimToolResults;
 pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
-pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
+pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Rung, Step, StrategyError,

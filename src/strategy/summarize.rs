@@ -26,7 +26,7 @@ use super::{
     task::Task,
 };
 use crate::{
-    message::{CacheMarks, ContextWindow, Message, Request, Role, Text},
+    message::{ContextWindow, Message, Request, Role, Text},
     render::{RenderOptions, render},
 };
 
@@ -186,7 +186,7 @@ impl Summarize {
                 Request::new(messages.collect::<Vec<_>>()).with_system(READER.trim_end())
             }
         };
-        Request { max_output: Some(self.summary_tokens), cache: CacheMarks::Off, ..request }
+        Request { max_output: Some(self.summary_tokens), cache: false, ..request }
     }
 
     /// The message that asks for the summary, or for an update of an earlier one.

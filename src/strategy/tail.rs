@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, task::Task, typed::Typed};
 use crate::{
-    compact::{CompactOptions, Edit, Plan, Position, TrimToolResults, legality, trim, trim_after},
+    compact::{CompactOptions, Plan, Position, TrimToolResults, legality, trim, trim_after},
     message::{ContentBlock, Message, Role, Summary},
     retention::RetentionPolicy,
 };
@@ -375,13 +375,17 @@ impl Candidate {
         let mut edits = remove_except(self.typed.clone(), self.cut, Vec::new());
         let start = Position::before(0);
         match edits.first_mut() {
-            Some(edit) if edit.range.start == start => edit.insert.insert(0, first),
-            _ => edits.insert(0, Edit { range: start..start, insert: vec![first] }),
+            Some((range, insert)) if range.start == start => insert.insert(0, first),
+            _ => edits.insert(0, (start..start, vec![first])),
         }
         self.plan_of(task, edits)
     }
 
-    fn plan_of(&self, task: &Task, edits: Vec<Edit>) -> Result<Plan, StrategyError> {
+    fn plan_of(
+        &self,
+        task: &Task,
+        edits: Vec<(Range<Position>, Vec<Message>)>,
+    ) -> Result<Plan, StrategyError> {
         let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
@@ -395,16 +399,16 @@ pub(super) fn remove_except(
     kept: Vec<Range<Position>>,
     cut: usize,
     insert: Vec<Message>,
-) -> Vec<Edit> {
+) -> Vec<(Range<Position>, Vec<Message>)> {
     let mut edits = Vec::with_capacity(kept.len() + 1);
     let mut from = Position::before(0);
     for range in kept {
         if from < range.start {
-            edits.push(Edit { range: from..range.start, insert: Vec::new() });
+            edits.push((from..range.start, Vec::new()));
         }
         from = range.end;
     }
-    edits.push(Edit { range: from..Position::before(cut), insert });
+    edits.push((from..Position::before(cut), insert));
     edits
 }
 
@@ -417,7 +421,6 @@ mod tests {
     use super::*;
     use crate::{
         log,
-        message::CheckpointIds,
         strategy::{CompactionStrategy, KeepRecent, Step},
     };
 
@@ -427,7 +430,7 @@ mod tests {
         asked.make_mut().content.push(ContentBlock::reminder("Be brief."));
         let answers = (0..4).map(|number| Message::assistant(format!("I look for it: {number}")));
         let thread: Vec<Message> = std::iter::once(asked).chain(answers).collect();
-        let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+        let thread = log::stamp(thread, 1);
         let snapshot = Snapshot::new(thread.clone());
         let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
         let attempt = strategy.begin(&snapshot, &Brief::default());

@@ -5,13 +5,11 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use async_trait::async_trait;
 use futures::{
-    FutureExt, Stream, StreamExt,
-    future::BoxFuture,
+    Stream, StreamExt,
     stream::{self, BoxStream},
 };
 
@@ -20,7 +18,7 @@ use crate::{
         ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, StopReason, Text, Turn,
         Usage,
     },
-    model::{self, Model, Sleeper},
+    model::{self, Model},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -234,37 +232,6 @@ fn split(text: &str) -> impl Iterator<Item = Text> {
         rest = left;
         (!piece.is_empty()).then(|| Text::from(piece))
     })
-}
-
-/// Returns at once and records the requested waits. Clones share the record.
-///
-/// ```
-/// use std::time::Duration;
-/// use futures::executor::block_on;
-/// use threadfold::{model::Sleeper, testing::WakefulSleeper};
-///
-/// let sleeper = WakefulSleeper::default();
-/// block_on(sleeper.sleep(Duration::from_secs(3_600)));
-/// assert_eq!(sleeper.waits(), [Duration::from_secs(3_600)]);
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct WakefulSleeper {
-    waits: Arc<Mutex<Vec<Duration>>>,
-}
-
-impl WakefulSleeper {
-    /// The requested waits, in order.
-    #[must_use]
-    pub fn waits(&self) -> Vec<Duration> {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Sleeper for WakefulSleeper {
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner).push(time);
-        futures::future::ready(()).boxed()
-    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use threadfold::{
         Timestamp,
     },
     model::ModelError,
-    session::{CompactionEvent, PreparedCompaction, SessionError, SessionStatus},
-    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    session::{CompactionEvent, PreparedCompaction, SessionError},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
 };
@@ -109,7 +109,7 @@ fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
         serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()
     };
     let mut log = EventLog::new(bench::THREAD.parse().unwrap());
-    for message in bench.session.messages() {
+    for message in bench.session.messages().iter() {
         log.append(Timestamp(0), Event::MessageAppended(read_again(message))).unwrap();
     }
     let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();
@@ -332,19 +332,19 @@ fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
 fn the_handle_says_what_the_session_does() {
     let mut bench = with_past(6, replies(&["They talked.", "Fine."]), &ScriptedModel::default());
     let handle = bench.session.handle();
-    let mut seen = vec![handle.status()];
+    let status = || (handle.is_busy(), handle.compacting());
+    let mut seen = vec![status()];
     let mut stream = bench.session.send("@compact");
     while let Some(event) = block_on(stream.next()) {
         let _ = event.unwrap();
-        if seen.last() != Some(&handle.status()) {
-            seen.push(handle.status());
+        if seen.last() != Some(&status()) {
+            seen.push(status());
         }
     }
     drop(stream);
-    let id = CompactionId(0);
-    let expected = [SessionStatus::Idle, SessionStatus::Compacting { id }, SessionStatus::Working];
+    let expected = [(false, None), (true, Some(CompactionId(0))), (true, None)];
     assert_eq!(seen, expected);
-    assert_eq!(handle.status(), SessionStatus::Idle);
+    assert_eq!(status(), (false, None));
 }
 
 #[test]
@@ -443,6 +443,6 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
         failed.kind,
         CompactionErrorKind::Log(LogError::IdUsed { id: CompactionId(0) })
     ));
-    let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
+    let there = block_on(archive.list(&thread, &journal.log().archived())).unwrap();
     assert_eq!(there, [entry]);
 }

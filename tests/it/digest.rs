@@ -5,9 +5,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
     compact::{TrimToolResults, trim},
     legality, log,
-    message::{
-        CheckpointIds, CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse,
-    },
+    message::{CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, Step, StrategyError},
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
@@ -367,7 +365,7 @@ proptest! {
         thread in generate::legal_thread(1..24), extra in 0_u64..300, next in any::<bool>(),
         stamped in any::<bool>(),
     ) {
-        let thread = if stamped { log::stamp(thread, &mut CheckpointIds::new(5)) } else { thread };
+        let thread = if stamped { log::stamp(thread, 5) } else { thread };
         let next_prompt = next.then(|| Message::user("And now?"));
         let target = floor(&thread, next) + extra;
         if count(&thread) <= target {

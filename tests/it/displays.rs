@@ -11,10 +11,10 @@ use threadfold::{
     message::{Json, ModelErrorKind, ToolUse},
     model::ModelError,
     session::{
-        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp, api,
+        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, SessionEvent, acp, api, console,
     },
     strategy::Summarize,
-    testing::{Answer, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ScriptedModel, TestClock},
 };
 
 /// A session after eight rounds, which compacts automatically from this many tokens on, or has the
@@ -40,7 +40,7 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
             ..Summarize::default()
         }))
         .policy(policy)
-        .sleeper(Arc::new(WakefulSleeper::default()));
+        .clock(Arc::new(TestClock::default()));
     let builder = if threshold.is_none() { builder.compact_context_tool() } else { builder };
     let mut session = builder.build().unwrap();
     for round in 0..8 {
@@ -63,9 +63,11 @@ fn reports(session: &mut Session, text: &str) -> Vec<CompactionEvent> {
 }
 
 fn shown(reports: &[CompactionEvent]) -> String {
-    let mut display = ConsoleDisplay::new(Vec::new());
+    let mut written = Vec::new();
+    let mut display = console(&mut written);
     reports.iter().for_each(|event| display.show(event));
-    String::from_utf8(display.into_writer()).unwrap()
+    drop(display);
+    String::from_utf8(written).unwrap()
 }
 
 /// The JSON for a web page, without the times.

@@ -16,7 +16,7 @@ use threadfold::{
         Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult, ToolUse, Turn,
     },
     strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Step, Summarize},
-    testing::WakefulSleeper,
+    testing::TestClock,
 };
 
 use crate::support::tries::tries;
@@ -85,9 +85,10 @@ fn compact(
     brief: &Brief,
 ) -> Option<Vec<Message>> {
     let snapshot = Snapshot::new(thread.to_vec());
-    let sleeper = WakefulSleeper::default();
-    let models = Models { sleeper: Some(&sleeper), ..Models::one(&Remembers) };
-    let driven = block_on(drive::propose(strategy, &snapshot, brief, models, &mut |_| {})).ok()?;
+    let clock = TestClock::default();
+    let models = Models { clock: Some(&clock), ..Models::one(&Remembers) };
+    let driven =
+        block_on(drive::propose(strategy, &snapshot, brief, models, &mut |_, _| {})).ok()?;
     Some(snapshot.accept(&driven.plan, brief).unwrap())
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, Message, Model, ModelAgent, Request, Session, Turn, Usage, async_trait, legality,
     message::{ModelError, StopReason},
-    recall::{Recall, RecallRequest},
+    recall::Recall,
     strategy::{CompactionStrategy, Digest, Ladder, Native},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
@@ -209,8 +209,7 @@ fn the_originals_return_with_an_undo_and_can_be_recalled() {
     let mut session = session(&provider);
     reported(&mut session, &provider);
     let id = session.log().standing().last().unwrap().id;
-    let recalled = Recall::of(session.log()).answer(&RecallRequest::default()).unwrap();
-    let recalled = format!("{recalled:?}");
+    let recalled = Recall::of(session.log()).call(&serde_json::json!({})).unwrap();
     assert!(recalled.contains("Question 2 about the lamp."), "{recalled}");
     block_on(session.undo_compaction(id)).unwrap();
     session.set_agent(Provider::new(&Dialect::OpenAiChat).agent());

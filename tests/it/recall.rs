@@ -15,7 +15,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use crate::support::cases;
+use crate::support::{cases, recalled::recalled};
 use futures::{StreamExt, executor::block_on};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ use threadfold::{
     ContentBlock, EventLog, Message, Plan, Replacement, Role,
     compact::CompactOptions,
     log::{CompactionRecord, Event},
-    message::{CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
-    recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, RecallRequest, tool},
+    message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
+    recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
     session::SessionBuilder,
     testing::{Answer, notation},
 };
@@ -128,18 +128,17 @@ fn a_cut_text_can_be_read_whole_piece_by_piece() {
     let recall = Recall::of(&log).within(4_000);
     let (mut offset, mut reported) = (Some(0), vec![String::new(); 30]);
     while let Some(from) = offset {
-        let request = RecallRequest::Range { from: None, to: None, offset: from };
-        let page = recall.answer(&request).unwrap();
-        assert!(page.to_string().len() <= 4_000 && page.found == 30);
+        let page = recalled(&recall, &json!({"offset": from})).unwrap();
+        assert!(page.text.len() <= 4_000 && page.text.contains(" of 30. "), "{}", page.text);
         for passage in &page.passages {
             let number = passage.number;
             let text = &mut reported[usize::try_from(number).unwrap()];
             text.push_str(&passage.text);
-            let mut next = (!passage.is_whole()).then_some(passage.bytes.end as u64);
+            let mut next = passage.bytes.as_ref().map(|bytes| bytes.end as u64);
             while let Some(offset) = next {
-                let request = RecallRequest::Message { number, offset };
-                let rest = recall.answer(&request).unwrap();
-                assert!(rest.to_string().len() <= 4_000);
+                let input = json!({"message": number, "offset": offset});
+                let rest = recalled(&recall, &input).unwrap();
+                assert!(rest.text.len() <= 4_000);
                 text.push_str(&rest.passages[0].text);
                 next = rest.next;
             }
@@ -147,7 +146,7 @@ fn a_cut_text_can_be_read_whole_piece_by_piece() {
         assert!(page.next.is_none_or(|next| next > from), "it goes on");
         offset = page.next;
     }
-    let whole = Recall::of(&log).within(1_000_000).answer(&RecallRequest::default()).unwrap();
+    let whole = recalled(&Recall::of(&log).within(1_000_000), &json!({})).unwrap();
     let whole: Vec<String> = whole.passages.into_iter().map(|passage| passage.text).collect();
     assert_eq!(reported, whole);
 }
@@ -319,19 +318,19 @@ proptest! {
             Model { log: empty(), thread: Vec::new(), before: Vec::new(), came: 0 };
         steps.iter().for_each(|step| model.take(step));
         prop_assert_eq!(model.log.replay().unwrap().len(), model.thread.len());
-        let taken: BTreeSet<u64> =
-            model.log.taken().unwrap().iter().map(|taken| taken.number).collect();
-        prop_assert_eq!(&taken, &model.taken());
+        let taken = model.taken();
+        let all = recalled(&Recall::of(&model.log).within(1_000_000), &json!({})).unwrap();
+        let numbers = all.passages.iter().map(|passage| passage.number);
+        prop_assert!(numbers.eq(taken.iter().copied()), "{:?}", all.passages);
         let recall = Recall::of(&model.log).within(bound);
         for number in 0..model.came {
-            let id = mark(usize::try_from(number).unwrap()).parse().unwrap();
-            let offset = number;
-            let reported = recall.answer(&RecallRequest::Range { from: None, to: Some(id), offset });
-            let reported = reported.map(|reported| (reported.to_string().len(), reported.passages));
-            match reported {
-                Ok((len, passages)) => {
-                    prop_assert!(len <= bound.max(MIN_BYTES));
-                    let reported: Vec<u64> = passages.iter().map(|passage| passage.number).collect();
+            let id: CheckpointId = mark(usize::try_from(number).unwrap()).parse().unwrap();
+            let input = json!({"to": id, "offset": number});
+            match recalled(&recall, &input) {
+                Ok(reported) => {
+                    prop_assert!(reported.text.len() <= bound.max(MIN_BYTES));
+                    let reported = reported.passages.iter().map(|passage| passage.number);
+                    let reported: Vec<u64> = reported.collect();
                     let expected: Vec<u64> = taken.get(&number).copied().into_iter().collect();
                     prop_assert_eq!(reported, expected);
                 }
@@ -560,11 +559,12 @@ fn a_search_of_a_long_conversation_lets_other_tasks_run() {
         append(&mut log, &[user(number, &format!("{number} {}", "words and words ".repeat(120)))]);
     }
     compact(&mut log, "..", "A long talk.");
-    let query = RecallRequest::Search { query: "731".into(), offset: 0 };
+    let query = json!({"query": "731"});
     let mut steps: Vec<_> = Recall::of(&log).begin(&query).unwrap().collect();
-    let recalled = steps.pop().flatten().unwrap();
+    let text = steps.pop().flatten().unwrap();
     assert!(steps.len() >= 9 && steps.iter().all(Option::is_none), "{} steps", steps.len() + 1);
-    assert_eq!(recalled, Recall::of(&log).answer(&query).unwrap());
+    let recalled = recalled(&Recall::of(&log), &query).unwrap();
+    assert_eq!(recalled.text, text);
     assert_eq!(recalled.passages[0].number, 731);
 
     // The number of times that a session is pending during the turn.

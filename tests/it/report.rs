@@ -9,7 +9,7 @@ use threadfold::{
     compact::{CompactReport, Insert, Splice},
     log::{self, CompactionFailure, CompactionRecord, Event, RungReport},
     message::{CompactionReason, Role, Summary, Timestamp, Usage},
-    retention::{AuditOptions, Facts},
+    retention::{Facts, RetentionPolicy},
     tokens::ByteEstimate,
 };
 
@@ -276,7 +276,7 @@ fn what_a_log_does_not_say_is_worked_out() {
         CompactionRecord::new(log.next_compaction(), CompactionReason::default(), "s", plan);
     log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
     let said: Vec<Message> = log.originals().map(|(_, message)| message.clone()).collect();
-    let expected = Facts::of(&said, AuditOptions::default()).audit(&log.replay().unwrap());
+    let expected = Facts::of(&said, &RetentionPolicy::default()).audit(&log.replay().unwrap());
     let story = Story::of(&log, None);
     let (_, done) = story.done().next().unwrap();
     assert_eq!((done.retention.as_ref(), done.worked_out), (Some(&expected), true));

@@ -16,11 +16,11 @@ use threadfold::{
     compact::Prices,
     drive::{self, Conversation, Models, telemetry},
     log::{Event, LoggedEvent},
-    message::{CompactionReason, ModelErrorKind, StopReason, ThreadId, Timestamp},
+    message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
     model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
-    strategy::{Brief, Digest, KeepRecent, Summarize},
-    testing::{Answer, ScriptedModel, WakefulSleeper, faulty_store},
+    strategy::{Brief, Digest, KeepRecent, Step, Summarize},
+    testing::{Answer, ScriptedModel, TestClock, faulty_store},
 };
 use tracing::{
     Dispatch, Metadata, Subscriber,
@@ -237,9 +237,9 @@ fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
         let (mut agent, mut journal) = kept(MemoryStore::default());
         let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
         let mut conversation = Conversation::new(&mut agent, &mut journal);
-        let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
-        let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-        let mut observe = |_: drive::DriveEvent<'_>| {};
+        let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
+        let models = Models { clock: Some(&clock), ..Models::one(&model) };
+        let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
         let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
         let mut work = pin!(work);
         let mut context = Context::from_waker(Waker::noop());
@@ -315,7 +315,7 @@ fn a_span_says_what_its_compaction_costs_and_what_the_one_before_has_saved() {
             let mut conversation = Conversation::new(agent, journal).with_prices(Some(prices));
             let strategy = KeepRecent { messages, ..KeepRecent::default() };
             let (brief, models, mut observe) =
-                (brief(), Models::default(), |_: drive::DriveEvent<'_>| {});
+                (brief(), Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
             let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
             block_on(work).unwrap()
         };
@@ -373,7 +373,7 @@ fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
-        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))
             .unwrap_err();
     });
     let seen = spans.one();
@@ -393,9 +393,9 @@ fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
                 block_on(journal.flush()).unwrap();
                 let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
                 let mut conversation = Conversation::new(&mut agent, &mut journal);
-                let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
-                let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-                let mut observe = |_: drive::DriveEvent<'_>| {};
+                let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
+                let models = Models { clock: Some(&clock), ..Models::one(&model) };
+                let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
                 {
                     let work =
                         drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
@@ -426,7 +426,7 @@ fn where_nothing_is_to_compact_there_is_no_span() {
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
-        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))
             .unwrap_err();
     });
     assert_eq!(spans.all().len(), 0);
@@ -439,7 +439,7 @@ fn session(answers: Vec<Answer>, strategy: impl CompactionStrategy + 'static) ->
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
     let mut session = Session::builder(agent.with_window(ContextWindow::new(200_000)))
         .strategy(Arc::new(strategy))
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::default()))
         .build()
         .unwrap();
     for number in 0..6 {

@@ -206,7 +206,7 @@ const WRONG: [(Law, Begin); 16] = [
         let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
         let (Ok(plan), Some(policy)) = (plan, &brief.retention) else { return idle() };
         let mut proposal = Proposal::new(plan);
-        let all: Retention = thread.facts(&policy.audit).audit(thread.messages());
+        let all: Retention = thread.facts(policy).audit(thread.messages());
         proposal.retention = Some(all);
         Odd::boxed(Some(proposal), false, |_| {})
     }),

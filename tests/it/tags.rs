@@ -13,12 +13,12 @@ use threadfold::{
     ledger::Ledger,
     log::Event,
     message::{
-        CompactionReason, ContextUpdate, Document, MediaSource, Summary, Text, Timestamp,
+        CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp,
         ToolResult, ToolUse,
     },
     retention::RetentionPolicy,
     store::Journal,
-    strategy::{Brief, FoldBatches},
+    strategy::{Brief, FoldBatches, Step},
     testing::{ExtractiveModel, ScriptedModel},
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
@@ -247,7 +247,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     };
     let mut conversation = Conversation::new(&mut agent, &mut journal);
     let models = Models { conversation: Some(&model), ..Models::default() };
-    let mut observe = |_: drive::DriveEvent<'_>| {};
+    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
     let work = drive::compact(&mut conversation, strategy, &brief, models, &mut observe);
     block_on(work).ok().map(|_| agent.messages().to_vec())
 }

@@ -23,4 +23,4 @@ mod tools;
 
 pub use options::Chunked;
 pub use run::CompactionRun;
-pub use step::{ChunkOutcome, ChunkStep, RunStep};
+pub use step::{ChunkStep, RunStep};

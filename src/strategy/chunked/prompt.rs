@@ -3,7 +3,7 @@
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
 //! ours. It is enclosed in tags that do not occur in it.
 
-use threadfold_edl::tool::EdlTool;
+use threadfold_edl::tool;
 
 use super::{
     condense::{clipped, condense},
@@ -54,8 +54,7 @@ pub(super) fn chunk(run: &Data) -> Request {
         ("transcript", &tagged("transcript", run.chunk())),
     ];
     let system = run.options.prompt.as_deref().unwrap_or(SYSTEM);
-    let tools =
-        EdlTool::ALL.map(|tool| ToolSpec::new(tool.name(), tool.description(), tool.schema()));
+    let tools = tool::specs().map(|(name, text, schema)| ToolSpec::new(name, text, schema));
     Request { tools: tools.to_vec().into(), ..request(run, system, fill(CHUNK, &values)) }
 }
 

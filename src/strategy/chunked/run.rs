@@ -6,6 +6,7 @@
 //!
 //! [`state`](super::state) documents the states.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -363,7 +364,7 @@ impl CompactionRun {
     }
 
     fn push(&mut self, message: Message) {
-        self.data.request.messages.make_mut().push(message);
+        Arc::make_mut(&mut self.data.request.messages).push(message);
     }
 
     /// Providers refuse blank text and duplicate ids, and models write both.

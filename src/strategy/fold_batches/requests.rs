@@ -1,10 +1,11 @@
 //! The requests to the summarising model.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{chunks::Piece, clip, options::FoldBatches};
 use crate::{
-    message::{Message, Request, SharedVec},
+    message::{Message, Request},
     strategy::{
         instructions::{VALUES, asides, fill, sections, tagged},
         run_error::RunError,
@@ -82,7 +83,7 @@ impl RequestWriter {
         let mut messages = clip::fit(&piece.messages(), most, counter);
         messages.push(self.directive.clone());
         Request {
-            system: SharedVec::from(system),
+            system: Arc::new(system),
             max_output: Some(self.options.summary_tokens),
             temperature: Some(0.0),
             timeout: self.options.timeout_ms.map(Duration::from_millis),

@@ -213,8 +213,8 @@ impl Split {
         let messages = task.thread.messages();
         let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
         let is_last = edits.len() == 1 && self.cut == messages.len();
-        if let Some(first) = edits.first_mut() {
-            first.insert.push(task.summary_message(view, is_last));
+        if let Some((_, insert)) = edits.first_mut() {
+            insert.push(task.summary_message(view, is_last));
         }
         let options =
             CompactOptions { compaction: task.brief.compaction, ..CompactOptions::default() };

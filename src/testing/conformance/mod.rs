@@ -6,10 +6,9 @@
 //! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
 //! | [`WireFormat`](crate::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
-//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
+//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], [`runs`], [`workers`](workers()) and [`store`] |
 //! | [`Archive`](crate::store::Archive) | [`archive`] |
 //! | [`CompactionStrategy`](crate::strategy::CompactionStrategy) | [`strategy`](strategy()) |
-//! | [`RunStore`](crate::store::RunStore) | [`runs`] |
 //! | [`WordIndex`](crate::store::WordIndex) | [`store`], and `searches` with the feature `recall` |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the

@@ -115,9 +115,9 @@ fn found(log: &EventLog, taken: &[Taken], query: &str) -> Result<BTreeSet<u64>, 
     let (mut numbers, mut next) = (BTreeSet::new(), Some(0));
     while let Some(offset) = next {
         let request = RecallRequest::Search { query: query.into(), offset };
-        let page = Recall::of(log).begin_from(taken.to_vec(), &request)?.finish();
-        numbers.extend(page.passages.iter().map(|passage| passage.number));
-        next = page.next;
+        let (page, rest) = Recall::of(log).begin_from(taken.to_vec(), &request)?.numbers();
+        numbers.extend(page);
+        next = rest;
     }
     Ok(numbers)
 }

@@ -237,7 +237,7 @@ fn audited(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
         return Ok(());
     };
     let Ok(after) = proposal.plan.after(case.snapshot.messages()) else { return Ok(()) };
-    let kept = case.snapshot.facts(&policy.audit).audit(&after).overall.kept;
+    let kept = case.snapshot.facts(policy).audit(&after).overall.kept;
     if claimed.overall.kept <= kept {
         return Ok(());
     }

@@ -8,9 +8,9 @@ use crate::{
     ledger::Ledger,
     log,
     message::{
-        CheckpointIds, CompactionId, CompactionReason, ContentBlock, ContextWindow, Message,
-        ModelError, ModelErrorKind, Request, Role, ServerToolResult, ServerToolUse, StopReason,
-        Summary, Thinking, ToolResult, ToolUse, Turn,
+        CompactionId, CompactionReason, ContentBlock, ContextWindow, Message, ModelError,
+        ModelErrorKind, Request, Role, ServerToolResult, ServerToolUse, StopReason, Summary,
+        Thinking, ToolResult, ToolUse, Turn,
     },
     model::Model,
     retention::RetentionPolicy,
@@ -102,7 +102,7 @@ fn with_briefs(messages: &[Message]) -> Vec<Case> {
 fn threads() -> Vec<Vec<Message>> {
     let closed: Vec<Message> = (0..5).flat_map(tool_turn).collect();
     let open = |messages: Vec<Message>| [closed.clone(), messages].concat();
-    let stamped = log::stamp(closed.clone(), &mut CheckpointIds::new(1));
+    let stamped = log::stamp(closed.clone(), 1);
     vec![
         (0..8).flat_map(turn).collect(),
         open(Vec::new()),

@@ -5,7 +5,7 @@ use threadfold::{
     compact::{CompactReport, Insert, Size, Splice},
     log::{
         CompactionFailure, CompactionRecord, Event, EventLog, Loaded, LogError, LoggedEvent,
-        PromptAuthor, RungReport,
+        RungReport,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
 };
@@ -26,8 +26,8 @@ fn every_kind() -> EventLog {
     let id: CheckpointId = "aaaaaa".parse().unwrap();
     let blocks = vec![ToolResult::text("t1", "done").into(), ContentBlock::checkpoint(id)];
     append(&mut log, Event::MessageAppended(Message::new(Role::User, blocks)));
-    for by in [PromptAuthor::Host, PromptAuthor::User] {
-        append(&mut log, Event::SystemPromptSet { text: "be brief".into(), by });
+    for by_user in [false, true] {
+        append(&mut log, Event::SystemPromptSet { text: "be brief".into(), by_user });
     }
     append(&mut log, Event::LocalNotice { text: "compacting".into() });
     let failed = failure(&log);

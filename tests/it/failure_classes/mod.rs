@@ -31,7 +31,7 @@ use threadfold::{
     },
     store::{Journal, MemoryStore},
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock},
     tokens::ByteEstimate,
     wire::{Dialect, EncodeOptions},
 };

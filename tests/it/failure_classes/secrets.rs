@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use threadfold::{
     message::Redactor,
-    store::{Archive, MemoryArchive, Visible},
+    store::{Archive, MemoryArchive},
 };
 
 use super::*;
@@ -57,7 +57,7 @@ fn secrets_do_not_leave_the_thread() {
 
     let asked = everything(summaries.requests());
     assert!(asked.contains("[secret]") && !asked.contains("hunter2"), "{asked}");
-    let visible = Visible::from(bench.session.log());
+    let visible = bench.session.log().archived();
     let kept = block_on(archive.list(bench.session.thread_id(), &visible)).unwrap();
     assert!(!kept.is_empty() && !everything(&kept).contains("hunter2"), "{kept:?}");
     let compaction = |event: &&SessionEvent| {

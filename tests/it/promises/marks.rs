@@ -11,7 +11,7 @@ use threadfold::{
     Turn, WireFormat,
     auto::{AutoPolicy, Threshold},
     compact::{Insert, Splice},
-    message::{CompactionReason, ModelError, SharedVec, Summary, Thinking, ToolUse},
+    message::{CompactionReason, ModelError, Summary, Thinking, ToolUse},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
     wire::{Dialect, EncodeOptions},
 };
@@ -23,7 +23,7 @@ const WINDOW: u64 = 20_000;
 
 /// A strategy of a host, as the guide shows one: its plan is made of splices.
 #[derive(Debug)]
-struct Splices(fn(&SharedVec<Message>) -> Vec<Splice>);
+struct Splices(fn(&Arc<Vec<Message>>) -> Vec<Splice>);
 
 #[derive(Debug)]
 struct Proposed(Proposal);
@@ -55,7 +55,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
             Thinking::new(format!("Hm, {place}."), Some(format!("signature-{place}").into()));
         Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text(lines(500))])
     });
-    let first_two_go = |_: &SharedVec<Message>| {
+    let first_two_go = |_: &Arc<Vec<Message>>| {
         let message = Message::summary(Role::User, Summary::new("They talked."));
         vec![Splice { at: 0..2, insert: vec![Insert::Message { message }] }]
     };
@@ -82,7 +82,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
 
 #[test]
 fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
-    let last_results_go = |messages: &SharedVec<Message>| {
+    let last_results_go = |messages: &Arc<Vec<Message>>| {
         let place = messages.iter().rposition(|message| message.tool_results().next().is_some());
         let splice = |place| Splice { at: place..place + 1, insert: Vec::new() };
         place.map(splice).into_iter().collect()

@@ -12,14 +12,11 @@ use threadfold::{
     message::{CompactionReason, ModelError, ModelErrorKind, StopReason, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionBuilder, SessionError, SessionEvent},
-    testing::{ExtractiveModel, WakefulSleeper},
+    testing::{ExtractiveModel, TestClock},
     tokens::ByteEstimate,
 };
 
-use crate::support::{
-    bench::{compactions, wants_summary},
-    clock::Ticking,
-};
+use crate::support::bench::{compactions, wants_summary};
 
 /// No test makes so many requests. A session that loops for ever gets errors from here on.
 const MOST_REQUESTS: usize = 2_000;
@@ -79,10 +76,8 @@ impl Provider {
             Some(window) => agent.with_window(ContextWindow::new(window)),
             None => agent,
         };
-        let builder = Session::builder(agent)
-            .system("Be brief.")
-            .clock(Arc::new(Ticking::from_ms(0, 0)))
-            .sleeper(Arc::new(WakefulSleeper::default()));
+        let builder =
+            Session::builder(agent).system("Be brief.").clock(Arc::new(TestClock::ticking(0, 0)));
         build(builder).build().unwrap()
     }
 

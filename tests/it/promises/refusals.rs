@@ -8,7 +8,7 @@ use std::sync::{
 use threadfold::{
     Message, Request, TokenCounter, Turn,
     auto::AutoPolicy,
-    message::{CompactionReason, ModelError, SharedVec, StopReason},
+    message::{CompactionReason, ModelError, StopReason},
     strategy::Digest,
     testing::Answer,
     tokens::ByteEstimate,
@@ -115,7 +115,7 @@ fn a_text_that_nearly_fills_a_window_that_nobody_named_gets_through() {
         for turn in 0..4 {
             say(&mut session, format!("Part {turn}, please.")).unwrap();
         }
-        let around = Request { messages: SharedVec::default(), ..provider.requests()[0].clone() };
+        let around = Request { messages: Arc::default(), ..provider.requests()[0].clone() };
         let most = SMALL - spare - tokens(&around);
         let text = "word ".repeat(most as usize * 3 / 5);
         assert!(ByteEstimate::TRIGGER.message(&Message::user(text.clone())).abs_diff(most) < 20);

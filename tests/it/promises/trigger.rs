@@ -6,10 +6,11 @@ use threadfold::{
     Message,
     message::CompactionReason,
     session::{SessionError, SessionEvent},
+    testing::TestClock,
 };
 
 use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, unreported};
-use crate::support::{bench::events, clock::Ticking};
+use crate::support::bench::events;
 
 const WINDOW: u64 = 100_000;
 
@@ -25,7 +26,7 @@ fn in_a_fast_loop_no_request_is_far_over_the_threshold() {
     for step in [0, 10] {
         let provider = Provider::new(|_, place| reading_rounds(place, 200));
         let mut session = provider.session(Some(WINDOW), |builder| {
-            let builder = builder.clock(Arc::new(Ticking::from_ms(0, step))).max_rounds(300);
+            let builder = builder.clock(Arc::new(TestClock::ticking(0, step))).max_rounds(300);
             builder.tool(Arc::new(Read(WINDOW * 6 / 100)))
         });
         let reported = events(&mut session, "Read it all.");
@@ -46,7 +47,7 @@ fn in_a_long_session_the_soft_trigger_does_the_work() {
             _ => Message::assistant(lines(answer)),
         });
         let mut session = provider.session(Some(WINDOW), |builder| {
-            builder.clock(Arc::new(Ticking::from_ms(0, step))).tool(Arc::new(Read(4_000)))
+            builder.clock(Arc::new(TestClock::ticking(0, step))).tool(Arc::new(Read(4_000)))
         });
         let mut reported = Vec::new();
         for turn in 0..150 {

@@ -20,10 +20,10 @@ use crate::{
 /// the tag around a summary.
 ///
 /// ```
-/// use threadfold::{Message, retention::{AuditOptions, addendum, audit}, tokens::ByteEstimate};
+/// use threadfold::{Message, retention::{RetentionPolicy, addendum, audit}, tokens::ByteEstimate};
 ///
 /// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
-/// let retention = audit(&before, &[], &AuditOptions::default());
+/// let retention = audit(&before, &[], &RetentionPolicy::default());
 /// let addendum = addendum(&retention, 100, &ByteEstimate::TRIGGER).unwrap();
 /// assert_eq!(
 ///     addendum,
