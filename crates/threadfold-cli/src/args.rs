@@ -10,8 +10,8 @@ use crate::{input::Dialect, models::ModelOptions};
 
 /// Keeps the threads of LLM agents inside their context window
 ///
-/// Exit codes: 0 done; 1 not done, with one line that says why; 2 a command line that cannot be read;
-/// 3 nothing to do, and what is written is what was read.
+/// Exit codes: 0 success; 1 failure, with one line that gives the reason; 2 invalid command line; 3
+/// nothing to do, so the output equals the input.
 #[derive(Debug, Parser)]
 #[command(name = "threadfold", version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -31,19 +31,19 @@ pub(crate) enum Command {
     Import(ImportOptions),
     Proxy(ProxyArguments),
     Mcp(McpArguments),
-    /// Print completions for a shell, to be put where that shell looks for them
+    /// Print completions for a shell; save them where the shell looks for completions
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Print the man page, to be read with `man -l -`
+    /// Print the man page; read it with `man -l -`
     Man,
 }
 
 /// Make the thread of a request body smaller
 ///
-/// The new body goes to standard output, the report to standard error. It stays legal for its
-/// provider: a tool call stays with its result, and what the user typed last stays.
+/// Writes the new body to standard output and the report to standard error. The body stays valid
+/// for its provider: a tool call stays with its result, and the user's last text stays.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     threadfold compact thread.json > smaller.json\n  \
@@ -54,32 +54,32 @@ pub(crate) struct CompactOptions {
     /// `-` is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// The size to reach, in tokens; half of the window, or of the thread, if it is not given
+    /// Target size in tokens; default: half of the window, or of the thread if no window is given
     #[arg(long, value_name = "TOKENS")]
     pub(crate) target: Option<u64>,
-    /// The window of the model that the body is for, in tokens
+    /// Window of the model, in tokens
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<u64>,
-    /// How to compact; `threadfold strategies FILE` compares them
+    /// Strategy; `threadfold strategies FILE` compares all
     #[arg(long, value_name = "NAME", default_value = "ladder")]
     pub(crate) strategy: String,
     /// Do not compact: only repair, replace ranges or change the dialect
     #[arg(long)]
     pub(crate) keep_size: bool,
-    /// The dialect of the file, where it cannot be found out
+    /// Dialect of the file, if it is not recognised
     #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
     pub(crate) from: Option<Dialect>,
-    /// The dialect of the output: anthropic, bedrock-converse, gemini, openai-chat or
-    /// openai-responses
+    /// Dialect of the output: anthropic, bedrock-converse, gemini, openai-chat or openai-responses
     #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
     pub(crate) to: Option<Dialect>,
-    /// Replace the range between two checkpoints by this text; either side may be empty
+    /// Replace the range between two checkpoints by this text; an empty FROM or TO means the start
+    /// or the end
     #[arg(long, value_name = "FROM..TO=TEXT", value_parser = replacement)]
     pub(crate) replace: Vec<Replacement>,
-    /// Put a checkpoint after each message of the user, with ids from this seed
+    /// Insert a checkpoint after each user message, with ids from this seed
     #[arg(long, value_name = "SEED")]
     pub(crate) stamp: Option<u64>,
-    /// Write the body to this file
+    /// Write the body to this file instead of standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Write the report as one JSON object
@@ -91,50 +91,51 @@ pub(crate) struct CompactOptions {
 
 /// Show what a compaction kept, lost and invented
 ///
-/// Facts are looked for word for word: paths, commands, errors, numbers, demands. No model is asked.
+/// Searches facts word for word, without a model: paths, commands, errors, numbers, demands.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArguments {
-    /// The thread before, as `compact` takes it; or, alone, a log with its compactions
+    /// The thread before, in any form that `compact` accepts; or, as the only file, a log with
+    /// compactions
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) before: PathBuf,
-    /// The thread after
+    /// The thread after the compaction
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) after: Option<PathBuf>,
-    /// Write everything as one JSON array
+    /// Write the result as one JSON array
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a page: one HTML file that fetches nothing
+    /// Write a self-contained HTML page to this file
     #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 }
 
-/// Show what the context is made of: by kind, tool and message, in tokens and money
+/// Show the parts of the context by kind, tool and message, in tokens and money
 #[derive(Args, Debug)]
 pub(crate) struct ContextOptions {
-    /// A thread, as `compact` takes it
+    /// A thread, in any form that `compact` accepts
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// The window of the model, in tokens, where no table knows it
+    /// Window of the model, in tokens, if the built-in table lacks the model
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<u64>,
-    /// What a million tokens of a prompt cost, in dollars
+    /// Price of a million prompt tokens, in dollars
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) price: Option<f64>,
-    /// How many of the largest messages to list
+    /// Number of largest messages to list
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub(crate) messages: usize,
-    /// Write everything as one JSON object
+    /// Write the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Compare every strategy on one thread: what each leaves, costs and loses
+/// Compare all strategies on one thread: size, cost and lost facts
 #[derive(Args, Debug)]
 pub(crate) struct StrategiesOptions {
-    /// A thread, as `compact` takes it
+    /// A thread, in any form that `compact` accepts
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// The size to reach, in tokens; half of the thread if it is not given
+    /// Target size in tokens; default: half of the thread
     #[arg(long, value_name = "TOKENS")]
     pub(crate) target: Option<u64>,
     /// Write the table as one JSON object
@@ -144,19 +145,19 @@ pub(crate) struct StrategiesOptions {
     pub(crate) model: ModelOptions,
 }
 
-/// Summarise long threads chunk by chunk; it can be stopped and goes on where it was
+/// Summarise long threads chunk by chunk; a stopped run can be continued
 #[derive(Args, Debug)]
 pub(crate) struct ChunkedOptions {
-    /// Threads, as `compact` takes them; several are one long thread
+    /// Threads, in any form that `compact` accepts; several files are one long thread
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Keep the run in this file after every answer; with the same file it goes on
+    /// Save the run in this file after every answer; given the same file again, it continues
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) store: Option<PathBuf>,
-    /// The size of a chunk, in tokens
+    /// Size of a chunk, in tokens
     #[arg(long = "chunk", value_name = "TOKENS", default_value_t = 25_000)]
     pub(crate) chunk_tokens: usize,
-    /// Write only the summary and what it cost, as one JSON object
+    /// Write only summary, number of chunks and usage, as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -165,53 +166,54 @@ pub(crate) struct ChunkedOptions {
 
 /// Run an edit script over files
 ///
-/// Prints the files and what failed as one JSON object. Nothing on disk changes without `--write`.
+/// Prints the resulting files and the failures as one JSON object. Without `--write` no file on
+/// disk changes.
 #[derive(Args, Debug)]
 pub(crate) struct EdlOptions {
     /// The script; `-` is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) script: String,
-    /// The files that the script may change, in the working folder
+    /// The files that the script may change, within the working folder
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<String>,
-    /// Print the report that a model would get
+    /// Print the report as a model gets it
     #[arg(long)]
     pub(crate) text: bool,
-    /// Write all files that the script changed or made, or none if any failed
+    /// Write all files that the script changed or created, or none if any edit failed
     #[arg(long)]
     pub(crate) write: bool,
 }
 
-/// Write a page about the compactions in a log: when, why, what went, what is kept, what it cost
+/// Write a page about the compactions in a log: time, reason, removed and kept content, cost
 #[derive(Args, Debug)]
 pub(crate) struct ReportOptions {
-    /// A log, as `JsonlStore` and `threadfold import` write it
+    /// A log of `JsonlStore` or `threadfold import`
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) log: PathBuf,
-    /// The window of the model, in tokens
+    /// Window of the model, in tokens
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<u64>,
-    /// The page: one HTML file that fetches nothing
+    /// The page, a self-contained HTML file
     #[arg(long, short, value_name = "FILE", default_value = "threadfold-report.html")]
     pub(crate) output: PathBuf,
 }
 
-/// Take the stored log of Claude Code, Codex or pi over, so that its thread goes on elsewhere
+/// Import the stored log of Claude Code, Codex or pi, to continue its thread elsewhere
 ///
-/// Writes a log of threadfold, or with `--to` a request body. What is not part of the thread, and what
-/// had to be changed, goes to standard error. The times of messages are not taken over.
+/// Writes a log of threadfold, or with `--to` a request body. Lists on standard error the lines
+/// that are not part of the thread, and all changes. The times of messages are not imported.
 #[derive(Args, Debug)]
 pub(crate) struct ImportOptions {
-    /// The log: a file of lines of JSON
+    /// The log, in JSON Lines
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) log: PathBuf,
-    /// Whose log it is, where it cannot be found out
+    /// Agent that wrote the log, if it is not recognised
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<StoredBy>,
-    /// Write a request body of this dialect
+    /// Write a request body of this dialect instead of a log
     #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
     pub(crate) to: Option<Dialect>,
-    /// A file with the system prompt, which no log of an agent holds whole
+    /// File with the system prompt, because agents do not log it completely
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) system: Option<PathBuf>,
     /// Write to this file instead of standard output
@@ -219,7 +221,7 @@ pub(crate) struct ImportOptions {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// The agents whose logs can be read.
+/// The agents whose logs can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoredBy {
     /// Claude Code: ~/.claude/projects/*/*.jsonl
@@ -230,61 +232,62 @@ pub(crate) enum StoredBy {
     Pi,
 }
 
-/// Stand between any agent and its model: the agent's thread grows, the provider's does not
+/// Compact between any agent and its provider: the agent keeps its whole thread, the provider gets
+/// a smaller one
 ///
-/// Point the agent here, for example with ANTHROPIC_BASE_URL=http://127.0.0.1:8787 or
-/// OPENAI_BASE_URL=http://127.0.0.1:8787/v1. It speaks Anthropic Messages, OpenAI Chat Completions
-/// and OpenAI Responses; whatever else comes goes through untouched. Keys are passed on and kept
-/// nowhere. Whatever fails inside, the agent's own request is sent.
+/// Point the agent at this server, for example with ANTHROPIC_BASE_URL=http://127.0.0.1:8787 or
+/// OPENAI_BASE_URL=http://127.0.0.1:8787/v1. Threads in Anthropic Messages, OpenAI Chat Completions
+/// and OpenAI Responses are compacted; all other requests pass unchanged. Keys are passed on and
+/// never stored. After any internal failure the agent's own request is sent.
 ///
 /// http://127.0.0.1:8787/threadfold shows the threads.
 #[derive(Args, Debug)]
 pub(crate) struct ProxyArguments {
-    /// Where to listen; only this machine can reach the default
+    /// Address to listen on; only this machine can reach the default
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     pub(crate) listen: std::net::SocketAddr,
-    /// Where requests in the dialect of Anthropic go
+    /// Server for requests in the Anthropic dialect
     #[arg(long, value_name = "URL", default_value = "https://api.anthropic.com")]
     pub(crate) anthropic: String,
-    /// Where all other requests go
+    /// Server for all other requests
     #[arg(long, value_name = "URL", default_value = "https://api.openai.com")]
     pub(crate) openai: String,
-    /// The folder of threads and views
+    /// Folder for threads and views
     #[arg(long, value_name = "FOLDER", default_value = ".threadfold", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
-    /// The window of the model, in tokens; without it the published one of the model that is asked
+    /// Window of the model, in tokens; default: the published window of the model in the request
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<u64>,
-    /// The share of the window at which a thread is compacted
+    /// Share of the window at which a thread is compacted
     #[arg(long, value_name = "SHARE", default_value_t = 0.8)]
     pub(crate) threshold: f64,
-    /// How to compact; without a model the ladder ends with a digest
+    /// Strategy; without a model the ladder ends with a digest
     #[arg(long, value_name = "NAME", default_value = "ladder")]
     pub(crate) strategy: String,
-    /// Only report what would be compacted
+    /// Only report which threads would be compacted
     #[arg(long)]
     pub(crate) shadow: bool,
-    /// The longest body of a request, in bytes; longer ones are refused
+    /// Maximum size of a request body, in bytes; larger ones are refused
     #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub(crate) max_body: usize,
-    /// How long a compaction may take, in seconds, before the request goes on without it
+    /// Maximum time of a compaction, in seconds; after it the request is sent uncompacted
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) patience: u64,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
 }
 
-/// Let an agent read what was compacted away: an MCP server on standard input and output
+/// Let an agent read what compactions removed: an MCP server on standard input and output
 ///
-/// Its tools only read: `threads` lists the stored threads, `recall` reads removed messages word for
-/// word, `search` looks for words in them, and `audit` says what a compaction lost. Put it into the
-/// agent's list of MCP servers, with this command and the folder of the proxy.
+/// All tools are read-only: `threads` lists the stored threads, `recall` reads removed messages
+/// word for word, `search` finds words in them, and `audit` lists what a compaction lost. Add this
+/// command, with the folder of the proxy, to the agent's list of MCP servers.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     threadfold mcp                     (the threads of `threadfold proxy`, in .threadfold)\n  \
     threadfold mcp ~/project/.threadfold logs/ thread.jsonl")]
 pub(crate) struct McpArguments {
-    /// Where threads are stored: the folder of a proxy, a SQLite database of threads, a folder of
+    /// Where threads are stored: the folder of a proxy, an SQLite database of threads, a folder of
     /// logs, or one log
     #[arg(value_name = "PATH", default_value = ".threadfold", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,

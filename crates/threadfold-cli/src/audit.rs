@@ -24,7 +24,7 @@ use crate::{
     terminal::{Style, first_line},
 };
 
-/// So many missing facts are listed.
+/// The maximum number of missing facts in a list.
 const LISTED: usize = 12;
 
 pub(crate) fn run(options: &AuditArguments) -> Result<Ended, Failure> {
@@ -78,7 +78,7 @@ fn styled(name: &str, retention: &Retention, style: &Style) -> String {
     text
 }
 
-/// What the second thread still states of the first, and what it states that the first does not.
+/// The audit of the second thread against the first, with the facts that only the second states.
 fn between(before: &[Message], after: &[Message]) -> Retention {
     let options = AuditOptions::default();
     let mut retention = audit(before, after, &options);
@@ -108,7 +108,7 @@ fn read(path: &Path) -> Result<EventLog, Failure> {
     Ok(input::log(path, hint)?.log)
 }
 
-/// A log in which one compaction turns the first thread into the second.
+/// Returns a log in which one compaction turns the first thread into the second.
 fn log_of(before: &[Message], after: &[Message]) -> Result<EventLog, Failure> {
     let now = StdClock.now();
     let mut log = EventLog::new(ThreadId::random());

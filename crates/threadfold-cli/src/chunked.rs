@@ -1,7 +1,7 @@
-//! `chunked`: summarises long threads chunk by chunk, and goes on where it was stopped.
+//! `chunked`: summarises long threads chunk by chunk, and continues a stopped run.
 //!
-//! Each chunk is folded into `/summary.md`; what it added is shown as it comes, and the whole summary
-//! at the end. With `--store` the run is kept after every answer.
+//! Each chunk is folded into `/summary.md`. The lines that it adds are printed at once, and the
+//! whole summary at the end. With `--store` the run is saved after every answer.
 
 use std::{
     fs,
@@ -60,7 +60,8 @@ async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended,
     Ok(Ended::Done)
 }
 
-/// The stored run if there is one, else a new one over the files.
+/// Returns the stored run if there is one, else a new one over the files. The flag says whether it
+/// was stored.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     if let Some(path) = options.store.as_ref().filter(|path| path.exists()) {
         let stored = fs::read_to_string(path)?;
@@ -79,7 +80,7 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     Ok((run, false))
 }
 
-/// Writes the run beside its place and moves it there: a stop in between leaves the one before.
+/// Writes the run to a new file and renames that, so that an interruption leaves the previous file.
 fn store(options: &ChunkedOptions, run: &CompactionRun) -> Result<(), Failure> {
     let Some(path) = &options.store else { return Ok(()) };
     let beside = path.with_extension("new");
@@ -92,7 +93,7 @@ fn progress() -> ProgressBar {
     if !io::stderr().is_terminal() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
-    // A template that does not parse leaves the plain style.
+    // If the template does not parse, the default style stays.
     if let Ok(style) =
         ProgressStyle::with_template("{bar:40.green/dim} chunk {pos} of {len}  {elapsed}")
     {

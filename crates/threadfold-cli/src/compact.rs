@@ -55,7 +55,7 @@ async fn work(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Fail
     Ok(ended)
 }
 
-/// Repairs what no provider accepts, and stamps checkpoints if asked.
+/// Repairs the thread, and inserts checkpoints if requested.
 fn prepare(report: &mut Report, request: &Request, options: &CompactOptions) -> Vec<Message> {
     let (mut messages, repairs) = legality::repair(request.messages.to_vec());
     for repair in &repairs {
@@ -106,7 +106,7 @@ async fn compact(
         .with_window(window);
     let around =
         ByteEstimate::TRIGGER.request(&Request { messages: Vec::new().into(), ..request.clone() });
-    // Half of the window leaves room for what comes next.
+    // Half of the window leaves room for the next turns.
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let brief = Brief { target: options.target.or(half), ..Brief::default() };
     match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_| {}).await {
@@ -124,7 +124,7 @@ async fn compact(
             );
             Ok((messages, Ended::Done))
         }
-        // A thread that cannot get smaller is no mistake of the caller.
+        // A thread that cannot get smaller is no error of the caller.
         Err(failed) if failed.strategy().is_some_and(cannot_shrink) => {
             report.line(name, format_args!("{failed}"));
             Ok((messages, Ended::Unchanged))
@@ -149,7 +149,8 @@ fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Enco
     let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
     let mut encoding = name.map(EncodeOptions::for_model).unwrap_or_default();
     encoding.model = None;
-    // A thread at rest ends with the answer. Whether its model takes that is its host's to know.
+    // A stored thread ends with the answer. Without a model name nothing says that the model would
+    // refuse that.
     encoding.accepts_prefill |= ended_open && name.is_none();
     let request = Request { messages: messages.into(), ..body.request.clone() };
     let format = options.to.unwrap_or(body.dialect);
@@ -161,7 +162,7 @@ fn size(messages: &[Message]) -> String {
     format!("{} messages, about {} tokens", size.messages, thousands(size.tokens))
 }
 
-/// Lines for standard error, held back until the body is out.
+/// Lines for standard error, which are printed after the body.
 struct Report {
     style: Style,
     lines: Vec<Line>,

@@ -18,7 +18,7 @@ use crate::{
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
-/// One message of the request, by its place.
+/// One message of the request, with its index and size.
 struct Heavy<'a> {
     index: usize,
     message: &'a Message,
@@ -86,7 +86,7 @@ fn row(style: Style, price: Option<f64>, total: u64, tokens: u64, about: impl Di
 }
 
 fn name(part: &BreakdownPart) -> String {
-    // A unit variant is a string in JSON.
+    // Serde writes a unit variant as a string.
     let kind = serde_json::to_value(part.kind).ok();
     let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default().replace('_', " ");
     let count = part.count;
@@ -96,7 +96,7 @@ fn name(part: &BreakdownPart) -> String {
     }
 }
 
-/// Dollars for so many tokens at a price for a million.
+/// The cost in dollars of this many tokens, at a price for a million.
 fn cost(tokens: u64, price: f64) -> f64 {
     tokens as f64 * price / 1e6
 }

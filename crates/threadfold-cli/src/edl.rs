@@ -1,9 +1,9 @@
 //! `edl`: runs an edit script over files.
 //!
-//! The files go into a workspace under the names given, and the script runs there. Nothing on disk
-//! changes unless `--write` is given: then all files that the script changed or made are written, or
-//! none of them if any failed or if two names are of one file. Only files in the working folder are
-//! written: no path with `..`, no absolute one, and none over a link.
+//! The script runs on a workspace that holds the files under the given names. With `--write` all
+//! files that the script changed or created are written, or none if any edit failed or two names
+//! belong to one file. Only files in the working folder are written: no path with `..`, no absolute
+//! path, and nothing through a link.
 
 use std::{collections::BTreeMap, io, path::Path};
 
@@ -52,7 +52,7 @@ fn load(names: &[String]) -> Result<Workspace, Failure> {
     Ok(workspace)
 }
 
-/// The files under the names that were given, and new ones under theirs.
+/// Returns the files under the given names, and new ones under theirs.
 fn as_json(
     names: &[String],
     workspace: &Workspace,

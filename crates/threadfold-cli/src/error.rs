@@ -1,17 +1,17 @@
-//! How a command ends, and what its exit code means.
+//! The outcome of a command, and its exit code.
 
 use std::{fmt, process::ExitCode};
 
-/// How a command ended that did what it could.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It did what was asked.
+    /// It did what was requested.
     Done,
-    /// There was nothing to do; what it wrote is what it read.
+    /// There was nothing to do; its output equals its input.
     Unchanged,
 }
 
-/// Why a command did not do what was asked, in one line that names the file and the remedy.
+/// Why a command failed, in one line that names the file and the remedy.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 

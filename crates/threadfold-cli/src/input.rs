@@ -21,7 +21,7 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
-/// Reads a log. If the file is none, the error says what is meant by one.
+/// Reads a log. The error for other files ends with this hint.
 pub(crate) fn log(file: &Path, hint: &str) -> Result<Loaded, Failure> {
     let name = file.display();
     let opened = File::open(file).map_err(|error| format!("{name}: {error}"))?;

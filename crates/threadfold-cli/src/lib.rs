@@ -1,4 +1,5 @@
-//! The commands of the program `threadfold`. [`run`] is all of it; the library is here for tests.
+//! The commands of the program `threadfold`. Its `main` only calls [`run`]; the library exists for
+//! tests.
 
 #![forbid(unsafe_code)]
 
@@ -27,13 +28,13 @@ mod strategies;
 #[path = "../../../examples/terminal/mod.rs"]
 mod terminal;
 
-/// Runs the command that these arguments name, and returns its exit code: 0 if it was done, 1 if it
-/// was not, 2 for a command line that cannot be read, 3 if there was nothing to do.
+/// Runs the command with these arguments, and returns its exit code: 0 for success, 1 for failure,
+/// 2 for an invalid command line, 3 if there was nothing to do.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed pipe is no reason to fail.
+            // Writing to a closed pipe is no failure.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

@@ -1,4 +1,4 @@
-//! The model that writes summaries: one of a provider, or the extractive one that is offline.
+//! The model that writes summaries: one of a provider, or the offline extractive one.
 
 use adapter::ModelArguments;
 use clap::Args;
@@ -6,35 +6,35 @@ use threadfold::{Model, testing::ExtractiveModel};
 
 use crate::error::Failure;
 
-/// The arguments that name the model. Without them summaries are extracts, and nothing is sent.
+/// The arguments that name the model. Without them summaries are extracts, and no data is sent.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Summaries")]
 pub(crate) struct ModelOptions {
-    /// The model that writes summaries; without it they are extracts, made offline
+    /// Model that writes summaries; without it summaries are extracts, made offline
     ///
-    /// The key comes from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or
+    /// The key is read from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or
     /// AWS_BEARER_TOKEN_BEDROCK. A local server needs none.
     #[arg(long = "model", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// What its server speaks: anthropic, openai, responses, gemini, bedrock or compatible
+    /// Dialect of its server: anthropic, openai, responses, gemini, bedrock or compatible
     #[arg(long, value_name = "DIALECT", requires = "name")]
     pub(crate) dialect: Option<String>,
-    /// The address of its server, as the provider's own clients take it
+    /// Address of its server, in the form that the provider's own clients use
     #[arg(long, value_name = "URL", requires = "name")]
     pub(crate) base_url: Option<String>,
-    /// Its window in tokens, where neither the server nor a table knows it
+    /// Its window in tokens, if neither the server nor the built-in table has it
     #[arg(long, value_name = "TOKENS", requires = "name")]
     pub(crate) model_window: Option<u64>,
 }
 
 impl ModelOptions {
-    /// The model that was named, or the extractive one.
+    /// Returns the named model, or the extractive one.
     pub(crate) async fn open(&self) -> Result<Box<dyn Model>, Failure> {
         let named = self.open_named().await?;
         Ok(named.unwrap_or_else(|| Box::new(ExtractiveModel)))
     }
 
-    /// The model that was named, if one was.
+    /// Returns the named model, if there is one.
     pub(crate) async fn open_named(&self) -> Result<Option<Box<dyn Model>>, Failure> {
         let mut arguments = ModelArguments::default();
         let window = self.model_window.map(|window| window.to_string());
@@ -54,7 +54,7 @@ impl ModelOptions {
     }
 }
 
-/// Runs a future to its end on a runtime of one thread, which the adapter needs.
+/// Runs a future to its end on a runtime with one thread, because the adapter needs a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -1,4 +1,4 @@
-//! What a command writes: to standard output, or to a file.
+//! The output of commands: to standard output, or to a file.
 
 use std::{
     fmt, fs,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::error::Failure;
 
-/// Writes the result of a command to this file, or without one to standard output.
+/// Writes the result of a command to this file; without a file to standard output.
 pub(crate) fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let Some(file) = file else {
         let mut out = io::stdout().lock();
@@ -19,8 +19,8 @@ pub(crate) fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(file, bytes).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
-/// Writes a line. A reader that has left, such as `head`, wants no more, and that is no error; a disk
-/// that is full is one.
+/// Writes a line. If the reader has closed the pipe, as `head` does, the program ends successfully;
+/// any other error, such as a full disk, is a failure.
 pub(crate) fn line(text: fmt::Arguments<'_>) {
     let mut out = io::stdout().lock();
     let Err(error) = out.write_fmt(text).and_then(|()| out.write_all(b"\n")) else { return };

@@ -42,7 +42,7 @@ pub(crate) fn write(log: &EventLog, window: Option<u64>, file: &Path) -> Result<
     Ok(Ended::Done)
 }
 
-/// What each compaction of a log kept, as far as the log has it or it can be worked out.
+/// The retention of each compaction in a log: the recorded one, or one computed from the log.
 pub(crate) fn retentions(log: &EventLog) -> Vec<(String, Retention)> {
     let compactions = Story::of(log, None).compactions;
     let audits = compactions.into_iter().filter_map(|compaction| {

@@ -1,4 +1,4 @@
-//! `strategies`: one thread, every strategy side by side: what each leaves, costs and loses.
+//! `strategies`: compares all strategies on one thread: size, cost and lost facts.
 
 use std::io;
 
@@ -23,7 +23,7 @@ use crate::{
     terminal::{Style, first_line, thousands},
 };
 
-/// What a strategy made of the thread.
+/// The result of a strategy.
 #[derive(Serialize)]
 struct Row<'a> {
     strategy: &'a str,
@@ -98,7 +98,7 @@ async fn tried<'a>(
 ) -> Result<Row<'a>, CompactionError> {
     let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
     let before = thread.messages();
-    // It was accepted for this thread, so it fits.
+    // The plan was accepted for this thread, so it applies.
     let after: Vec<Message> = driven.plan.after(before).unwrap_or_default();
     Ok(Row {
         strategy: strategy.name(),
@@ -110,7 +110,7 @@ async fn tried<'a>(
     })
 }
 
-/// Why a rung came to nothing, or that it did it.
+/// Why a rung failed, or that it succeeded.
 fn reason(rung: &Rung) -> String {
     match &rung.failure {
         Some(failure) => format!("{}: {failure}", rung.strategy),

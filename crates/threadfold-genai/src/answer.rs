@@ -1,4 +1,4 @@
-//! Events of genai's stream as pieces of an answer.
+//! Converting events of genai's stream to deltas.
 
 use genai::chat::{ChatStreamEvent, StreamEnd, ToolCall};
 use serde_json::Value;
@@ -12,12 +12,12 @@ use crate::{
     turn::turn_from_genai,
 };
 
-/// An answer that arrives.
+/// An answer that is being received.
 #[derive(Debug)]
 pub(crate) struct Answer {
     target: Target,
-    /// The calls so far, each with its input as far as it came. genai repeats that with every
-    /// piece, and reads it as JSON in the end, which loses the text of numbers.
+    /// The calls so far, each with its input so far. genai repeats that input with every piece, and
+    /// finally parses it as JSON, which changes the text of numbers.
     calls: Vec<(Text, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! genai's errors as those of a model.
+//! Converting genai's errors.
 
 use genai::{Error, webc};
 use threadfold::{
@@ -6,11 +6,11 @@ use threadfold::{
     wire,
 };
 
-/// Returns what kind of failure an error of genai is, with that error as its source.
+/// Returns the kind of failure of a genai error, with that error as its source.
 ///
-/// An error answer is classified by its status and body, with the wait that its headers ask for; an
-/// error event in a stream by its body; a broken connection is retryable; a missing key is a
-/// failure of authentication; all else, such as an answer that is not JSON, is other.
+/// An error response is classified by its status and body, with the wait from its headers; an error
+/// event in a stream by its body. A broken connection is retryable, a missing key is a failure of
+/// authentication. All else, such as an answer that is not JSON, is other.
 ///
 /// ```
 /// use genai::{Error, ModelIden, adapter::AdapterKind};
@@ -29,7 +29,7 @@ pub fn error_from_genai(error: Error, now: Timestamp) -> ModelError {
 }
 
 fn classify(error: &Error, now: Timestamp) -> ModelError {
-    // A stream boxes the error answer that it began with.
+    // A stream boxes the error response with which it began.
     if let Error::WebStream { error: inner, cause, .. } = error {
         return match inner.downcast_ref::<Error>() {
             Some(inner) => classify(inner, now),
@@ -43,7 +43,7 @@ fn classify(error: &Error, now: Timestamp) -> ModelError {
         return wire::classify_error(status, body.as_bytes()).with_retry_after(wait);
     }
     if let Error::ChatResponse { body, .. } = error {
-        // Some adapters hand over what stands under `error`, some all of it.
+        // Some adapters return the content of `error`, some the whole body.
         let whole = body.get("error").is_some() || body.is_string();
         let body =
             if whole { body.to_string() } else { serde_json::json!({ "error": body }).to_string() };
@@ -63,7 +63,7 @@ fn classify(error: &Error, now: Timestamp) -> ModelError {
     ModelError::new(kind, error.to_string())
 }
 
-/// Status and body of an error answer.
+/// Status and body of an error response.
 fn error_answer(error: &Error) -> Option<(u16, &str)> {
     if let Error::HttpError { status, body, .. }
     | Error::WebModelCall {

@@ -1,7 +1,8 @@
-//! From a body of Anthropic Messages into genai's types.
+//! Converting a body of Anthropic Messages to genai's types.
 //!
-//! genai's adapter for Anthropic sends a custom part as it is, in every role. So what its own types
-//! have no form for (a failed result, a picture in one, citations, cache marks) goes as such.
+//! genai's adapter for Anthropic sends custom parts unchanged, in every role. Blocks that its own
+//! types cannot represent (a failed result, an image in a result, citations, cache marks) become
+//! such parts.
 
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, MessageContent, MessageOptions, ToolCall,
@@ -11,7 +12,7 @@ use threadfold::wire::Change;
 
 use crate::request::{Notes, array, object, take_text};
 
-/// The name under which fields of this dialect are known.
+/// The codec name of this dialect.
 const CODEC: &str = "anthropic-messages";
 
 pub(crate) fn request(
@@ -31,8 +32,8 @@ pub(crate) fn request(
     request
 }
 
-/// The blocks of the system prompt: one message each, for a message is what genai marks for the
-/// cache. Without marks they are one text, as genai would make of them.
+/// Converts the blocks of the system prompt. With cache marks each becomes a message, because genai
+/// marks messages. Without marks they become one text, as genai would join them.
 fn system_blocks(blocks: Vec<Value>, request: &mut ChatRequest, notes: &mut Notes) {
     let mut messages = Vec::new();
     for block in blocks {
@@ -80,7 +81,7 @@ fn lift(mut message: Map<String, Value>, notes: &mut Notes) -> ChatMessage {
     if assistant { ChatMessage::assistant(content) } else { ChatMessage::user(content) }
 }
 
-/// What the user says. genai joins texts that stand alone, so several of them go as they are.
+/// Converts a user content. genai joins adjacent texts, so several of them become custom parts.
 fn said(mut blocks: Vec<Value>) -> Vec<ContentPart> {
     if let [block] = blocks.as_mut_slice()
         && let Some(text) = plain_text(block)
@@ -103,7 +104,7 @@ fn answer(blocks: Vec<Value>, notes: &mut Notes) -> Vec<ContentPart> {
     blocks.into_iter().flat_map(part).collect()
 }
 
-/// A block in genai's own types where nothing of it is lost, else as it is.
+/// Converts a block to genai's own types if nothing is lost, else to a custom part.
 fn part(mut block: Value) -> Vec<ContentPart> {
     if let Some(text) = plain_text(&mut block) {
         return vec![ContentPart::Text(text)];
@@ -124,7 +125,7 @@ fn raw(block: Value) -> ContentPart {
     ContentPart::from_custom(block, None)
 }
 
-/// The text, if the block is one without further fields. The block is of no use then.
+/// Removes and returns the text of a block without other fields.
 fn plain_text(block: &mut Value) -> Option<String> {
     let fields = block.as_object_mut()?;
     let plain = fields.len() == 2 && fields.get("type").and_then(Value::as_str) == Some("text");

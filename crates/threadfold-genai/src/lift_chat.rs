@@ -1,4 +1,4 @@
-//! From a body of Chat Completions into genai's types.
+//! Converting a body of Chat Completions to genai's types.
 
 use genai::chat::{
     ChatMessage, ChatRequest, ChatRole, ContentPart, MessageContent, ToolCall, ToolResponse,
@@ -12,7 +12,7 @@ use crate::{
     target::Dialect,
 };
 
-/// The name under which fields of this dialect are known.
+/// The codec name of this dialect.
 pub(crate) const CODEC: &str = "openai-chat";
 
 pub(crate) fn request(messages: Vec<Value>, dialect: Dialect, notes: &mut Notes) -> ChatRequest {
@@ -35,7 +35,7 @@ pub(crate) fn request(messages: Vec<Value>, dialect: Dialect, notes: &mut Notes)
     ChatRequest { system, messages, ..ChatRequest::default() }
 }
 
-/// Adapters that gather all system messages at the front would tear them out of their place.
+/// Some adapters move all system messages to the front, out of their position.
 fn system_to_user(messages: &mut [ChatMessage], notes: &mut Notes) {
     for message in messages.iter_mut().filter(|message| message.role == ChatRole::System) {
         message.role = ChatRole::User;
@@ -43,7 +43,7 @@ fn system_to_user(messages: &mut [ChatMessage], notes: &mut Notes) {
     }
 }
 
-/// One message of the user between two answers, and the first and the last are the user's.
+/// Makes user and assistant messages alternate, with a user message first and last.
 fn alternating(messages: Vec<ChatMessage>, notes: &mut Notes) -> Vec<ChatMessage> {
     let user = || ChatMessage::user("Continue.");
     let mut merged: Vec<ChatMessage> = Vec::new();
@@ -69,11 +69,11 @@ fn alternating(messages: Vec<ChatMessage>, notes: &mut Notes) -> Vec<ChatMessage
     merged
 }
 
-/// Messages in the making.
+/// The messages converted so far.
 struct Lifted<'n> {
     dialect: Dialect,
     notes: &'n mut Notes,
-    /// The calls so far, by id: Gemini wants the name of the tool in its result.
+    /// The names of the calls so far, by id: Gemini needs the name of the tool in its result.
     names: Vec<(String, String)>,
     messages: Vec<ChatMessage>,
 }
@@ -128,8 +128,8 @@ impl Lifted<'_> {
         }
     }
 
-    /// Reasoning that the provider takes back. genai names it `reasoning_content`, and sends
-    /// `reasoning_details` as they are.
+    /// Reasoning that the provider takes back. genai writes it as `reasoning_content`, and sends
+    /// `reasoning_details` unchanged.
     fn reasoning(&mut self, fields: &mut Map<String, Value>) -> Vec<ContentPart> {
         let texts = ["reasoning_content", "reasoning"];
         let mut parts: Vec<ContentPart> = texts
@@ -173,7 +173,7 @@ impl Lifted<'_> {
         Some(ToolCall { call_id: id, fn_name: name, fn_arguments: arguments, thought_signatures })
     }
 
-    /// Arguments as a tree, for genai would quote a text once more.
+    /// Arguments as a tree, because genai would quote a text again.
     fn arguments(&mut self, id: &str, text: String) -> Value {
         if text.trim().is_empty() {
             return json!({});

@@ -1,4 +1,4 @@
-//! Texts, pictures and files of Chat Completions as parts of genai.
+//! Converting texts, images and files of Chat Completions to parts of genai.
 
 use genai::chat::ContentPart;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::{
     target::Dialect,
 };
 
-/// Returns a part of a content; `None` if genai has no form for it, which is noted.
+/// Returns a part of a content; `None` if genai has no form for it, which is reported.
 pub(crate) fn part(
     mut fields: Map<String, Value>,
     dialect: Dialect,
@@ -47,7 +47,7 @@ fn image(
         }
         Some(_) => return None,
         None if matches!(dialect, Dialect::Chat | Dialect::Responses) => {
-            // Only the first half of the type is looked at, and nothing of it is sent.
+            // Only the part before the slash is used, and it is not sent.
             ContentPart::from_binary_url("image/jpeg", url, None)
         }
         None => {

@@ -1,4 +1,4 @@
-//! `GenaiModel`: a model that genai's client reaches.
+//! `GenaiModel`: a model of genai's client.
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
@@ -26,16 +26,15 @@ use crate::{
     target::Target,
 };
 
-/// What hears of the changes that a request took.
+/// The host's function that gets the adjustments of a request.
 type Observer = Arc<dyn Fn(&[Adjustment]) + Send + Sync>;
 
-/// A model that genai's client reaches.
+/// A model of genai's client.
 ///
-/// Needs the tokio runtime, as genai does. To have an agent of it, hand it to
-/// [`ModelAgent`](threadfold::ModelAgent). The window is the one that
-/// [`ContextWindow::for_model`] has for the name of the model; genai knows none. It is unknown for
-/// other names, for local servers and for Copilot, and wrong where a resolver of the client sends
-/// the name elsewhere: then give it to the agent.
+/// Needs the tokio runtime, as genai does. [`ModelAgent`](threadfold::ModelAgent) makes an agent of
+/// it. The window is that of [`ContextWindow::for_model`] for the name of the model, because genai
+/// knows none. It is unknown for other names, for local servers and for Copilot. It is wrong if a
+/// resolver of the client maps the name to another model: then set it on the agent.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -58,10 +57,10 @@ pub struct GenaiModel {
 }
 
 impl GenaiModel {
-    /// Returns the model of this name, or of whatever else genai finds a model by.
+    /// Returns the model of this name, or of any other specification that genai accepts.
     ///
-    /// With each call the resolvers of the client are run twice: once to learn the adapter, by which
-    /// the request is written, once by genai.
+    /// Each call runs the resolvers of the client twice: once to find the adapter that determines
+    /// the dialect, and once in genai.
     #[must_use]
     pub fn new(client: Client, model: impl Into<ModelSpec>) -> Self {
         let model = model.into();
@@ -69,20 +68,21 @@ impl GenaiModel {
         Self { client, model, options, clock, observer: Arc::new(|_| {}) }
     }
 
-    /// Returns the model with these options, such as the effort of its reasoning. What a request
-    /// says wins, and what is captured is always everything.
+    /// Returns the model with these options, such as the effort of its reasoning. Options of a
+    /// request take precedence, and all parts of an answer are always captured.
     #[must_use]
     pub fn with_options(self, options: ChatOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// Returns the model with the clock by which a wait until a date is read.
+    /// Returns the model with this clock, which is needed for waits until a date.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// Returns the model with what hears of every change that a request took, before it is sent.
+    /// Returns the model with a function that gets the adjustments of every request before it is
+    /// sent.
     ///
     /// ```
     /// use threadfold_genai::GenaiModel;
@@ -112,7 +112,7 @@ impl GenaiModel {
         (self.observer)(&converted.adjustments);
         let Converted { request: chat, options, adjustments } = converted;
         let options = merged(self.options.clone(), options, request.timeout);
-        // The thread is not to be held while the answer arrives.
+        // Drop the thread while the answer arrives.
         drop(request);
         let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
         let stream = Some(response.map_err(failed)?.stream);
@@ -145,7 +145,7 @@ impl Model for GenaiModel {
             ModelSpec::Iden(iden) => (iden.adapter_kind, &iden.model_name),
             ModelSpec::Target(target) => (target.model.adapter_kind, &target.model.model_name),
         };
-        // What local servers and Copilot hold is not what the vendor of the model published.
+        // The window on local servers and Copilot differs from the one that the maker published.
         let own = matches!(
             adapter,
             AdapterKind::Ollama
@@ -159,13 +159,13 @@ impl Model for GenaiModel {
 }
 
 impl fmt::Debug for GenaiModel {
-    /// Says nothing of the client, which may hold keys.
+    /// Omits the client, which may hold keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GenaiModel").finish_non_exhaustive()
     }
 }
 
-/// The options of the host, with what the request says over them.
+/// The options of the host, overridden by those of the request.
 fn merged(host: ChatOptions, said: ChatOptions, timeout: Option<Duration>) -> ChatOptions {
     let extra_body = match (said.extra_body, host.extra_body) {
         (Some(Value::Object(mut fields)), Some(Value::Object(wanted))) => {
@@ -189,13 +189,13 @@ fn merged(host: ChatOptions, said: ChatOptions, timeout: Option<Duration>) -> Ch
     }
 }
 
-/// An answer that arrives.
+/// An answer that is being received.
 struct Arriving {
-    /// `None` when the last item is ready: nothing more is read then.
+    /// `None` after the last item: nothing more is read.
     stream: Option<ChatStream>,
     answer: Answer,
     ready: VecDeque<Delta>,
-    /// What the request took: the names by which the model knows the tools are among it.
+    /// The adjustments of the request, with the rewritten names of tools.
     adjustments: Vec<Adjustment>,
     clock: Arc<dyn Clock>,
 }

@@ -1,4 +1,4 @@
-//! Tools and parameters of a body in genai's types.
+//! Converting tools and parameters of a body to genai's types.
 
 use genai::chat::{ChatOptions, Tool, ToolChoice, ToolName};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use crate::{
     target::Dialect,
 };
 
-/// Returns the tools. Where one of them has no form in genai, all of them go as they are, if the
+/// Returns the tools. If genai has no form for one of them, all are passed unchanged, if the
 /// adapter can send that.
 pub(crate) fn tools(
     tools: Vec<Value>,
@@ -32,7 +32,7 @@ pub(crate) fn tools(
     Some(lifted.into_iter().flatten().collect()).filter(|tools: &Vec<Tool>| !tools.is_empty())
 }
 
-/// A tool in genai's types, if nothing of it is lost.
+/// A tool in genai's types; `None` if something would be lost.
 fn lift(tool: &Value, dialect: Dialect) -> Option<Tool> {
     let mut fields = tool.as_object()?.clone();
     let kind = take_text(&mut fields, "type");
@@ -48,18 +48,18 @@ fn lift(tool: &Value, dialect: Dialect) -> Option<Tool> {
         fields = object(fields.remove("function")?);
         "parameters"
     };
-    // genai takes a tool of this name for the provider's own.
+    // genai treats a tool of this name as the provider's own.
     let name = take_text(&mut fields, "name").filter(|name| name != "web_search")?;
     let mut lifted = Tool::new(ToolName::Custom(name));
     lifted.description = Some(take_text(&mut fields, "description").unwrap_or_default());
     lifted.schema = fields.remove(schema);
     lifted.strict = fields.remove("strict").and_then(|strict| strict.as_bool());
     lifted.cache_control = fields.remove("cache_control").and_then(|mark| cache_control(&mark));
-    // A strict schema is rewritten by genai.
+    // genai rewrites a strict schema.
     (fields.is_empty() && lifted.strict != Some(true)).then_some(lifted)
 }
 
-/// Fills in the parameters.
+/// Sets the parameters.
 pub(crate) fn options(
     mut body: Map<String, Value>,
     dialect: Dialect,
@@ -88,7 +88,7 @@ pub(crate) fn options(
     }
 }
 
-/// A choice of either dialect in genai's types, if nothing of it is lost.
+/// A tool choice of either dialect in genai's types; `None` if something would be lost.
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
     let named = |word: &str| match word {
         "auto" => Some(ToolChoice::Auto),

@@ -1,4 +1,4 @@
-//! From a request to what genai sends.
+//! Converting a request to genai's types.
 
 use genai::chat::{ChatOptions, ChatRequest};
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use crate::{
     target::{Dialect, Target},
 };
 
-/// A request in genai's types, and what was changed or left out on the way.
+/// A request in genai's types, and the changes that this required.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Converted {
@@ -21,16 +21,16 @@ pub struct Converted {
     pub request: ChatRequest,
     /// The parameters.
     pub options: ChatOptions,
-    /// What it took: first the notes of the codec, in the order of the thread, then those of the
-    /// way into genai's types, which concern the request as a whole.
+    /// The changes: first those of the codec, in the order of the thread, then those of the
+    /// conversion to genai's types, which concern the request as a whole.
     pub adjustments: Vec<Adjustment>,
 }
 
 /// Returns a request in genai's types.
 ///
-/// The codec of the nearest dialect writes it first: Anthropic Messages for that provider, Chat
-/// Completions for all others. So the thread is repaired, ids have a form that the provider takes,
-/// and results follow their calls. What is written is then lifted into genai's types.
+/// The codec of the nearest dialect encodes it first: Anthropic Messages for that provider, Chat
+/// Completions for all others. So the thread is repaired, ids are valid for the provider, and
+/// results follow their calls. The body is then converted to genai's types.
 ///
 /// ```
 /// use genai::adapter::AdapterKind;
@@ -47,8 +47,8 @@ pub struct Converted {
 ///
 /// # Errors
 ///
-/// [`InvalidValue`] if an input nests deeper than `serde_json` reads (128 levels), where genai wants a
-/// tree.
+/// [`InvalidValue`] if an input that genai needs as a tree nests deeper than `serde_json` reads
+/// (128 levels).
 pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, InvalidValue> {
     let options = target.options();
     let anthropic = target.dialect == Dialect::Anthropic;
@@ -72,7 +72,7 @@ pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, Invalid
     Ok(Converted { request, options, adjustments: notes.0 })
 }
 
-/// The changes made so far.
+/// The adjustments so far.
 #[derive(Debug)]
 pub(crate) struct Notes(Vec<Adjustment>);
 
@@ -85,7 +85,7 @@ impl Notes {
         self.note(Change::BlockDropped { kind: kind.into(), reason: reason.into() });
     }
 
-    /// Notes that fields of Chat Completions are left out, if there are any.
+    /// Reports fields as left out, if there are any.
     pub(crate) fn drop_fields(&mut self, codec: &str, fields: &Map<String, Value>) {
         let fields: Vec<Text> = fields.keys().map(|key| Text::from(key.as_str())).collect();
         if !fields.is_empty() {
@@ -98,12 +98,12 @@ pub(crate) fn array(value: Option<Value>) -> Vec<Value> {
     if let Some(Value::Array(values)) = value { values } else { Vec::new() }
 }
 
-/// The fields of an object; none of anything else.
+/// The fields of an object; none for other values.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     if let Value::Object(fields) = value { fields } else { Map::new() }
 }
 
-/// Takes a field that is a string.
+/// Removes and returns a field that is a string.
 pub(crate) fn take_text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
     if !fields.get(key)?.is_string() {
         return None;

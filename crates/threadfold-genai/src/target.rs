@@ -1,9 +1,9 @@
-//! What genai's adapter for a provider carries.
+//! The capabilities of genai's adapters.
 
 use genai::adapter::AdapterKind;
 use threadfold::{message::Text, wire::EncodeOptions};
 
-/// A model that one of genai's adapters reaches, and what that adapter carries to it.
+/// A model that one of genai's adapters reaches, with the capabilities of that adapter.
 ///
 /// ```
 /// use genai::adapter::AdapterKind;
@@ -19,22 +19,22 @@ pub struct Target {
     model: Text,
 }
 
-/// The families of adapters, as far as they differ in what they carry.
+/// The families of adapters with equal capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Anthropic Messages. Blocks that genai has no type for go as they are.
+    /// Anthropic Messages. Blocks that genai has no type for are sent unchanged.
     Anthropic,
-    /// Chat Completions, and the servers that speak it.
+    /// Chat Completions, also of compatible servers.
     Chat,
     /// OpenAI Responses.
     Responses,
-    /// Gemini: the two sides alternate, and every system message goes to the front.
+    /// Gemini: user and assistant messages alternate, and every system message moves to the front.
     Gemini,
-    /// Bedrock Converse: as Gemini, and pictures have to come with their bytes.
+    /// Bedrock Converse: as Gemini, and images need their bytes.
     Bedrock,
-    /// Ollama: one result a message, pictures only.
+    /// Ollama: one result in each message, and images only.
     Ollama,
-    /// All others: text, calls and results, of which every adapter has a form.
+    /// All others: text, calls and results, which every adapter supports.
     Text,
 }
 
@@ -55,8 +55,8 @@ impl Target {
         Self { dialect, provider, model }
     }
 
-    /// The name under which answers are marked: that of the codec of the same dialect where there
-    /// is one, so that a thread can go on without genai, or come from there.
+    /// The provider name of answers. It is the codec name of the same dialect if there is one, so
+    /// that a thread can continue with or without genai.
     #[must_use]
     pub fn provider(&self) -> &str {
         &self.provider
@@ -68,20 +68,20 @@ impl Target {
         &self.model
     }
 
-    /// What the model takes. No adapter of genai keeps system messages within the thread where the
-    /// codec of Anthropic would put them.
+    /// The encoding options of the model. No adapter of genai keeps system messages within the
+    /// thread where the Anthropic codec would put them.
     pub(crate) fn options(&self) -> EncodeOptions {
         EncodeOptions { accepts_inner_system: false, ..EncodeOptions::for_model(&self.model) }
     }
 }
 
 impl Dialect {
-    /// Whether a request parameter that genai does not know reaches the provider by its name here.
+    /// Whether request parameters that genai does not know are sent under their own names.
     pub(crate) fn takes_parameters(self) -> bool {
         matches!(self, Self::Anthropic | Self::Chat)
     }
 
-    /// Whether the two sides have to alternate.
+    /// Whether user and assistant messages must alternate.
     pub(crate) fn alternates(self) -> bool {
         matches!(self, Self::Gemini | Self::Bedrock)
     }
@@ -89,7 +89,7 @@ impl Dialect {
 
 fn dialect(adapter: AdapterKind, model: &str) -> Dialect {
     use AdapterKind as Kind;
-    // Adapters of several protocols, and those that were not tested.
+    // Adapters of several protocols, and untested ones.
     const TEXT: [Kind; 5] =
         [Kind::Baidu, Kind::Cohere, Kind::GeminiIx, Kind::GithubCopilot, Kind::OpenCodeGo];
     let claude = adapter == Kind::Vertex && model.contains("claude");
@@ -104,7 +104,7 @@ fn dialect(adapter: AdapterKind, model: &str) -> Dialect {
     } else if TEXT.contains(&adapter) {
         Dialect::Text
     } else if adapter.as_lower_str().starts_with("bedrock") {
-        // One of its two kinds is there only with a feature of genai.
+        // One of its two variants exists only with a feature of genai.
         Dialect::Bedrock
     } else {
         Dialect::Chat

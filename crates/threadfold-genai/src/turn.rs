@@ -1,4 +1,4 @@
-//! From the end of genai's stream to a turn.
+//! Converting the end of genai's stream to a turn.
 
 use genai::chat::{ContentPart, StopReason as GenaiStop, StreamEnd, ToolCall, Usage as GenaiUsage};
 use serde_json::Value;
@@ -15,11 +15,11 @@ use crate::{
     target::{Dialect, Target},
 };
 
-/// Returns the turn at the end of a stream, of which everything was captured.
+/// Returns the turn at the end of a stream. All parts of the answer must have been captured.
 ///
-/// genai joins all texts to one and puts reasoning first. What it cannot tie to a block goes to the
-/// first that may carry it: an encrypted thought of OpenAI to the summary, a signature of Gemini to
-/// the first call, or else to the text.
+/// genai joins all texts to one and puts reasoning first. Data without a block go to the first
+/// possible one: encrypted reasoning of OpenAI to the summary, a signature of Gemini to the first
+/// call, or else to the text.
 ///
 /// ```
 /// use genai::{adapter::AdapterKind, chat::{MessageContent, StreamEnd}};
@@ -73,7 +73,7 @@ fn blocks(
     blocks
 }
 
-/// Puts reasoning without a place, and signatures without a block, where they belong.
+/// Inserts reasoning and signatures that genai returns apart from the other parts.
 fn place(
     blocks: &mut Vec<ContentBlock>,
     reasoning: Option<String>,
@@ -104,8 +104,8 @@ fn place(
     blocks.splice(0..0, leading);
 }
 
-/// Reasoning without a signature. A server that speaks Chat Completions takes it back under the name
-/// that the codec of that dialect reads off the mark.
+/// Reasoning without a signature. For Chat Completions it gets the mark with the field in which the
+/// codec sends it back.
 fn thought(text: String, dialect: Dialect) -> ContentBlock {
     let mut thought = Thinking::new(text, None);
     if dialect == Dialect::Chat {
@@ -115,7 +115,7 @@ fn thought(text: String, dialect: Dialect) -> ContentBlock {
     thought.into()
 }
 
-/// Signs the first call, or else the first text, as the codec of Gemini reads it.
+/// Signs the first call, or else the first text, in the form of the Gemini codec.
 fn sign(blocks: &mut [ContentBlock], signature: Option<String>) {
     let Some(signature) = signature else { return };
     let extra = || Extra::new("gemini", [("thoughtSignature", Json::from(Value::from(signature)))]);
@@ -129,7 +129,7 @@ fn sign(blocks: &mut [ContentBlock], signature: Option<String>) {
     }
 }
 
-/// A block that genai passes on as it came.
+/// A block that genai passes on unchanged.
 fn block(data: &Value, target: &Target) -> ContentBlock {
     let text = |key: &str| data.get(key).and_then(Value::as_str);
     match (text("type"), text("data")) {
@@ -159,13 +159,13 @@ fn stop_reason(reason: Option<GenaiStop>, calls: bool) -> StopReason {
         Some(GenaiStop::StopSequence(_)) => StopReason::StopSequence,
         Some(GenaiStop::Other(raw)) => StopReason::from(raw),
         Some(GenaiStop::ToolCall(_)) => StopReason::ToolUse,
-        // OpenAI and Gemini stop at calls as at the end.
+        // OpenAI and Gemini use one stop reason for calls and for the end.
         Some(GenaiStop::Completed(_)) | None if calls => StopReason::ToolUse,
         Some(GenaiStop::Completed(_)) | None => StopReason::EndTurn,
     }
 }
 
-/// genai counts what was read from a cache and written to it in the prompt, as we do.
+/// Like ours, genai's prompt count includes tokens read from a cache and written to it.
 fn usage(usage: &GenaiUsage) -> Usage {
     let tokens = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
     let prompt = usage.prompt_tokens_details.as_ref();

@@ -5,13 +5,13 @@
 //!
 //! | step | decides | by |
 //! |---|---|---|
-//! | 1 | overflow | the code `context_length_exceeded` and its like, whatever the status; a request that is larger than a limit per minute |
-//! | 2 | other | a spent quota: waiting does not help |
+//! | 1 | overflow | codes such as `context_length_exceeded`, with any status; a request that exceeds a limit per minute |
+//! | 2 | other | a used-up quota: waiting does not help |
 //! | 3 | retryable | 429, and codes and phrases of rate limits, unless the status is 413 |
-//! | 4 | overflow | the sentences by which each provider says so; any 413; a 400 without a body |
+//! | 4 | overflow | the phrases of each provider; any 413; a 400 without a body |
 //! | 5 | refused | codes and phrases of content filters |
 //! | 6 | authentication | 401, 403, and codes and phrases of keys and permissions |
-//! | 7 | other | a chat template that does not like the roles, which comes as 500 |
+//! | 7 | other | a chat template that refuses the roles, with status 500 |
 //! | 8 | retryable | 408, 409, 425, 5xx, and codes and phrases of overload |
 //! | 9 | other | everything else |
 //!

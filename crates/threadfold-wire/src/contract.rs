@@ -259,7 +259,7 @@ pub enum Change {
     BlockDropped {
         /// The kind of the block.
         kind: Text,
-        /// Why.
+        /// The reason.
         reason: Text,
     },
     /// A block was written as text, because the dialect has no form for it.
@@ -271,7 +271,7 @@ pub enum Change {
     BlockMoved {
         /// The kind of the block.
         kind: Text,
-        /// Why.
+        /// The reason.
         reason: Text,
     },
     /// Fields that only another codec knows were left out.
@@ -283,7 +283,7 @@ pub enum Change {
     },
     /// Reasoning was left out, because the provider would refuse it.
     ReasoningDropped {
-        /// Why.
+        /// The reason.
         reason: Text,
     },
     /// The id of a call was rewritten, in the call and in its result.

@@ -4,7 +4,7 @@
 //! `write::request` and `stream::Response`. The dialect's differences are an implementation of `Rules`
 //! and constants such as `NameRules`, `CacheRules`, `Param` and `Counts`.
 //!
-//! | part | what it does |
+//! | part | purpose |
 //! |---|---|
 //! | `json` | reads JSON field by field without losing any, and writes it with the keys in order |
 //! | `extras` | unknown fields and marks, from and to the `extra` of their owner |

@@ -3,7 +3,7 @@
 //! The window of a model may be larger than the one that its server configured, so only the latter
 //! is read:
 //!
-//! | server | asked | says it in |
+//! | server | request | field |
 //! |---|---|---|
 //! | llama.cpp | `GET /props` | `default_generation_settings.n_ctx` |
 //! | llama.cpp | `GET /slots` | `n_ctx` of each slot |

@@ -1,10 +1,10 @@
-//! Writing what a script changed to a folder, and to nowhere else.
+//! Writing the files that a script changed, only within one folder.
 //!
-//! Everything is checked before anything is made: every path stays in the folder without `..`, no
-//! link is crossed or replaced, and what the script makes is not there yet. Then folders are made,
-//! texts are written beside their places, and moved there. What fails in between is undone, new
-//! folders included. Somebody else who exchanges folders for links at that very moment is not kept
-//! out; give such a run a folder of its own.
+//! All checks come before the first change: every path stays in the folder without `..`, no link is
+//! followed or replaced, and files that the script creates do not exist. Then folders are created,
+//! and each text is written to a new file and renamed. A failure undoes all steps, including new
+//! folders. Another process that replaces folders by links at the same time is not detected; run
+//! such scripts in a folder of their own.
 
 use std::{
     collections::BTreeSet,
@@ -15,25 +15,25 @@ use std::{
 
 use threadfold_edl::{Report, Workspace};
 
-/// A change that may be carried out.
+/// A change that passed the checks.
 struct Checked<'a> {
     target: PathBuf,
     text: &'a str,
     before: Option<&'a str>,
 }
 
-/// What is under way, to be undone if something fails.
+/// The steps so far, to be undone after a failure.
 #[derive(Default)]
 struct Begun<'a> {
-    /// New folders, those above before those in them.
+    /// New folders, each after its parent.
     folders: Vec<PathBuf>,
-    /// Texts that stand beside their places, in order.
+    /// Texts in new files that are not renamed yet, in order.
     staged: Vec<(PathBuf, &'a Checked<'a>)>,
-    /// How many of them were moved.
+    /// The number of renamed files.
     moved: usize,
 }
 
-/// Writes every file that changed under this folder, or none.
+/// Writes every changed file under this folder, or none.
 pub(crate) fn write_all(
     folder: &Path,
     report: &Report,
@@ -49,7 +49,7 @@ pub(crate) fn write_all(
         let before = change.before.as_deref();
         let target = check(&root, Path::new(path), before.is_some());
         let target = target.map_err(|error| nothing(path, error))?;
-        // A file system that does not tell upper case from lower has two names for one file.
+        // On a file system that ignores case, two names may belong to one file.
         if !targets.insert(fs::canonicalize(&target).unwrap_or_else(|_| target.clone())) {
             return Err(nothing(path, io::Error::other("it was edited under two names")));
         }
@@ -64,7 +64,7 @@ pub(crate) fn write_all(
     written.map_err(|(target, error)| begun.undo(&format!("{}: {error}", target.display())))
 }
 
-/// Returns where a file of the workspace is on disk, if it may be written.
+/// Returns the path of a workspace file on disk, if it may be written.
 fn check(root: &Path, path: &Path, is_there: bool) -> io::Result<PathBuf> {
     let stays = path.components().all(|part| matches!(part, Component::Normal(_)));
     if !stays {
@@ -94,12 +94,12 @@ fn check(root: &Path, path: &Path, is_there: bool) -> io::Result<PathBuf> {
 }
 
 impl<'a> Begun<'a> {
-    /// Writes a text beside its place.
+    /// Writes a text to a new file in the folder of its target.
     fn stage(&mut self, root: &Path, change: &'a Checked<'a>, index: usize) -> io::Result<()> {
         let folder = change.target.parent().unwrap_or(root);
         self.make_folder(folder)?;
         let beside = folder.join(format!(".edl-{}-{index}", std::process::id()));
-        // One that is not there yet: nothing is followed and nothing is overwritten.
+        // `create_new` follows no link and overwrites no file.
         let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
         self.staged.push((beside.clone(), change));
         file.write_all(change.text.as_bytes())?;
@@ -128,7 +128,7 @@ impl<'a> Begun<'a> {
         Ok(())
     }
 
-    /// Puts back the files that were written, removes all that is new, and says so.
+    /// Restores the changed files and removes the new ones, and returns the message for both.
     fn undo(&self, error: &str) -> String {
         let (moved, beside) = self.staged.split_at(self.moved);
         let undone = moved.iter().try_for_each(|(_, change)| match change.before {
@@ -136,7 +136,7 @@ impl<'a> Begun<'a> {
             None => fs::remove_file(&change.target),
         });
         for (beside, _) in beside {
-            // What cannot be removed is a stray hidden file; the error is what matters.
+            // If this fails, a hidden file stays; the first error is more important.
             let _ = fs::remove_file(beside);
         }
         for folder in self.folders.iter().rev() {

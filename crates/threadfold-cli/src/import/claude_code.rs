@@ -15,7 +15,7 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
     let leaf = lines.iter().rfind(|line| line_of(line) && !is_side(line));
     let chain = branch(lines, leaf, ("uuid", "parentUuid"));
     let on_chain = |line: &&Value| chain.contains(text(line, "uuid"));
-    // Calls of one answer have lines side by side in the tree, and so have their results.
+    // Calls of one answer are siblings in the tree, and so are their results.
     let answers: HashSet<&str> =
         lines.iter().filter(on_chain).map(answer_id).filter(|id| !id.is_empty()).collect();
     let belongs =
@@ -71,7 +71,7 @@ fn answer_id(line: &Value) -> &str {
     line.get("message").map_or("", |message| text(message, "id"))
 }
 
-/// The ids in the blocks of this type.
+/// The ids in blocks of this type.
 fn ids<'v>(
     line: &'v Value,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! Logs of Codex: items of the Responses dialect among events for its user interface.
+//! Logs of Codex: items of the Responses dialect, and events for its user interface.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
                 sources.push(1_usize);
             }
             "compacted" => {
-                // The agent went on with what stands here in place of all before.
+                // From here on the agent used this history instead of the earlier items.
                 for _ in 0..sources.iter().sum() {
                     left.out("what the agent compacted away");
                 }

@@ -1,8 +1,9 @@
-//! `import`: the stored log of an agent as a log of threadfold, or as a request body of any dialect.
+//! `import`: converts the stored log of an agent to a log of threadfold, or to a request body of
+//! any dialect.
 //!
-//! Each agent's log is turned into a request body of the dialect that its lines are closest to, and
-//! the codec reads it. Every line is accounted for: it is part of the thread, or the reason why it is
-//! not is counted.
+//! Each log is converted to a request body of the dialect that is closest to its lines, which the
+//! codec then reads. Every line is accounted for: it is part of the thread, or it is counted with
+//! the reason why it is not.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -30,18 +31,18 @@ mod claude_code;
 mod codex;
 mod pi;
 
-/// What an agent's log holds.
+/// The content of an agent's log.
 #[derive(Debug)]
 struct Imported {
     /// A request body with the thread.
     body: Value,
     dialect: Dialect,
-    /// How many lines are in the thread.
+    /// The number of lines in the thread.
     carried: usize,
     left: Left,
 }
 
-/// How many lines are not in the thread, by reason.
+/// The number of lines outside the thread, by reason.
 #[derive(Debug, Default)]
 struct Left(BTreeMap<&'static str, usize>);
 
@@ -60,7 +61,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         count += 1;
         match serde_json::from_str::<Value>(line) {
             Ok(line) => lines.push(line),
-            // The last line of a program that was killed, most likely.
+            // Probably the last line of a program that was killed.
             Err(_) => left.out("not JSON"),
         }
     }
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         StoredBy::Codex => codex::read(&lines, left),
         StoredBy::Pi => pi::read(&lines, left),
     };
-    // No log of an agent holds its system prompt whole.
+    // Agents do not log their system prompt completely.
     if let Some(path) = &options.system
         && let Some(body) = imported.body.as_object_mut()
     {
@@ -124,7 +125,7 @@ fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {
     out::write(options.output.as_deref(), &bytes)
 }
 
-/// Whose log a line is of.
+/// The agent that wrote a line.
 fn stored_by(line: &Value) -> Option<StoredBy> {
     let kind = line.get("type")?.as_str()?;
     let has = |field: &str| line.get(field).is_some();
@@ -139,8 +140,8 @@ fn stored_by(line: &Value) -> Option<StoredBy> {
     }
 }
 
-/// The ids of the entries from this one up to its root, by the names of the fields with an entry's id
-/// and with its parent's. An entry may name its parent wrongly: each is visited once.
+/// The ids of an entry and of all its ancestors. The pair holds the names of the fields with an
+/// entry's id and with its parent's. Wrong parents may form a cycle, so each entry is visited once.
 fn branch<'v>(
     lines: &'v [Value],
     leaf: Option<&'v Value>,

@@ -1,4 +1,4 @@
-//! Logs of pi: a tree of entries, of which the branch of the last one is the thread.
+//! Logs of pi: a tree of entries. The thread is the branch of the last entry.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::input::Dialect;
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
     let leaf = lines.iter().rfind(|line| text(line, "type") != "session");
     let chain = branch(lines, leaf, ("id", "parentId"));
-    // Entries of the first version have no ids, and are one line of descent.
+    // Entries of the first version have no ids and are in order.
     let is_flat = chain.iter().all(|id| id.is_empty());
     let on_branch = |line: &Value| is_flat || chain.contains(text(line, "id"));
     let compaction =
@@ -31,7 +31,7 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
                 continue;
             }
             "compaction" if compaction == Some(line) => {
-                // The summary stands before what was kept, which comes earlier in the file.
+                // The summary goes before the kept messages, which are earlier in the file.
                 carried += 1;
                 let summary = text(line, "summary");
                 messages.insert(0, json!({"role": "user", "content": summary}));
@@ -64,7 +64,7 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
     Imported { body, dialect: Dialect::Anthropic, carried, left }
 }
 
-/// The message in the dialect of Anthropic; `None` for one that no model saw.
+/// The message in the Anthropic dialect; `None` for one that no model got.
 fn converted(message: &Value) -> Option<Value> {
     let content = blocks(message.get("content"));
     match text(message, "role") {
@@ -87,7 +87,7 @@ fn converted(message: &Value) -> Option<Value> {
     }
 }
 
-/// The blocks in the dialect of Anthropic.
+/// The blocks in the Anthropic dialect.
 fn blocks(content: Option<&Value>) -> Value {
     let Some(content) = content else { return Value::Array(Vec::new()) };
     let Some(blocks) = content.as_array() else { return content.clone() };

@@ -1,4 +1,4 @@
-//! `mcp`: stored threads as tools of an agent, by the Model Context Protocol. The tools only read.
+//! `mcp`: stored threads as read-only tools of an agent, over the Model Context Protocol.
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
@@ -19,7 +19,7 @@ use crate::{
 mod stored;
 mod tools;
 
-/// What the agent's model reads about the server.
+/// The description of the server for the agent's model.
 const INSTRUCTIONS: &str = "Threads of agents that were compacted to fit a context window. Nothing is \
     ever deleted: if a summary leaves out an exact error, number, path or demand, look for it here.";
 
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &McpArguments) -> Result<Ended, Failure> {
         service.waiting().await?;
         Ok(Ended::Done)
     });
-    // A read of standard input that still waits would hold the runtime until the next line.
+    // A pending read of standard input would block the shutdown until the next line.
     runtime.shutdown_background();
     served
 }
@@ -61,7 +61,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = call.arguments.unwrap_or_default();
-        // What went wrong is for the model to read, so it is a result and no error of the protocol.
+        // The model must read failures, so they are results and not errors of the protocol.
         let result = match self.answer(&call.name, input).await {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.line())]),

@@ -1,4 +1,4 @@
-//! Where the threads are stored, and how one is found.
+//! Finding stored threads.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ use threadfold_sqlite::SqliteStore;
 
 use crate::{error::Failure, input, proxy::latest_threads};
 
-/// So many ids are in a message about a thread that is missing.
+/// The maximum number of ids in a message about a missing thread.
 const NAMED: usize = 5;
 
-/// The threads of the paths that the user named.
+/// The threads at the paths that the user named.
 pub(super) struct Stored(Vec<Source>);
 
 enum Source {
-    /// A store, and the views of the proxy that writes it.
+    /// A store, and the database of views of the proxy that writes it.
     Store { store: Arc<dyn ThreadStore>, views: PathBuf },
     /// A file with one log.
     Log(PathBuf),
@@ -33,7 +33,8 @@ impl Stored {
         paths.iter().map(|path| source(path)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The ids of all threads, those of a proxy with the latest compaction first.
+    /// The ids of all threads. Those of a proxy are ordered by their latest compaction, the newest
+    /// first.
     pub(super) async fn list(&self) -> Result<Vec<(usize, ThreadId)>, Failure> {
         let mut threads = Vec::new();
         for (index, source) in self.0.iter().enumerate() {
@@ -41,7 +42,7 @@ impl Stored {
                 Source::Store { store, views } => {
                     let mut ids = store.list().await?;
                     let latest = latest_threads(views);
-                    // Threads without a view, which no proxy compacted, come last.
+                    // Threads without a view were never compacted by a proxy and come last.
                     let place = |id: &ThreadId| latest.iter().position(|other| other == id);
                     ids.sort_by_key(|id| place(id).unwrap_or(usize::MAX));
                     ids
@@ -60,7 +61,7 @@ impl Stored {
         }
     }
 
-    /// The log of the thread with this id; without one, of the only thread there is.
+    /// The log of the thread with this id; without an id, of the only thread.
     pub(super) async fn thread(&self, id: Option<&str>) -> Result<EventLog, Failure> {
         let threads = self.list().await?;
         let found = match (id, threads.as_slice()) {
@@ -98,7 +99,7 @@ fn source(path: &Path) -> Result<Source, Failure> {
     Ok(Source::Store { store: Arc::new(SqliteStore::open(&database)?), views })
 }
 
-/// Reads a log anew each time: its agent may be at work.
+/// Reads a log anew each time, because its agent may be writing.
 fn read(path: &Path) -> Result<EventLog, Failure> {
     Ok(input::log(path, "a log of threadfold; `threadfold import` makes one")?.log)
 }

@@ -1,4 +1,4 @@
-//! The tools: what a model reads about them, and their answers.
+//! The tools: their descriptions for a model, and their answers.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -17,13 +17,13 @@ pub(super) const RECALL: &str = "recall";
 pub(super) const SEARCH: &str = "search";
 pub(super) const AUDIT: &str = "audit";
 
-/// So many threads are in one answer of `threads`.
+/// The maximum number of threads in one answer of `threads`.
 const LISTED: usize = 20;
 
-/// So many threads are searched at once, the latest first.
+/// The maximum number of threads that one search covers, the newest first.
 const SEARCHED: usize = 50;
 
-/// The most bytes of an answer of `search` over all threads, and of one thread in it.
+/// The maximum length of an answer of `search` over all threads, and of one thread in it, in bytes.
 const SEARCH_BYTES: usize = 16_000;
 const MATCHES_BYTES: usize = 4_000;
 
@@ -97,7 +97,7 @@ pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<Strin
     Ok(text)
 }
 
-/// One line about a thread.
+/// One line that describes a thread.
 fn line(log: &EventLog) -> String {
     let typed = log.iter().find_map(|logged| {
         let Event::MessageAppended(message) = &logged.event else { return None };
@@ -134,7 +134,7 @@ pub(super) async fn search(
     everywhere(stored, &request).await
 }
 
-/// The best matches of each thread, the latest threads first.
+/// The best matches of each thread, the newest threads first.
 async fn everywhere(stored: &Stored, request: &RecallRequest) -> Result<String, Failure> {
     let all = stored.list().await?;
     let (mut text, mut unshown) = (String::new(), Vec::<&ThreadId>::new());

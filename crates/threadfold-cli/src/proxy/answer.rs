@@ -1,5 +1,5 @@
-//! A provider's answer on its way back: whether it is a refusal for length, and how many tokens it
-//! says that the prompt had. Its bytes pass unchanged.
+//! A provider's answer on its way to the agent. Finds out whether it is a refusal, and how many
+//! tokens the provider counted in the prompt. Its bytes pass unchanged.
 
 use std::{mem, time::Duration};
 
@@ -19,42 +19,42 @@ use threadfold::{
 use super::forward::{Body, Failed, response, without_connection, words};
 use crate::{error::Failure, input::Dialect};
 
-/// No more is read of a refusal, or of a stream before its content, and no longer is waited for that.
+/// The limits for reading a refusal, or a stream before its first content: bytes and time.
 const MAX_READ: usize = 1024 * 1024;
 const READ_TIME: Duration = Duration::from_secs(5);
 
-/// No more is kept of an answer that does not stream. One that is longer teaches nothing.
+/// The maximum length of a body that is kept to read its usage, in bytes.
 const MAX_KEPT: usize = 8 * 1024 * 1024;
 
-/// An answer of which a beginning was read.
+/// An answer whose first pieces may have been read.
 pub(super) struct Answer {
     response: reqwest::Response,
     begun: Vec<Bytes>,
     content: Content,
 }
 
-/// What is read of an answer, beside passing it on.
+/// What is read of an answer while it is passed on.
 enum Content {
-    /// A stream of events, up to its end or to the first that cannot be read.
+    /// A stream of events, until its end or the first event that cannot be read.
     Events(SseParser, Box<dyn TurnBuilder>),
-    /// A body, as far as it is there.
+    /// The body so far.
     Whole(Dialect, Vec<u8>),
-    /// Nothing: it is packed, an error, or cannot be read.
+    /// Nothing: it is compressed, an error, or cannot be read.
     Unread,
 }
 
-/// What decides about an answer.
+/// The first decisive event of an answer.
 enum First {
-    /// It has content, or cannot be read.
+    /// Content, or an event that cannot be read.
     Content,
     Error(ModelError),
 }
 
-/// Takes the tokens of a prompt, as the provider counted them.
+/// Takes the provider's count of the tokens in a prompt.
 pub(super) type Lesson = Box<dyn FnOnce(u64) + Send>;
 
 impl Answer {
-    /// An answer to a request in this dialect, or to any other.
+    /// Returns the answer to a request in this dialect; `None` is for all other requests.
     pub(super) fn new(response: reqwest::Response, dialect: Option<Dialect>) -> Self {
         let has = |kind: &str| {
             let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -75,7 +75,8 @@ impl Answer {
         Self { response, begun: Vec::new(), content }
     }
 
-    /// The provider's refusal. Some refuse with status 200, in a stream that has no content yet.
+    /// Returns the provider's refusal, if there is one. Some refuse with status 200, in a stream
+    /// before any content.
     pub(super) async fn refusal(&mut self) -> Result<Option<ModelError>, Failure> {
         let status = self.response.status();
         if status.is_client_error() {
@@ -83,20 +84,20 @@ impl Answer {
             return Ok(Some(classify_error(status.as_u16(), &self.begun.concat())));
         }
         if let Content::Events(..) = self.content {
-            // A model that thinks for long before it writes must not keep the agent waiting.
+            // The agent must not wait while a model thinks for a long time.
             let read = tokio::time::timeout(READ_TIME, self.read_on(Content::first)).await;
             return read.unwrap_or(Ok(None));
         }
         Ok(None)
     }
 
-    /// Whether it says that the request itself is wrong.
+    /// Whether the status says that the request itself is wrong.
     pub(super) fn blames_the_request(&self) -> bool {
         let status = self.response.status();
         status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
     }
 
-    /// Reads pieces until one of them is decisive, or there are enough.
+    /// Reads pieces until one is decisive, or until the limit is reached.
     async fn read_on(
         &mut self,
         decide: fn(&mut Content, &[u8]) -> Option<First>,
@@ -117,14 +118,14 @@ impl Answer {
         Ok(None)
     }
 
-    /// The answer, piece by piece as it comes. If the agent leaves, the provider is left too. A lesson
-    /// is given when the answer is complete.
+    /// Returns the answer, which passes piece by piece. If the agent disconnects, so does the proxy
+    /// from the provider. The lesson is given when the answer is complete.
     pub(super) fn passed_back(self, lesson: Option<Lesson>) -> Response<Body> {
         let (status, headers) = (self.response.status(), self.response.headers());
         let headers = without_connection(headers);
         let mut watch = lesson.map(|lesson| {
             let mut content = self.content;
-            // The events before the first content were taken when they were looked at.
+            // Events before the first content were handled when they were read.
             if let Content::Whole(..) = content {
                 self.begun.iter().for_each(|piece| content.take(piece));
             }
@@ -143,7 +144,7 @@ impl Answer {
     }
 }
 
-/// Reads an answer that passes, and gives the lesson when it is over.
+/// Reads an answer while it passes, and gives the lesson when it is dropped.
 struct Watch {
     content: Content,
     lesson: Option<Lesson>,
@@ -158,7 +159,7 @@ impl Drop for Watch {
 }
 
 impl Content {
-    /// Takes a piece, and says when it has the first content or an error.
+    /// Takes a piece, and returns the first content or error in it.
     fn first(&mut self, piece: &[u8]) -> Option<First> {
         let Self::Events(parser, builder) = self else { return Some(First::Content) };
         parser.push(piece);
@@ -191,7 +192,7 @@ impl Content {
         }
     }
 
-    /// The tokens of the prompt, if the answer is complete and says.
+    /// The tokens of the prompt, if the answer is complete and has them.
     fn prompt(&mut self) -> Option<u64> {
         let turn = match mem::replace(self, Self::Unread) {
             Self::Events(_, mut builder) if builder.is_complete() => builder.finish().ok()?,

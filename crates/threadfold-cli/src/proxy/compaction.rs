@@ -1,4 +1,4 @@
-//! Compacting a thread: the log of the thread, the strategy, the new view.
+//! Compacting a thread of the proxy: its log, the strategy, and the new view.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::relay::View;
 
 use super::views::Row;
 
-/// What is to be compacted.
+/// The input of a compaction.
 pub(super) struct Work<'a> {
     pub(super) request: &'a Request,
-    /// The view that the request has so far.
+    /// The current view of the request.
     pub(super) found: Option<&'a Row>,
     pub(super) reason: CompactionReason,
     pub(super) target: Option<u64>,
@@ -31,7 +31,7 @@ pub(super) struct Work<'a> {
     pub(super) store: &'a Arc<dyn ThreadStore>,
 }
 
-/// What came of it.
+/// The result of a compaction.
 pub(super) struct Compacted {
     pub(super) view: View,
     pub(super) thread: ThreadId,
@@ -39,7 +39,7 @@ pub(super) struct Compacted {
     pub(super) at: Timestamp,
     pub(super) before: u64,
     pub(super) after: u64,
-    /// Why the log could not be stored, if it could not.
+    /// Why the log could not be stored; `None` if it was.
     pub(super) unstored: Option<CompactionError>,
 }
 
@@ -69,7 +69,7 @@ impl Work<'_> {
         })
     }
 
-    /// Tries the strategy, and a digest if it fails: a thread that does not fit must get smaller.
+    /// Tries the strategy, then a digest, because a thread that does not fit must get smaller.
     async fn compact(
         &self,
         thread: &mut Thread,
@@ -99,12 +99,12 @@ impl Work<'_> {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        // There were three tries, so there is a first error.
+        // There are three tries, so there is a first error.
         first.map_or_else(|| Ok(threadfold::CompactReport::default()), Err)
     }
 
-    /// The log of the thread with the messages of the request. A log that went on from another
-    /// request than this one is left as it is: this thread is a branch, with a log of its own.
+    /// Returns the log of the thread with the messages of the request. If the log continues with
+    /// other messages, it stays as it is and this thread is a branch with a log of its own.
     async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
         let Some(row) = self.found else {
             let journal = new(EventLog::new(ThreadId::random()), self.store);
@@ -136,7 +136,7 @@ impl Work<'_> {
                 }
                 new(branch, self.store)
             }
-            // The log is gone or was never stored. What is known of the thread is its view.
+            // The log is gone or was never stored. Only its view is known.
             Ok(_) | Err(_) => {
                 let journal = new(EventLog::new(ThreadId::random()), self.store);
                 appended(journal, &row.view.messages, now)?
@@ -160,7 +160,7 @@ fn appended(
     Ok(journal)
 }
 
-/// Whether the compaction was carried out, and only could not be stored.
+/// Whether the compaction succeeded but could not be stored.
 fn is_unstored(error: &CompactionError) -> bool {
     matches!(error.kind, CompactionErrorKind::Store(_))
 }

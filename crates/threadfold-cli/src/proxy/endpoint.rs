@@ -1,4 +1,4 @@
-//! What a request asks for: its path, and the few fields of its body that decide.
+//! What a request asks for: its path, and the relevant fields of its body.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use crate::input::Dialect;
 pub(super) enum Endpoint {
     /// An answer of a model.
     Answer(Dialect),
-    /// How many tokens a request of the Anthropic dialect has.
+    /// The token count of a request in the Anthropic dialect.
     Count,
-    /// Anything else. It goes through.
+    /// Anything else, which is passed on.
     Other,
 }
 
-/// The ends of the paths that a proxy knows.
+/// The known paths, by their last parts.
 const PATHS: [(&str, Endpoint); 4] = [
     ("/messages", Endpoint::Answer(Dialect::Anthropic)),
     ("/messages/count_tokens", Endpoint::Count),
@@ -26,7 +26,7 @@ const PATHS: [(&str, Endpoint); 4] = [
     ("/responses", Endpoint::Answer(Dialect::OpenAiResponses)),
 ];
 
-/// What a body says beside its messages.
+/// The fields of a body besides its messages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Head<'a> {
@@ -65,8 +65,8 @@ impl Head<'_> {
         limits.into_iter().flatten().max().unwrap_or(0)
     }
 
-    /// Whether the body holds the whole thread. Of a thread that the provider keeps only the end is
-    /// sent, and nothing here may change what it follows on.
+    /// Whether the body holds the whole thread. If the provider stores the beginning, the body has
+    /// only the end, and changing that would break the link.
     pub(super) fn is_whole(&self) -> bool {
         self.previous_response_id.is_none() && self.conversation.is_none()
     }

@@ -1,5 +1,4 @@
-//! What goes to the provider and comes back: bytes and headers as they are, but for those that belong
-//! to one connection.
+//! Passing requests and answers on: bytes and headers unchanged, except headers of one connection.
 
 use std::{error::Error, iter};
 
@@ -16,7 +15,7 @@ use crate::error::Failure;
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
 pub(super) type Body = UnsyncBoxBody<Bytes, Failed>;
 
-/// Headers of one connection, or that the client of the next one writes itself.
+/// Headers that belong to one connection, or that the next client sets itself.
 const NOT_PASSED: [HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,
@@ -31,7 +30,7 @@ const NOT_PASSED: [HeaderName; 11] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// A provider's server. Nothing is ever sent elsewhere.
+/// A provider's server. Requests are sent to no other host.
 #[derive(Clone, Debug)]
 pub(super) struct Upstream(Url);
 
@@ -55,14 +54,14 @@ impl Upstream {
             Some(base) if path.starts_with("/v1/") => format!("{base}{path}"),
             _ => format!("{base}{path}"),
         };
-        // Setting the path of a URL leaves its host as it is, whatever the path holds.
+        // Setting the path of a URL cannot change its host.
         url.set_path(&path);
         url.set_query(query);
         (url.host_str() == self.0.host_str()).then_some(url)
     }
 }
 
-/// A request to be sent, perhaps more than once.
+/// A request that may be sent more than once.
 #[derive(Debug)]
 pub(super) struct Outgoing<'a> {
     pub(super) method: Method,
@@ -84,7 +83,7 @@ impl Outgoing<'_> {
     }
 }
 
-/// The headers of a request that the provider gets too. An answer that is read must not be packed.
+/// The headers to pass to the provider. An answer that the proxy reads must not be compressed.
 pub(super) fn passed_on(headers: &HeaderMap, answer_is_read: bool) -> HeaderMap {
     let mut passed = without_connection(headers);
     if answer_is_read {
@@ -118,7 +117,7 @@ pub(super) fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Re
     response
 }
 
-/// The words of an error and of what caused it, without the address, which may hold a secret.
+/// The messages of an error and of its causes, without the address, which may hold a secret.
 pub(super) fn words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());

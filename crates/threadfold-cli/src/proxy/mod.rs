@@ -1,8 +1,8 @@
-//! `proxy`: a server between an agent and its provider. The decisions are those of
-//! [`relay`](crate::relay); here are sockets, the store and the clock.
+//! `proxy`: a server between an agent and its provider. [`relay`](crate::relay) has the decisions;
+//! this module has sockets, store and clock.
 //!
-//! Whatever fails here, the agent's own request is sent: a view that cannot be read, a store that is
-//! full, a strategy that panics, a summary that comes too late.
+//! After any failure the agent's own request is sent: a view that cannot be read, a full store, a
+//! strategy that panics, a summary that takes too long.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -33,32 +33,33 @@ pub use server::Proxy;
 pub(crate) use views::latest_threads;
 pub use views::{Views, ViewsError};
 
-/// How a proxy behaves.
+/// The options of a proxy.
 #[derive(Debug)]
 pub struct ProxyOptions {
-    /// Where requests in the dialect of Anthropic go, such as `https://api.anthropic.com`.
+    /// The server for requests in the Anthropic dialect, such as `https://api.anthropic.com`.
     pub anthropic: String,
-    /// Where all other requests go.
+    /// The server for all other requests.
     pub openai: String,
-    /// The window in tokens; `None` takes the published one of the model.
+    /// The window in tokens; `None` for the published one of the model.
     pub window: Option<u64>,
     /// When to compact.
     pub policy: AutoPolicy,
     /// How to compact.
     pub strategy: Arc<dyn CompactionStrategy>,
-    /// Who writes summaries.
+    /// The model that writes summaries.
     pub model: Option<Arc<dyn Model>>,
-    /// Only reports what would be compacted.
+    /// Reports compactions without doing them.
     pub shadow: bool,
-    /// The longest body of a request, in bytes.
+    /// The maximum size of a request body, in bytes.
     pub max_body: usize,
-    /// How long a compaction may take.
+    /// The maximum time of a compaction.
     pub patience: Duration,
-    /// How long a client may take nothing of its answer before its connection is closed.
+    /// How long a client may read nothing of its answer before its connection is closed.
     pub stall: Duration,
 }
 
-/// The policy of a proxy: it sees no counts before it decides, so it goes by estimates.
+/// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
+/// decides.
 #[must_use]
 pub fn policy(threshold: f64) -> AutoPolicy {
     AutoPolicy {

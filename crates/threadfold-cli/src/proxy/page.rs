@@ -1,4 +1,4 @@
-//! `GET /threadfold`: the threads and what was saved, and the report of each.
+//! `GET /threadfold`: lists the threads and the saved tokens, and shows the report of each.
 
 use hyper::{
     Method, Response, StatusCode,

@@ -1,4 +1,4 @@
-//! What becomes of a request before it is sent, and after it was refused.
+//! The decisions about a request before it is sent, and after a refusal.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{error::Failure, input::Dialect, terminal::thousands};
 
-/// A request on its way, whose thread is known.
+/// A request in progress, whose thread is known.
 pub(super) struct Journey {
     dialect: Dialect,
     model: String,
@@ -39,12 +39,12 @@ pub(super) struct Journey {
 }
 
 impl Proxy {
-    /// Whether a body is so short that nothing is to be done, whatever is in it: two bytes are a
-    /// token at most, but for pictures, which have a few thousand tokens each.
+    /// Whether a body is certainly too short to need a compaction: a token has at least two bytes.
+    /// Images have a few thousand tokens each, and many more bytes.
     pub(super) fn is_short(&self, head: &Head<'_>, body: &Bytes) -> bool {
         let model = head.model.as_deref().unwrap_or_default();
         match self.window(model) {
-            // Without a window only a refusal leads to a view.
+            // Without a window only a refusal leads to a compaction.
             None => self.views.is_empty(),
             Some(window) => {
                 let room = window.tokens().saturating_sub(head.max_output());
@@ -54,7 +54,7 @@ impl Proxy {
         }
     }
 
-    /// Reads a body, finds its view and compacts the thread if it is time.
+    /// Reads a body, finds its view, and compacts the thread if its trigger fires.
     pub(super) async fn begin(
         &self,
         dialect: Dialect,
@@ -83,7 +83,7 @@ impl Proxy {
         Ok(Some(journey))
     }
 
-    /// Takes a refusal, and compacts the thread if it was for its length. Returns whether to ask
+    /// Takes a refusal, and compacts the thread if it was for its length. Returns whether to send
     /// again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
         journey.relay.refused(error, &mut journey.auto, StdClock.now());
@@ -91,7 +91,7 @@ impl Proxy {
         *journey.relay.step() == RelayStep::Send
     }
 
-    /// Compacts as long as the relay asks for it.
+    /// Compacts while the relay asks for it.
     async fn go_on(&self, journey: &mut Journey) {
         while let RelayStep::Compact { .. } = journey.relay.step() {
             if self.options.shadow {
@@ -116,7 +116,7 @@ impl Proxy {
         if covers(&newest) > covers(&journey.found)
             && let Some(row) = newest
         {
-            // Another request of the thread compacted it meanwhile.
+            // Another request of the thread has compacted it meanwhile.
             journey.relay.compacted(&row.view, &mut journey.auto, StdClock.now());
             journey.found = Some(row);
             return Ok(());
@@ -141,7 +141,7 @@ impl Proxy {
         self.keep(journey, compacted)
     }
 
-    /// Keeps the view. If it cannot be stored, it is kept in memory.
+    /// Keeps the view, in memory if it cannot be stored.
     fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Failure> {
         let Compacted { view, thread, events, at, before, after, unstored } = compacted;
         let link = journey.chain.after(view.covers).ok_or("the view stands for no message")?;
@@ -168,13 +168,13 @@ impl Proxy {
 }
 
 impl Journey {
-    /// Takes the provider's count of the prompt when the answer is over.
+    /// Returns the function that takes the provider's count of the prompt.
     pub(super) fn lesson(&self, proxy: &Arc<Proxy>) -> Lesson {
         let (proxy, root, estimated) = (Arc::clone(proxy), self.root, self.relay.estimate());
         Box::new(move |reported| proxy.threads.learn(root, estimated, reported))
     }
 
-    /// The body to send; `None` if it is the one that came.
+    /// The body to send; `None` to send the original one.
     pub(super) fn body(&self) -> Option<Bytes> {
         let request = self.relay.request()?;
         let options = EncodeOptions { model: None, ..EncodeOptions::for_model(&self.model) };

@@ -1,4 +1,4 @@
-//! The server: limits, paths, and the way of one request.
+//! The server: limits, paths, and the handling of one request.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -33,18 +33,18 @@ use super::{
 };
 use crate::{error::Failure, input::Dialect};
 
-/// How long a client may take for the head of a request, and for its body.
+/// The time limits for the head of a request, and for its body.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 const BODY_TIME: Duration = Duration::from_secs(60);
 
-/// So many connections at once.
+/// The maximum number of connections.
 const MAX_CONNECTIONS: usize = 1_024;
 
-/// So many headers, of so many bytes together.
+/// The maximum number of headers, and their maximum size together, in bytes.
 const MAX_HEADERS: usize = 100;
 const MAX_HEAD: usize = 64 * 1024;
 
-/// So many threads are read at once; others wait, because each takes memory.
+/// The maximum number of threads in memory at once; other requests wait.
 const MAX_READ: usize = 8;
 
 /// A proxy that is ready to serve.
@@ -54,7 +54,7 @@ pub struct Proxy {
     pub(super) store: Arc<dyn ThreadStore>,
     pub(super) views: Views,
     pub(super) threads: Threads,
-    /// The trigger of a thread that is new.
+    /// The trigger for new threads.
     pub(super) fresh: AutoCompactor,
     client: Client,
     anthropic: Upstream,
@@ -63,11 +63,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Returns a proxy with its threads in this store and its views there.
+    /// Returns a proxy with this store for threads and these views.
     ///
     /// # Errors
     ///
-    /// The words of what is wrong with an address or with the policy.
+    /// A message about an invalid address or policy.
     pub fn new(
         options: ProxyOptions,
         store: Arc<dyn ThreadStore>,
@@ -75,10 +75,11 @@ impl Proxy {
     ) -> Result<Self, String> {
         let built = || -> Result<Self, Failure> {
             let client = Client::builder()
-                // Wherever a redirect or a proxy of the system leads, the key does not follow.
+                // A redirect or a system proxy would send the key to another host.
                 .redirect(reqwest::redirect::Policy::none())
                 .no_proxy()
-                // Whatever another crate of the build switches on: answers pass as they are.
+                // Another crate of the build may enable these features, but answers must pass
+                // unchanged.
                 .no_gzip()
                 .no_brotli()
                 .no_zstd()
@@ -100,8 +101,8 @@ impl Proxy {
         built().map_err(|failure| failure.line().to_owned())
     }
 
-    /// Serves every connection of this socket. Dropping the future stops it; answers that are on
-    /// their way end with it.
+    /// Serves every connection of this socket. Dropping the future stops the server and all its
+    /// answers.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let is_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
@@ -113,7 +114,7 @@ impl Proxy {
                 Some(_) = tasks.join_next() => continue,
             };
             let Ok((socket, _)) = socket else {
-                // No file handle is left, most likely. One will be.
+                // Probably there is no free file handle. Wait for one.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -138,10 +139,10 @@ impl Proxy {
             .header_read_timeout(HEAD_TIME)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD);
-        // A client that reads nothing would hold its connection and the provider's for ever.
+        // A client that reads nothing would hold its connection and the provider's forever.
         let mut socket = TimeoutStream::new(socket);
         socket.set_write_timeout(Some(stall));
-        // A connection that breaks is the client's to know.
+        // The client notices a broken connection itself.
         let _ = server.serve_connection(TokioIo::new(Box::pin(socket)), service).await;
     }
 
@@ -151,7 +152,7 @@ impl Proxy {
         is_loopback: bool,
     ) -> Response<Body> {
         if is_loopback && !names_loopback(request.headers()) {
-            // A page of another site that found the port by a name of its own.
+            // DNS rebinding: a page of another site reached the port under its own name.
             return refusal(StatusCode::FORBIDDEN, "this address is for programs of this machine");
         }
         let path = request.uri().path();
@@ -164,7 +165,8 @@ impl Proxy {
         }
     }
 
-    /// The way of a request: read, prepared, sent, perhaps compacted and sent again.
+    /// Handles a request: read, prepare, send, and if it is refused for its length, compact and
+    /// send again.
     async fn pass(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -200,8 +202,8 @@ impl Proxy {
         Ok(Answer::new(answer.map_err(unreachable)?, None).passed_back(None))
     }
 
-    /// Sends a request, and sends it again with a smaller thread if it is refused for its length. If
-    /// the provider finds something else wrong with a smaller thread, the agent's own is sent.
+    /// Sends a request, and sends a smaller thread after a refusal for the length. If the provider
+    /// refuses the smaller thread for another reason, the agent's own request is sent.
     async fn exchange(
         self: &Arc<Self>,
         outgoing: &Outgoing<'_>,
@@ -212,7 +214,7 @@ impl Proxy {
     ) -> Result<Response<Body>, (StatusCode, Failure)> {
         let mut is_last = false;
         loop {
-            // The thread is not kept while the provider answers: after a refusal it is read again.
+            // The thread is dropped while the provider answers; after a refusal it is read again.
             let (smaller, lesson) = match journey.take() {
                 Some(journey) => (journey.body(), Some(journey.lesson(self))),
                 None => (None, None),
@@ -239,8 +241,9 @@ impl Proxy {
         }
     }
 
-    /// The journey of a body; `None` if anything went wrong, and the body goes as it came. It runs
-    /// on a thread of its own, so a strategy that panics or computes does no harm to other requests.
+    /// Returns the journey of a body; `None` after any failure, and then the body is sent
+    /// unchanged. It runs on a separate thread, so a strategy that panics or blocks does not affect
+    /// other requests.
     async fn begun(
         self: &Arc<Self>,
         dialect: Dialect,
@@ -251,7 +254,7 @@ impl Proxy {
         self.apart(async move { proxy.begin(dialect, &body, compacts).await }).await.flatten()
     }
 
-    /// The journey with a smaller thread, if the request was refused for its length.
+    /// Returns the journey with a smaller thread, if the request was refused for its length.
     async fn asks_again(
         self: &Arc<Self>,
         dialect: Dialect,
@@ -270,7 +273,7 @@ impl Proxy {
         again.await.flatten()
     }
 
-    /// Runs work that computes, apart from the sockets. `None` if it fails or panics.
+    /// Runs blocking work on a separate thread. `None` if it fails or panics.
     async fn apart<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
@@ -286,18 +289,18 @@ impl Proxy {
         done.inspect_err(|failure| self.note(&format!("passed through: {}", failure.line()))).ok()
     }
 
-    /// A line for the person who watches. It holds no header and no text of a thread.
+    /// Prints a line to standard error. It must hold no header and no text of a thread.
     pub(super) fn note(&self, line: &str) {
         eprintln!("threadfold: {}", crate::terminal::first_line(line, 300));
     }
 
-    /// The tokens from which on a thread is looked at, of so many that there is room for.
+    /// The size in tokens from which threads are examined, if `room` tokens are available.
     pub(super) fn threshold(&self, room: u64) -> u64 {
         use threadfold::auto::Threshold;
         match self.options.policy.threshold {
             Threshold::Fraction(share) => (room as f64 * share) as u64,
             Threshold::Tokens(tokens) => tokens.min(room),
-            // Every thread is looked at.
+            // These do not depend on the size, so every thread is examined.
             Threshold::Remaining(_) | Threshold::MessagesOver(_) | _ => 0,
         }
     }
@@ -320,7 +323,7 @@ fn unreachable(failure: Failure) -> (StatusCode, Failure) {
     (StatusCode::BAD_GATEWAY, format!("the provider cannot be reached: {}", failure.line()).into())
 }
 
-/// An error of the proxy itself, in the form that all clients read.
+/// An error of the proxy itself, in the form that all clients understand.
 fn refusal(status: StatusCode, words: &str) -> Response<Body> {
     let error = json!({"type": "error", "error": {"type": "threadfold_proxy", "message": words}});
     let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,5 +1,5 @@
-//! The threads of a proxy: their triggers, what their provider's counts taught, and a lock for each, so
-//! that two requests of one thread do not pay for the same compaction.
+//! The threads of a proxy: for each its trigger, its ratio of counted to estimated tokens, and a
+//! lock, so that two requests of one thread do not compact it twice.
 
 use std::{
     collections::HashMap,
@@ -10,10 +10,10 @@ use threadfold::{auto::AutoCompactor, tokens::Calibrated};
 
 use crate::relay::Link;
 
-/// Of so many threads at most the trigger is remembered. A forgotten one begins anew.
+/// The maximum number of remembered threads. A forgotten one starts with a new trigger.
 const MAX: usize = 10_000;
 
-/// What is remembered of each thread, by its first link.
+/// The state of each thread, by its first link.
 #[derive(Debug, Default)]
 pub(super) struct Threads(Mutex<HashMap<Link, Known>>);
 
@@ -25,7 +25,7 @@ pub(super) struct Known {
 }
 
 impl Threads {
-    /// What is known of a thread. A new one gets the trigger `fresh`.
+    /// Returns the state of a thread. A new thread gets the trigger `fresh`.
     pub(super) fn known(&self, root: Link, fresh: &AutoCompactor) -> Known {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if threads.len() >= MAX && !threads.contains_key(&root) {
@@ -44,7 +44,7 @@ impl Threads {
         }
     }
 
-    /// Learns from the provider's count of a prompt.
+    /// Updates the ratio with the provider's count of a prompt.
     pub(super) fn learn(&self, root: Link, estimated: u64, reported: u64) {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = threads.get_mut(&root) {

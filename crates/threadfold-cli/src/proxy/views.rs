@@ -1,4 +1,4 @@
-//! The table of views: what is sent for which beginning of a thread.
+//! The table of views, which replace the beginnings of threads.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,7 +15,8 @@ use threadfold::message::{ThreadId, Timestamp};
 
 use crate::relay::{Chain, Link, View};
 
-/// The table. One of an earlier version is dropped: its views are made again from the logs.
+/// The table. A table of an earlier version is dropped, because its views can be made again from
+/// the logs.
 const SCHEMA: &str = "
     DROP TABLE IF EXISTS views;
     CREATE TABLE views (
@@ -27,7 +28,7 @@ const SCHEMA: &str = "
     ) STRICT, WITHOUT ROWID;
     PRAGMA user_version = 1;";
 
-/// A view, under the link of the messages that it stands for.
+/// A view, and the link of the messages that it replaces.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) link: Link,
@@ -35,16 +36,16 @@ pub(super) struct Row {
     pub(super) about: About,
 }
 
-/// What is known of a view beside its messages.
+/// The metadata of a view.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct About {
     pub(super) thread: ThreadId,
-    /// How many events the log of the thread had then.
+    /// The number of events in the log of the thread.
     pub(super) events: u64,
     pub(super) at: Timestamp,
     pub(super) dialect: String,
     pub(super) model: String,
-    /// Tokens of the thread before and after the compaction.
+    /// The tokens of the thread before and after the compaction.
     pub(super) before: u64,
     pub(super) after: u64,
 }
@@ -53,7 +54,8 @@ pub(super) struct About {
 #[derive(Debug)]
 pub struct Views {
     connection: Mutex<Connection>,
-    /// All links. The newest view of a thread is kept; of others the messages are read again.
+    /// All links. The newest view of a thread is in memory; the messages of others are read from
+    /// the database.
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,
 }
 
@@ -70,11 +72,11 @@ impl std::fmt::Display for ViewsError {
 impl Error for ViewsError {}
 
 impl Views {
-    /// Opens the database in this file. On Unix a new one can be read by its owner alone.
+    /// Opens the database in this file. On Unix only the owner can read a new one.
     ///
     /// # Errors
     ///
-    /// [`ViewsError`] if the file is no database that can be written.
+    /// [`ViewsError`] if the file is no database, or cannot be written.
     pub fn open(path: &Path) -> Result<Self, ViewsError> {
         let name = path.display();
         create(path).map_err(|error| ViewsError(format!("{name}: {error}")))?;
@@ -99,7 +101,7 @@ impl Views {
         locked(&self.known).is_empty()
     }
 
-    /// The view of the longest beginning of this chain. One that cannot be read is passed over.
+    /// The view of the longest beginning of this chain. Views that cannot be read are skipped.
     pub(super) fn find(&self, chain: &Chain) -> Option<Arc<Row>> {
         chain.longest_first().find_map(|(count, link)| {
             let known = locked(&self.known).get(&link)?.clone();
@@ -108,12 +110,12 @@ impl Views {
         })
     }
 
-    /// Keeps a view, in memory at least. `parent` is the one that it was made from.
+    /// Keeps a view, at least in memory. `parent` is the view that it replaces.
     pub(super) fn insert(&self, row: Row, parent: Option<Link>) -> Result<(), ViewsError> {
         let row = Arc::new(row);
         let written = self.write(&row);
         let mut known = locked(&self.known);
-        // A view that is in no database is all that there is of it.
+        // A view that could not be stored must stay in memory.
         if written.is_ok()
             && let Some(parent) = parent.and_then(|parent| known.get_mut(&parent))
         {
@@ -123,9 +125,9 @@ impl Views {
         written.map_err(|error| ViewsError(error.to_string()))
     }
 
-    /// What is known of the latest views, without their messages.
+    /// The metadata of the newest views.
     pub(super) fn list(&self) -> Result<Vec<About>, ViewsError> {
-        /// No page shows more.
+        /// The maximum number of views on the page.
         const SHOWN: i64 = 500;
         let views = latest(&locked(&self.connection), SHOWN);
         views.map_err(|error| ViewsError(error.to_string()))
@@ -161,8 +163,8 @@ impl Views {
     }
 }
 
-/// The threads of the views in this file, the one with the latest view first. None if there is no such
-/// file, or none that can be read.
+/// The threads of the views in this file, the thread with the newest view first. Empty if there is
+/// no such file, or if it cannot be read.
 pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let views = connection.and_then(|connection| latest(&connection, -1)).unwrap_or_default();
@@ -171,8 +173,8 @@ pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
     threads.filter(|thread| seen.insert(thread.clone())).collect()
 }
 
-/// What is known of the latest views, the latest first; of all for a negative limit. A view that cannot
-/// be read is passed over.
+/// The metadata of the newest views, the newest first; of all for a negative limit. Metadata that
+/// cannot be read are skipped.
 fn latest(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<About>> {
     let select = format!("SELECT about FROM views ORDER BY at DESC LIMIT {limit}");
     let views = column(connection, &select)?;
@@ -183,12 +185,12 @@ fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>
     connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The value, even if a thread that held the lock panicked: every change of it is one step.
+/// The value, even after a panic with the lock held: every change is one step, so it is consistent.
 fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the file and its folder, for their owner alone.
+/// Creates the file and its folder, accessible only to their owner.
 fn create(path: &Path) -> io::Result<()> {
     let mut folder = DirBuilder::new();
     let mut file = OpenOptions::new();

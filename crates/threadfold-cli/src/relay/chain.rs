@@ -1,15 +1,14 @@
-//! Recognising a thread: a hash of each message and of all messages before it.
+//! Identifying a thread by a hash of each message with all messages before it.
 
 use std::{fmt, str::FromStr};
 
 use threadfold::message::{ContentBlock, Extra, InvalidValue, Message, Text};
 
-/// Fields that do not count for the identity of a message: where a client wants the provider to
-/// cache, and whether a text came as a string or as a list with one text. Clients move the first
-/// from request to request, and have to change the second to do so.
+/// Fields that do not identify a message: the cache mark, and whether a text was a string or a list
+/// with one text. Clients move the mark from request to request, which requires the list form.
 const FORM: [&str; 2] = ["cache_control", "~content"];
 
-/// The hash of a message and of all before it.
+/// The hash of a message and of all messages before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link([u8; 32]);
 
@@ -37,11 +36,11 @@ pub struct Link([u8; 32]);
 pub struct Chain(Vec<Link>);
 
 impl Chain {
-    /// Returns the chain of these messages, as the codec of a dialect read them. The positions at
-    /// which a client asks for caching do not count.
+    /// Returns the chain of these messages, as the codec of a dialect read them. Cache marks do not
+    /// count.
     ///
-    /// `hash` must be cryptographic: an attacker who finds two messages with one hash could have the
-    /// summary of one sent in place of the other.
+    /// `hash` must be cryptographic: with two messages of one hash an attacker could get the
+    /// summary of one thread sent in another.
     #[must_use]
     pub fn of(dialect: &str, messages: &[Message], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Self {
         let mut last = hash(dialect.as_bytes());
@@ -128,14 +127,14 @@ impl FromStr for Link {
     }
 }
 
-/// Returns the message as JSON, without fields that do not count for its identity.
+/// Returns the message as JSON, without fields that do not identify it.
 fn canonical(message: &Message) -> Vec<u8> {
     let mut message = message.clone();
     let parts = message.make_mut();
     strip_fields(&mut parts.extra);
     parts.content.iter_mut().for_each(strip);
-    // Values of this crate always serialize. If one did not, the text of the error would be hashed,
-    // which equals no message.
+    // These values always serialize. If one did not, the text of the error would be hashed, which
+    // equals no message.
     serde_json::to_vec(&message).unwrap_or_else(|error| error.to_string().into_bytes())
 }
 

@@ -24,8 +24,8 @@ pub struct RelayOptions {
 /// | `Compact` | [`failed`](Self::failed) | `Send`, as it is; `Refused` after a refusal |
 /// | `Send` | [`refused`](Self::refused) | `Compact`, or `Refused` if no compaction helps |
 ///
-/// Other inputs change nothing. A request that needs no compaction and has no view is not rewritten:
-/// [`request`](Self::request) is then `None`, and the host sends the bytes that came.
+/// Other inputs change nothing. A request that needs no compaction and has no view is not
+/// rewritten: [`request`](Self::request) is then `None`, and the host sends the original bytes.
 ///
 /// ```
 /// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
@@ -51,7 +51,7 @@ pub struct RelayOptions {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Relay {
-    /// The request as it came.
+    /// The original request.
     original: Request,
     /// The messages to send, if they differ from those of the request.
     viewed: Option<Vec<Message>>,
@@ -66,12 +66,12 @@ pub struct Relay {
 pub enum RelayStep {
     /// Compact the messages of [`Relay::messages`], and report the view or the failure.
     Compact {
-        /// Why.
+        /// The reason.
         reason: CompactionReason,
-        /// The maximum tokens that the messages should have afterwards, by the base of the ratio;
-        /// `None` if no window is known.
+        /// The maximum tokens of the messages after the compaction, by the counter of the ratio;
+        /// `None` if the window is unknown.
         target: Option<u64>,
-        /// The maximum tokens with which the compaction helps at all, by the base of the ratio;
+        /// The maximum tokens with which the compaction helps at all, by the counter of the ratio;
         /// `None` if any reduction helps.
         limit: Option<u64>,
     },
@@ -105,13 +105,13 @@ impl Relay {
         &self.step
     }
 
-    /// The messages as they would be sent now.
+    /// The messages that would be sent now.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         self.viewed.as_deref().unwrap_or(&self.original.messages)
     }
 
-    /// The request as it came.
+    /// The original request.
     #[must_use]
     pub fn original(&self) -> &Request {
         &self.original
@@ -124,13 +124,13 @@ impl Relay {
         Some(Request { messages: messages.into(), ..self.original.clone() })
     }
 
-    /// The tokens of the request as it would be sent now.
+    /// The tokens of the request that would be sent now.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.pressure().estimate()
     }
 
-    /// The tokens of the request as it would be sent now, by the base of the ratio. Pass them to
+    /// The tokens of the request that would be sent now, by the counter of the ratio. Pass them to
     /// [`Calibrated::learn`] with the provider's count.
     #[must_use]
     pub fn estimate(&self) -> u64 {
@@ -155,8 +155,8 @@ impl Relay {
         self.check(auto, now);
     }
 
-    /// Takes the failure of the compaction. A request that was not refused yet is sent as it is, so
-    /// that a failure of the proxy never becomes one of the agent.
+    /// Takes the failure of the compaction. Unless the request was refused before, it is sent as it
+    /// is, so that a failure of the proxy never becomes one of the agent.
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
@@ -181,10 +181,11 @@ impl Relay {
         }
     }
 
-    /// Asks the trigger about the request as it would be sent now.
+    /// Asks the trigger about the request that would be sent now.
     fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let output = auto.handle(now, Input::BeforeSend(self.pressure()));
-        // A request that no compaction makes fit is sent too: only the provider knows its window.
+        // A request that no compaction makes fit is sent too, because only the provider knows its
+        // window exactly.
         self.step = self.compaction(output).unwrap_or(RelayStep::Send);
     }
 

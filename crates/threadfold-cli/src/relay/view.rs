@@ -7,7 +7,7 @@ use threadfold::message::Message;
 /// The messages to send in place of the first messages of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// How many messages of the thread it replaces.
+    /// The number of messages of the thread that it replaces.
     pub covers: usize,
     /// The messages that are sent instead.
     pub messages: Vec<Message>,

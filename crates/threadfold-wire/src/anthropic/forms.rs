@@ -4,18 +4,18 @@
 //! `false`. A [`Request`] holds the value; a mark in the `extra` of the message, block, tool or
 //! request records its form. The name of a mark is that of the field after a `~`:
 //!
-//! | note | on | says |
+//! | mark | on | meaning |
 //! |---|---|---|
 //! | `~content: ""` | message, system prompt, tool result | the content was one string |
 //! | `~content: null` | result of a server tool | there was no content |
-//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
+//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
 //! | `~type` | call of a server tool | the wire's name of the block |
-//! | `~role: "system"` | message of the system role | it stood within the thread |
-//! | `~answer` | message from a response | the fields of the response that a request has not |
-//! | `~is_error`, `~title`, `~context`, `~description`, `~system`, `~tools` | their owners | `false`, `null` or empty was spelled out |
-//! | `~input_schema` | tool | its schema, which came without a `type` |
-//! | `~tool_choice` | request | a choice that came without the tools that it is about |
-//! | `~max_tokens`, `~temperature` | request | the text of the number, where ours would differ |
+//! | `~role: "system"` | message of the system role | it was within the thread |
+//! | `~answer` | message from a response | the fields of the response that a request cannot hold |
+//! | `~is_error`, `~title`, `~context`, `~description`, `~system`, `~tools` | their owners | `false`, `null` or empty was explicit |
+//! | `~input_schema` | tool | its schema, which had no `type` |
+//! | `~tool_choice` | request | a choice without the declared tools that it needs |
+//! | `~max_tokens`, `~temperature` | request | the JSON text of the number, if ours would differ |
 //!
 //! A mark has an effect only while the value is unchanged. A wire field whose own name begins with
 //! `~` gets a second one.

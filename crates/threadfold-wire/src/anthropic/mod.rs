@@ -27,14 +27,14 @@
 //!
 //! | on the wire | in the thread |
 //! |---|---|
-//! | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] where [`DecodeOptions`] says so |
-//! | `image`, `document` | [`Image`], [`Document`]; a source of another shape is opaque |
+//! | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] if [`DecodeOptions`] asks for it |
+//! | `image`, `document` | [`Image`], [`Document`]; a source of another form is opaque |
 //! | `thinking`, `redacted_thinking` | [`Thinking`], [`RedactedThinking`]; the message gets this codec as its origin |
-//! | `tool_use`, `tool_result` | [`ToolUse`], [`ToolResult`]; texts, pictures and documents in a result too |
+//! | `tool_use`, `tool_result` | [`ToolUse`], [`ToolResult`]; texts, images and documents in a result too |
 //! | `server_tool_use`, `mcp_tool_use` | [`ServerToolUse`] |
 //! | `web_search_tool_result` and every other `..._tool_result` | [`ServerToolResult`] of that kind |
 //! | `search_result`, `tool_reference`, `container_upload`, `mid_conv_system`, `compaction`, `tool_addition`, `fallback`, ... | [`Opaque`] |
-//! | a known type with a field that is malformed | [`Opaque`], whole |
+//! | a known type with a malformed field | [`Opaque`], whole |
 //!
 //! `system` becomes one system message of [`Request::system`]; a message of the role `system` stays
 //! in the thread. `max_tokens`, `temperature` and `tool_choice` are fields of the request. A tool
@@ -68,27 +68,27 @@
 //! The thread is repaired first (see [`legality`](threadfold_core::legality)). Then the following
 //! is done, each with its [`Change`]:
 //!
-//! | rule of the provider | what is done |
+//! | rule of the provider | change |
 //! |---|---|
-//! | a user speaks first | a short user message is put before the first answer, unless that begins with the provider's own `compaction` |
-//! | a `compaction` with a signature is the only one, and first in the thread | older ones are left out, and it is moved there |
-//! | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put after the last answer; one that the provider paused goes back as it is, and so does one that is to be compacted |
-//! | a beginning of an answer does not end in white space, holds no reasoning when thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as finished |
-//! | no call is unanswered | open calls get an error result; in a body without model, a thread at rest, they stay where a beginning of an answer may |
-//! | results stand first in a user turn | they are moved there |
+//! | a user message is first | a short one is inserted before the first answer, unless that begins with the provider's own `compaction` |
+//! | a `compaction` with a signature is the only one, and first in the thread | older ones are left out, and it is moved to the beginning |
+//! | a user message is last, except for models that continue an answer | "Please continue." is appended; an answer that the provider paused stays last, and so does one that is to be compacted |
+//! | an answer to be continued does not end in white space, has no reasoning if thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as complete |
+//! | no call is open | open calls get an error result; in a body without a model they stay if the model continues answers |
+//! | results are first in a user turn | they are moved to its beginning |
 //! | no text is blank | it is left out, in results and in the system prompt too |
 //! | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |
 //! | names of tools are up to 128 letters, digits, `_` and `-` | others are rewritten, in declaration, choice and call |
 //! | inputs are objects | others are wrapped: `{"input": ...}` |
-//! | at most four cache marks, none on reasoning | the earliest are left out; those that [`CacheMarks::Auto`] places stay |
-//! | a result of the provider's own tool is a `..._tool_result` | one of another kind is left out with its call |
-//! | reasoning is signed, by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
-//! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if there is no reasoning in the loop as it is written |
+//! | at most four cache marks, none on reasoning | the first are left out; those of [`CacheMarks::Auto`] stay |
+//! | a result of the provider's own tool is a `..._tool_result` | any other is left out with its call |
+//! | reasoning is signed, by this provider, and some models check the messages before it | unsigned and foreign reasoning is left out; for these models also reasoning after a changed message |
+//! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if the written loop has no reasoning |
 //! | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |
-//! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
-//! | a tool that is to be chosen is there | `tool_choice` is left out, but for a body that came so |
-//! | marks that live longer come first | those that [`CacheMarks::Auto`] places live as long as the longest after them |
-//! | pictures and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without a note; what came in a body stays |
+//! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
+//! | the chosen tool is declared | `tool_choice` is left out, unless the body was read so |
+//! | marks with a longer lifetime are first | those of [`CacheMarks::Auto`] get the longest lifetime of the marks after them |
+//! | images and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without an adjustment; values that were read in a body stay |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
 //! Ids that are used again in a later turn, adjacent messages of one role, and calls of undeclared

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `message_start` | begins the body |
 //! | `content_block_start`, `_delta`, `_stop` | begin a block, add to it, end it |
-//! | `message_delta` | sets what is known at the end; its counts are those of the whole answer |
+//! | `message_delta` | sets the last fields; its counts are those of the whole answer |
 //! | `message_stop` | ends the body |
 //! | `error` | ends the answer as a failure |
 //! | any other | nothing |

@@ -5,23 +5,23 @@
 //! Fields beside the key, which the dialect does not define, are one mark. Texts have no inner
 //! object, so theirs are in the `extra` under their own names.
 //!
-//! | note | on | says |
+//! | mark | on | meaning |
 //! |---|---|---|
 //! | `~beside` | any block or tool but text | the fields beside the one key |
-//! | `~name` | document | its name, which the documented rule refuses |
-//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
-//! | `~json: ""` | text of a result | it came as JSON, not as text |
-//! | `~content: []` | result | it came empty |
-//! | `~status` | result | `success`, or another word, was spelled out |
+//! | `~name` | document | its name, if the documented rule refuses it |
+//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~json: ""` | text of a result | it was JSON, not text |
+//! | `~content: []` | result | it was empty |
+//! | `~status` | result | `success`, or another status than `error`, was explicit |
 //! | `~type` | server call or result | its `type` |
-//! | `~format` | text document | it came without a `format` |
-//! | `~schema` | tool | its schema, which came without a `type` |
-//! | `~role: "system"` | message of the system role | it stood within the thread |
-//! | `~answer` | message from a response | the fields of the response that a request has not |
-//! | `~temperature`, `~toolChoice` | request | the text, where ours would differ |
-//! | `~maxTokens` | request | the text, where ours would differ |
-//! | `~system` | request | `null` or empty was spelled out |
-//! | `~toolConfig`, `~inferenceConfig` | request | it came empty |
+//! | `~format` | text document | it had no `format` |
+//! | `~schema` | tool | its schema, which had no `type` |
+//! | `~role: "system"` | message of the system role | it was within the thread |
+//! | `~answer` | message from a response | the fields of the response that a request cannot hold |
+//! | `~temperature`, `~toolChoice` | request | the JSON text, if ours would differ |
+//! | `~maxTokens` | request | the JSON text, if ours would differ |
+//! | `~system` | request | `null` or empty was explicit |
+//! | `~toolConfig`, `~inferenceConfig` | request | it was empty |
 //!
 //! A mark has an effect only while the value is unchanged. A wire field whose own name begins with
 //! `~` gets a second one.

@@ -28,15 +28,15 @@
 //!
 //! | on the wire | in the thread |
 //! |---|---|
-//! | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] where [`DecodeOptions`] says so |
-//! | `citationsContent`, `guardContent` of text | [`Text`]; while that stays as it is, the block goes back whole |
-//! | `image`, `document` | [`Image`], [`Document`]; the name is the title; a source in a store or of another shape is opaque |
+//! | `text` | [`Text`]; [`Checkpoint`], [`SystemReminder`] or [`Summary`] if [`DecodeOptions`] asks for it |
+//! | `citationsContent`, `guardContent` of text | [`Text`]; while the text is unchanged, the block is written back whole |
+//! | `image`, `document` | [`Image`], [`Document`]; the name is the title; a source in a store or of another form is opaque |
 //! | `reasoningContent` | [`Thinking`], [`RedactedThinking`]; the message gets this codec as its origin |
 //! | `toolUse`, `toolResult` | [`ToolUse`], [`ToolResult`] |
-//! | `json` in a result | [`Text`] of the JSON, which goes back as JSON while it is some |
+//! | `json` in a result | [`Text`] of the JSON, which is written as JSON while it is valid |
 //! | `toolUse` with a `type`, `toolResult` in an answer | [`ServerToolUse`], [`ServerToolResult`] |
-//! | `cachePoint`, `video`, `audio`, `searchResult`, `guardContent` of pictures, `toolAddition`, ... | [`Opaque`] |
-//! | a block with a field that is malformed, with two known keys or with none | [`Opaque`], whole |
+//! | `cachePoint`, `video`, `audio`, `searchResult`, `guardContent` of images, `toolAddition`, ... | [`Opaque`] |
+//! | a block with a malformed field, with two known keys or with none | [`Opaque`], whole |
 //!
 //! `system` becomes one system message of [`Request::system`]; a message of the role `system` stays
 //! in the thread. `maxTokens`, `temperature` and `toolChoice` are fields of the request. A system
@@ -57,28 +57,28 @@
 //! The thread is repaired first (see [`legality`](threadfold_core::legality)). Then the following
 //! is done, each with its [`Change`]:
 //!
-//! | rule of the provider | what is done |
+//! | rule of the provider | change |
 //! |---|---|
 //! | user and assistant take turns | neighbours of one role are merged |
-//! | a user speaks first, but for Claude and Qwen | a short user message is put before the first answer |
-//! | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put after the last answer |
-//! | Claude's beginning of an answer does not end in white space, holds no reasoning when thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as finished |
-//! | no call is unanswered | open calls get an error result |
-//! | results stand first in a user turn, for Llama and Mistral alone, for Claude without documents and videos | they are moved there; what may not stand beside them is put into the last one |
-//! | no text is blank | it is left out; a result of which nothing is left says "(no output)" |
-//! | a message with documents has a text | a short one is put after them |
+//! | a user message is first, except for Claude and Qwen | a short one is inserted before the first answer |
+//! | a user message is last, except for models that continue an answer | "Please continue." is appended |
+//! | an answer that Claude continues does not end in white space, has no reasoning if thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as complete |
+//! | no call is open | open calls get an error result |
+//! | results are first in a user turn; with Llama and Mistral nothing else is in it, with Claude no documents and videos | they are moved to its beginning; other blocks are moved into the last one |
+//! | no text is blank | it is left out; a result that loses all its content gets "(no output)" |
+//! | a message with documents has a text | a short one is appended |
 //! | ids are up to 64 letters, digits, `_`, `.`, `:` and `-`, names of tools are without `.` and `:` | others are rewritten, in call, result and tool |
-//! | names of documents are up to 200 letters, digits, `-`, brackets and single spaces | others are rewritten; one that came in a body stays |
+//! | names of documents are up to 200 letters, digits, `-`, brackets and single spaces | others are rewritten; one that was read in a body stays |
 //! | inputs are objects | others are wrapped: `{"input": ...}` |
-//! | tools are declared where the thread has calls | those that it calls are declared where none is, with a schema that accepts anything |
-//! | no choice forbids all tools, and none stands without tools | `toolChoice` is left out |
-//! | reasoning is signed (by Claude), by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
-//! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out of the model's own fields if there is no reasoning in the loop as it is written |
+//! | tools are declared if the thread has calls | if none is, those that it calls are declared, with a schema that accepts anything |
+//! | no choice forbids all tools, and a choice needs tools | `toolChoice` is left out |
+//! | reasoning is signed (by Claude), by this provider, and some models check the messages before it | unsigned and foreign reasoning is left out; for these models also reasoning after a changed message |
+//! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out of the model's own fields if the written loop has no reasoning |
 //! | a fixed thinking budget forces no tool | `toolChoice` is left out |
-//! | cache points come after something, but not after a document, a video, reasoning or each other; there are at most four | those are left out, of too many the earliest; those that [`CacheMarks::Auto`] places stay |
-//! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
+//! | cache points follow a block, but no document, video, reasoning or other cache point; there are at most four | the others are left out; of too many the first; those of [`CacheMarks::Auto`] stay |
+//! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
 //! | Writer takes no `status` | it is left out |
-//! | schemas say `object`, the temperature is 1 at most | schemas are completed without a note, a higher temperature is left out; what came in a body stays |
+//! | schemas say `object`, the temperature is 1 at most | schemas are completed without an adjustment, a higher temperature is left out; values that were read in a body stay |
 //!
 //! [`CacheMarks::Auto`] places cache points after the tools, the system prompt and the last user
 //! message, if the family of the model supports them there. Ids that are used again in a later turn

@@ -3,29 +3,29 @@
 //! An `extra` holds unknown wire fields under their own names. Those inside `functionCall` and the
 //! other data of a part are one object under that name. It also holds the codec's marks:
 //!
-//! | mark | on | says |
+//! | mark | on | meaning |
 //! |---|---|---|
-//! | `~inline_data` and the other marks of `SNAKE` | all | this field came in snake_case |
-//! | `~role` | message | `absent` or `null` where there was none, `function` for the old role of results |
-//! | `~beside` | message | it came directly after another one of its role |
-//! | `~placed` | message | its results came after or beside other parts |
-//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
-//! | `~as` | thinking | `text`: a text that is empty but for its signature |
+//! | `~inline_data` and the other marks of `SNAKE` | all | this field was in snake_case |
+//! | `~role` | message | `absent` or `null` if there was none, `function` for the old role of results |
+//! | `~beside` | message | the content before it had the same role |
+//! | `~placed` | message | its results were after or beside other parts |
+//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~as` | thinking | `text`: an empty text with a signature |
 //! | `~as` | result | `response`: the text is the whole `response`, which has other keys than `output` and `error` |
 //! | `~as` | server call and result | the name of the data field |
-//! | `~no_id` | call, result | it came without an id |
-//! | `~id` | call, result | the id as it came, where ours is another |
-//! | `~args` | call | `absent` where there were none |
-//! | `~parts` | result | its pictures and documents came within |
-//! | `~base64` | picture, document | `url` or `url_unpadded`: the alphabet in which the data came |
-//! | `~title` | document | it came with a `displayName` |
-//! | `~group` | tool | the number of the object of `tools` that it came in |
-//! | `~schema` | tool | the field in which its schema came; `absent` where there was none |
-//! | `~came` | tool | its schema as it came, where ours is another |
-//! | `~generationConfig`, `~toolConfig` | request | it came empty |
-//! | `~maxOutputTokens`, `~temperature` | request | the text of a parameter that we would write differently |
-//! | `~functionCallingConfig` | request | the whole of it, where it reads as a choice among the tools |
-//! | `~response` | answer | what the response body says beside the answer |
+//! | `~no_id` | call, result | it had no id |
+//! | `~id` | call, result | the id that was read, if ours differs |
+//! | `~args` | call | `absent` if there were none |
+//! | `~parts` | result | its images and documents were within |
+//! | `~base64` | image, document | `url` or `url_unpadded`: the alphabet of the data that were read |
+//! | `~title` | document | it had a `displayName` |
+//! | `~group` | tool | the number of its object in `tools` |
+//! | `~schema` | tool | the field of its schema; `absent` if there was none |
+//! | `~came` | tool | the schema that was read, if ours differs |
+//! | `~generationConfig`, `~toolConfig` | request | it was empty |
+//! | `~maxOutputTokens`, `~temperature` | request | the JSON text of a parameter that we would write differently |
+//! | `~functionCallingConfig` | request | the whole of it, if it reads as a tool choice |
+//! | `~response` | answer | the other fields of the response body |
 
 use crate::kit::*;
 

@@ -11,16 +11,16 @@
 //! | `text` | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`](super::options::DecodeOptions) asks for that |
 //! | `text` with `thought` | [`Thinking`] with its `thoughtSignature` |
 //! | an empty `text` with a `thoughtSignature` | [`Thinking`] without text |
-//! | `functionCall` | [`ToolUse`]; one without an id gets one that is not sent back |
-//! | `functionResponse` | [`ToolResult`]: the text of `output`, or of `error`, which says that it failed; a response with other keys is a text of JSON, and goes back as the object that it is |
-//! | its `parts` | pictures and documents of the result |
-//! | `inlineData`, `fileData` | [`Image`], or [`Document`] for `application/*` and `text/*`; the URL alphabet of Base64 becomes the usual one until it goes back |
+//! | `functionCall` | [`ToolUse`]; a call without an id gets one that is not sent back |
+//! | `functionResponse` | [`ToolResult`]: the text of `output`, or of `error` for a failure; a response with other keys is a text of JSON, and is written back as an object |
+//! | its `parts` | images and documents of the result |
+//! | `inlineData`, `fileData` | [`Image`], or [`Document`] for `application/*` and `text/*`; Base64 in the URL alphabet is converted, and converted back when it is written |
 //! | `executableCode`, `toolCall` | [`ServerToolUse`], the data as its input |
 //! | `codeExecutionResult`, `toolResponse` after its call | [`ServerToolResult`], the data as its content |
-//! | white space, sound, films, other parts, what does not read as above | [`Opaque`] |
+//! | white space, audio, video, other parts, parts that cannot be read as above | [`Opaque`] |
 //! | `thoughtSignature` of other parts, `videoMetadata`, `partMetadata` and whatever else | `extra` of the block |
 //! | `tools[].functionDeclarations[]` | [`ToolSpec`], its schema from `parametersJsonSchema` or `parameters`, with types in small letters |
-//! | what else an item of `tools` holds | [`ToolSpec`] whose schema is `null`, the fields in its `extra` |
+//! | the other fields of an item of `tools` | [`ToolSpec`] whose schema is `null`, the fields in its `extra` |
 //! | `maxOutputTokens`, `temperature`, `functionCallingConfig` | the fields of [`Request`] |
 //! | other parameters | `extra` of the request |
 //!
@@ -39,28 +39,28 @@
 //!
 //! First the thread is repaired as [`legality`](threadfold_core::legality) describes. Then:
 //!
-//! | what stands in the thread | what is written | noted as |
+//! | in the thread | written | reported as |
 //! |---|---|---|
-//! | checkpoint, reminder, context update, summary | text of their exact shape; an assistant's summary is its plain text | |
+//! | checkpoint, reminder, context update, summary | text in their exact form; an assistant's summary is its plain text | |
 //! | a thread that begins with an answer | a short user content before it | `UserInserted` |
 //! | a thread that ends with an answer | "Please continue." after it, unless the model accepts the beginning of its answer | `UserInserted` |
-//! | calls at the end without results | error results; they stay open in a thread at rest, which names no model and may end with an answer | `Repaired` |
-//! | answers side by side that did not come so | one content; the fields of the first stay | `Merged`, `FieldsDropped` |
-//! | results beside or after other blocks that did not come so | results first, in a content of their own; the rest in another | `BlockMoved` where the order changes |
+//! | open calls at the end | error results; in a body without a model that may end with an answer they stay open | `Repaired` |
+//! | adjacent answers that were not read so | one content; the fields of the first stay | `Merged`, `FieldsDropped` |
+//! | results beside or after other blocks that were not read so | the results first, in a content of their own; the other blocks in another content | `BlockMoved` where the order changes |
 //! | results without ids in another order than their calls | in the order of the calls | `BlockMoved` |
 //! | several texts in a result | one text, with blank lines between | |
-//! | pictures and documents of results that did not come within | user parts after the results | `BlockMoved` |
+//! | images and documents of results that were not read within | user parts after the results | `BlockMoved` |
 //! | a system message within the thread | a reminder of the user | `SystemMoved` |
-//! | the first call of a step without signature: of another provider's model; of this one's, in the current turn and for Gemini 3 and later | the documented stand-in for a signature | `CallSigned` |
-//! | a name of a function that is not up to 64 letters, digits, `_`, `-`, `.` and `:`, or begins with none of the first and no `_` | another, in declaration, choice, call and result | `NameRewritten` |
+//! | the first call of a step without signature, if another provider's model made it; for Gemini 3 and later also this provider's own, in the current turn | the documented placeholder for a signature | `CallSigned` |
+//! | a name of a function that is not up to 64 letters, digits, `_`, `-`, `.` and `:`, or that begins with neither a letter nor `_` | another, in declaration, choice, call and result | `NameRewritten` |
 //! | an input that is no object | wrapped: `{"input": ...}` | `InputWrapped` |
 //! | encrypted or foreign reasoning | nothing | `ReasoningDropped` |
-//! | a picture or a document of others after an address whose ending names no format | as `image/jpeg` and `application/pdf`: Vertex AI demands a type | |
-//! | documents of text | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
-//! | addresses that are not fetched by HTTP, files of other stores, titles of documents that came without | nothing | `BlockDropped` |
-//! | server tools and opaque blocks of others, tools that only another provider has | nothing | `BlockDropped` |
-//! | a choice among tools that are not there | nothing | `ParameterDropped` |
-//! | fields that another codec read | nothing | `FieldsDropped` |
+//! | an image or a document from another dialect with an address whose extension names no format | as `image/jpeg` and `application/pdf`: Vertex AI demands a type | |
+//! | text documents | text; nothing if it is blank | `BlockAsText`, `BlockDropped` |
+//! | addresses that are not fetched by HTTP, files of other stores, titles of documents that were read without | nothing | `BlockDropped` |
+//! | server tools and opaque blocks of other codecs, other providers' own tools | nothing | `BlockDropped` |
+//! | a choice among missing tools | nothing | `ParameterDropped` |
+//! | fields of another codec | nothing | `FieldsDropped` |
 //!
 //! The current turn begins with the last user content that holds more than results. Signatures do
 //! not depend on earlier messages, so changing those has no effect. Adjacent contents of one role

@@ -6,21 +6,21 @@
 //! codec's marks, whose names begin with `~`; a wire field whose name begins with `~` gets a second
 //! one.
 //!
-//! | mark | on | says |
+//! | mark | on | meaning |
 //! |---|---|---|
-//! | `~role` | system message | `developer`: the word it came with |
-//! | `~content` | message, result | the form of the content where it is not the usual one: `array`, `empty_array`, `empty`, `null`, `absent` |
+//! | `~role` | system message | `developer`, if that was its role |
+//! | `~content` | message, result | the form of the content if it is not the usual one: `array`, `empty_array`, `empty`, `null`, `absent` |
 //! | `~as` | text | `refusal` for the field of the message, `refusal_part` for the part |
-//! | `~blank` | text of a result | it came blank |
-//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
-//! | `~as` | thinking | the field of the message that it goes back to |
+//! | `~blank` | text of a result | it was blank |
+//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~as` | thinking | the field of the message in which it was read |
 //! | `~as` | call | `custom`, or `function_call` for the deprecated field |
 //! | `~as` | result | `function` for the deprecated role |
-//! | `~raw` | call | the whole item, where its form is not known |
-//! | `~id` | result | `absent` where the message named no call |
-//! | `~parameters` | tool | `absent` where the function has none |
-//! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the text of a parameter that we would write differently |
-//! | `~response` | answer | what the response body says beside the answer |
+//! | `~raw` | call | the whole item, if its form is unknown |
+//! | `~id` | result | `absent` if the message named no call |
+//! | `~parameters` | tool | `absent` if the function had none |
+//! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the JSON text of a parameter that we would write differently |
+//! | `~response` | answer | the other fields of the response body |
 //!
 //! An opaque block is a part of the content as it was read (or a JSON string, for a whole content
 //! of blank text). The exception is `{"~field": name, "value": ..}`: a field of the message, the

@@ -16,9 +16,9 @@
 //! | `image_url` | [`Image`]; a data URI becomes Base64 where it can be put together again byte for byte |
 //! | `file` | [`Document`] of a data URI or a file id |
 //! | `tool_calls` of type `function` and `custom`, `function_call` | [`ToolUse`] with its input as text, for ever |
-//! | `tool_calls` of another form | [`ToolUse`] as well as can be read; goes back whole |
-//! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; goes back under the same name |
-//! | blank text, `input_audio`, `audio`, other parts, what does not read as above | [`Opaque`] |
+//! | `tool_calls` of another form | [`ToolUse`], as far as they can be read; is written back whole |
+//! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; is written back under the same name |
+//! | blank text, `input_audio`, `audio`, other parts, parts that cannot be read as above | [`Opaque`] |
 //! | `reasoning_details`, `name`, and whatever else | `extra` of the message, block, call or tool |
 //! | tools of type `function` | [`ToolSpec`] |
 //! | other tools | [`ToolSpec`] whose schema is `null`, the whole tool in its `extra` |
@@ -39,25 +39,25 @@
 //!
 //! First the thread is repaired as [`legality`](threadfold_core::legality) describes. Then:
 //!
-//! | what stands in the thread | what is written | noted as |
+//! | in the thread | written | reported as |
 //! |---|---|---|
-//! | checkpoint, reminder, context update, summary | text of their exact shape; an assistant's summary is its plain text | |
-//! | calls at the end without results, in a body that names a model | error results, as `tool` messages, or as a `function` message; in a thread at rest they stay open | `Repaired` |
-//! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
-//! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
+//! | checkpoint, reminder, context update, summary | text in their exact form; an assistant's summary is its plain text | |
+//! | open calls at the end, in a body that names a model | error results, as `tool` messages, or as a `function` message; in a thread at rest they stay open | `Repaired` |
+//! | a failed result | its text after `Error: `, unless it begins with `Error:` in upper or lower case | |
+//! | an input of JSON | its text as arguments; an input that is no object is wrapped | `InputWrapped` |
 //! | results after other blocks of the user's turn | results first | `BlockMoved` |
-//! | pictures and files of results | a user message after the results | `BlockMoved` |
+//! | images and files of results | a user message after the results | `BlockMoved` |
 //! | a message that calls, followed by others of the assistant | one message; of fields that clash the first stays | `Merged`, `FieldsDropped` |
 //! | content after calls in one message | content first | `BlockMoved` |
-//! | a name of a tool that is not up to 64 letters, digits, `_` and `-` | another, in declaration, choice and call | `NameRewritten` |
-//! | call ids over 40 characters | their beginning and a hash | `IdRewritten` |
+//! | a name of a tool that has other characters than letters, digits, `_` and `-`, or more than 64 | a new name, in declaration, choice and call | `NameRewritten` |
+//! | call ids over 40 characters | their first characters and a hash | `IdRewritten` |
 //! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
 //! | documents of text or an address | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
-//! | a blank text in a result that did not come so | nothing | `BlockDropped` |
+//! | a blank text in a result that was not read so | nothing | `BlockDropped` |
 //! | calls of a provider's own tools and their results, opaque blocks of others, media without a form | nothing | `BlockDropped` |
-//! | fields that another codec read, an empty `tool_calls`, a `function_call` with neither name nor arguments | nothing | `FieldsDropped` |
-//! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
-//! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
+//! | fields of another codec, an empty `tool_calls`, a `function_call` with neither name nor arguments | nothing | `FieldsDropped` |
+//! | other providers' own tools, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
+//! | a thread that loses all its messages | "Please continue." of the user | `UserInserted` |
 //!
 //! Adjacent assistant messages, system messages at any position and a trailing assistant message
 //! are legal and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form in this

@@ -3,9 +3,9 @@
 //! | of a chunk | becomes |
 //! |---|---|
 //! | `choices`, of the first one: `delta` | its `message` |
-//! | `finish_reason` and other fields of the choice | the last that came; lists of `logprobs` are joined |
-//! | `usage`, also in a choice and in `x_groq` | the last counts that came |
-//! | `id`, `model` and other fields | the last that came; `obfuscation` is left out |
+//! | `finish_reason` and other fields of the choice | the last value; lists of `logprobs` are joined |
+//! | `usage`, also in a choice and in `x_groq` | the last counts |
+//! | `id`, `model` and other fields | the last value; `obfuscation` is left out |
 //! | `error` | a failure |
 //!
 //! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a finish
@@ -15,12 +15,12 @@
 //! |---|---|
 //! | `content`, `refusal`, `reasoning_content`, `reasoning` | one text each |
 //! | a `content` of parts | parts, texts side by side joined |
-//! | no content, or one of no text | `null` beside calls, else what it was |
+//! | no content, or an empty one | `null` beside calls, else unchanged |
 //! | `tool_calls`, `function_call` | calls; see `stream_call` |
 //! | `reasoning_details` | entries; see `Details` |
 //! | `annotations` | one list |
 //! | `audio` | one object, its `data` and `transcript` joined |
-//! | any other field | the last that came |
+//! | any other field | the last value |
 
 use super::{
     marks::*,
@@ -142,7 +142,8 @@ pub(super) struct Message {
     empty: bool,
     refusal: Option<Said>,
     details: Option<Details>,
-    audio: Option<Merged>,
+    /// The fields of the audio, and its texts.
+    audio: Option<(Merged, Merged)>,
     function_call: Option<Call>,
     calls: Calls,
     /// The other fields, including reasoning.
@@ -174,11 +175,11 @@ impl Message {
         }
         self.lists(&mut fields);
         if let Some(mut piece) = fields.take_as("audio", Fields::of) {
-            let audio = self.audio.get_or_insert_default();
+            let (fields, texts) = self.audio.get_or_insert_default();
             for key in ["data", "transcript"] {
-                take_piece(&mut piece, key).iter().for_each(|text| audio.grow(key, text));
+                take_piece(&mut piece, key).iter().for_each(|text| texts.grow(key, text));
             }
-            audio.merge(&piece);
+            fields.merge(&piece);
         }
         if let Some(call) = fields.take_as("function_call", Fields::of) {
             let own = self.function_call.get_or_insert_with(|| Call::deprecated(response));
@@ -199,7 +200,7 @@ impl Message {
         let known = [
             ("reasoning_details", self.details.as_ref().map(Details::tree)),
             ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
-            ("audio", self.audio.as_ref().map(|audio| audio.object().into())),
+            ("audio", self.audio.as_ref().map(audio)),
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
         ];
@@ -289,6 +290,12 @@ impl Piece {
     }
 }
 
+fn audio((fields, texts): &(Merged, Merged)) -> Tree {
+    let mut object = fields.object();
+    object.set_all(texts.object());
+    object.into()
+}
+
 /// Removes and returns a text; `None` if it is empty or no text.
 fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
     fields.take_text(key).filter(|text| !text.is_empty())
@@ -322,14 +329,17 @@ impl Details {
                 continue;
             };
             let key = growing(&piece);
-            let text = key.and_then(|key| piece.take(key)).and_then(Raw::text).unwrap_or_default();
-            let continues = |last: &Detail| key.is_some() && last.1 == key && fits(&last.0, &piece);
-            if !self.0.last().is_some_and(continues) {
-                self.0.push(Detail(Growing::Object(Merged::default()), key));
+            let mut text = None;
+            match self.0.last() {
+                Some(last) if key.is_some() && last.1 == key && fits(&last.0, &piece) => {
+                    text = key.and_then(|key| piece.take(key)).and_then(Raw::text);
+                }
+                Some(_) | None => self.0.push(Detail(Growing::Object(Merged::default()), key)),
             }
             if let Some(Detail(Growing::Object(entry), _)) = self.0.last_mut() {
                 entry.merge(&piece);
-                key.into_iter().for_each(|key| entry.grow(key, &text));
+                key.into_iter()
+                    .for_each(|key| entry.grow(key, text.as_deref().unwrap_or_default()));
             }
         }
     }

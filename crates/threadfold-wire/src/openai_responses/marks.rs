@@ -4,29 +4,29 @@
 //! An `extra` holds unknown wire fields under their own names, and the codec's marks, whose names
 //! begin with `~`; a wire field whose name begins with `~` gets a second one.
 //!
-//! | mark | on | says |
+//! | mark | on | meaning |
 //! |---|---|---|
 //! | `~item` | message, first text of an item, thinking, call, result | `type`, `id` and `status` of the item, as far as it had them |
-//! | `item` (no form, so others say that they leave it out) | first text of an item | what else the item had, such as `phase` |
-//! | `~joins` | text | it is a further part of the item before it |
-//! | `~content` | message, text, result | the form of the content where it is not the usual one |
-//! | `~input` | message, request | `string` for an input that is one text, `absent` where there was none |
-//! | `~role` | system message | `developer`: the word it came with |
+//! | `item` (no `~`, so other codecs report it as left out) | first text of an item | the other fields of the item, such as `phase` |
+//! | `~joins` | text | it is a further part of the previous item |
+//! | `~content` | message, text, result | the form of the content if it is not the usual one |
+//! | `~input` | message, request | `string` if the input was one text, `absent` if there was none |
+//! | `~role` | system message | `developer`, if that was its role |
 //! | `~as` | system message | `instructions` for the parameter, `item` for an item before the thread |
-//! | `~as` | text | `refusal`, `input_text`: the type of an answer's part where it is not the usual one |
-//! | `~form` | text | it looks like one of our tags but came as text, so it is written unchanged |
-//! | `~as` | call, result | the type of the item where it is not a function's |
-//! | `~as` | summary | `text`: it came as one, no compaction put it here |
-//! | `~named` | result | `id`: the field that names the call |
-//! | `~blank` | text of a result | it came blank |
-//! | `~signed` | thinking | it had an encrypted form |
-//! | `~next` | thinking | by what the item after it is known |
-//! | `~led` | text, call | the reasoning that led to it: its id, or nothing where it had none |
-//! | `~detail` | picture | `absent` where it had no detail |
-//! | `~annotations` | text | it had none, and said so |
-//! | `~parameters`, `~strict` | tool | `absent` where the function has none |
-//! | `~temperature`, `~tool_choice`, `~max_output_tokens` | request | the text of a parameter that we would write differently |
-//! | `~response` | answer | what the response body says beside the answer |
+//! | `~as` | text | `refusal`, `input_text`: the type of an answer's part if it is not the usual one |
+//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~as` | call, result | the type of the item if it is not a function's |
+//! | `~as` | summary | `text`: it was read as text, so it is no compaction of this thread |
+//! | `~named` | result | `id`, if that field names the call |
+//! | `~blank` | text of a result | it was blank |
+//! | `~signed` | thinking | it had `encrypted_content` |
+//! | `~next` | thinking | the identity of the item after it |
+//! | `~led` | text, call | the id of the reasoning that led to it; empty if that had none |
+//! | `~detail` | image | `absent` if it had no detail |
+//! | `~annotations` | text | it had an empty list |
+//! | `~parameters`, `~strict` | tool | `absent` if the function had none |
+//! | `~temperature`, `~tool_choice`, `~max_output_tokens` | request | the JSON text of a parameter that we would write differently |
+//! | `~response` | answer | the other fields of the response body |
 //!
 //! An opaque block is an item as it was read, except that `{"~item": .., "~led": ..}` is an item
 //! with the reasoning that led to it, and `{"~part": ..}` is a part of a content.

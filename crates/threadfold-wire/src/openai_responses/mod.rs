@@ -24,7 +24,7 @@
 //! | `refusal` | [`TextBlock`], marked |
 //! | `input_image` | [`Image`] of a data URI, an address or a file id |
 //! | `input_file` | [`Document`] of the same |
-//! | blank text, other parts, what does not read as above | [`Opaque`]: the part of a user message, the whole item of an answer |
+//! | blank text, other parts, parts that cannot be read as above | [`Opaque`]: the part of a user message, the whole item of an answer |
 //! | tools of type `function` | [`ToolSpec`] |
 //! | other tools | [`ToolSpec`] whose schema is `null`, the whole tool in its `extra` |
 //! | `temperature`, `max_output_tokens`, `tool_choice` | the fields of [`Request`] |
@@ -42,32 +42,32 @@
 //!
 //! First the thread is repaired as [`legality`](threadfold_core::legality) describes. Then:
 //!
-//! | what stands in the thread | what is written | noted as |
+//! | in the thread | written | reported as |
 //! |---|---|---|
 //! | a first system message of texts | `instructions` | |
-//! | checkpoint, reminder, context update, summary | text of their exact shape; an assistant's summary is its plain text | |
-//! | calls at the end without results, in a body that names a model | error results; in a thread at rest they stay open | `Repaired` |
-//! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
-//! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
-//! | a name of a tool that is not up to 64 letters, digits, `_` and `-` | another, in declaration, choice and call | `NameRewritten` |
-//! | call ids over 64 characters | their beginning and a hash | `IdRewritten` |
+//! | checkpoint, reminder, context update, summary | text in their exact form; an assistant's summary is its plain text | |
+//! | open calls at the end, in a body that names a model | error results; without a model they stay open | `Repaired` |
+//! | a failed result | its text after `Error: `, unless it begins with `Error:` in upper or lower case | |
+//! | an input of JSON | its text as arguments; an input that is no object is wrapped | `InputWrapped` |
+//! | a name of a tool that has other characters than letters, digits, `_` and `-`, or more than 64 | a new name, in declaration, choice and call | `NameRewritten` |
+//! | call ids over 64 characters | their first characters and a hash | `IdRewritten` |
 //! | an empty id of a call | `call-1` and so on | `IdRewritten` |
-//! | the id of a call before: answers need not follow their calls, so ids differ in the whole input | the id with a number | `IdRewritten` |
+//! | the id of an earlier call: results may be anywhere after their calls, so ids must be unique in the whole input | the id with a number | `IdRewritten` |
 //! | a changed result of a call whose answer is no text (a screenshot) | neither call nor result | `BlockDropped` |
-//! | reasoning of others, or that was changed; reasoning on a rewritten prefix, for a model that binds it | nothing | `ReasoningDropped` |
-//! | reasoning with an id, where what it led to does not follow | nothing | `ReasoningDropped` |
-//! | the id of a message or call whose reasoning is gone, or that stands twice | the item without it | `FieldsDropped` |
-//! | hosted calls and opaque items whose reasoning is gone, or that stand twice | nothing | `BlockDropped` |
-//! | opaque answers whose call is neither there nor stored | nothing | `BlockDropped` |
+//! | reasoning of other providers, or that was changed; for a model that checks it, also reasoning after a changed message | nothing | `ReasoningDropped` |
+//! | reasoning with an id that the item it led to does not follow | nothing | `ReasoningDropped` |
+//! | the id of a message or call whose reasoning is gone, or that occurs twice | the item without it | `FieldsDropped` |
+//! | hosted calls and opaque items whose reasoning is gone, or that occur twice | nothing | `BlockDropped` |
+//! | opaque results whose call is neither in the input nor stored | nothing | `BlockDropped` |
 //! | a `compaction_trigger` that is not last | nothing | `BlockDropped` |
-//! | `previous_response_id`, `conversation`, where the thread was compacted or holds the answer that they name | nothing: the provider would put what it stored before the same once more | `ParameterDropped` |
-//! | documents of text; those of an address in an answer | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
-//! | a blank text in a result that did not come so | nothing | `BlockDropped` |
-//! | pictures and files in an answer, files of another provider | nothing | `BlockDropped` |
-//! | calls of another provider's own tools and their results, opaque blocks of others | nothing | `BlockDropped` |
-//! | fields that another codec read | nothing | `FieldsDropped` |
-//! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
-//! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
+//! | `previous_response_id`, `conversation`, if the thread was compacted or holds the answer that they name | nothing: the provider would insert its stored messages again | `ParameterDropped` |
+//! | text documents; in an answer also those with an address | text; nothing if it is blank | `BlockAsText`, `BlockDropped` |
+//! | a blank text in a result that was not read so | nothing | `BlockDropped` |
+//! | images and files in an answer, files of another provider | nothing | `BlockDropped` |
+//! | calls of other providers' own tools and their results, opaque blocks of other codecs | nothing | `BlockDropped` |
+//! | fields of another codec | nothing | `FieldsDropped` |
+//! | other providers' own tools, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
+//! | a thread that loses all its messages | "Please continue." of the user | `UserInserted` |
 //!
 //! Tools from other dialects get `strict: false`: without it this provider treats every schema as a
 //! strict one. Adjacent messages of one role, system messages at any position and a trailing
