@@ -28,8 +28,8 @@ struct Heavy<'a> {
 pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
     let body = Body::read(&options.file, None)?;
     let breakdown = Breakdown::of(&body.request, &COUNTER);
-    let known = || ContextWindow::for_model(body.model.as_deref()?).map(|window| window.tokens());
-    let window = options.window.or_else(known);
+    let known = body.model.as_deref().and_then(ContextWindow::for_model);
+    let window = options.window.or(known.map(ContextWindow::tokens));
     let heavy = heaviest(&body.request, options.messages);
     if options.json {
         let messages = heavy.iter().map(|Heavy { index, message, tokens }| {

@@ -57,8 +57,7 @@ pub(crate) fn write_all(
     }
     let mut begun = Begun::default();
     let written = changes.iter().enumerate().try_for_each(|(index, change)| {
-        let at = |error| (&change.target, error);
-        begun.stage(&root, change, index).map_err(at)
+        begun.stage(&root, change, index).map_err(|error| (&change.target, error))
     });
     let written = written.and_then(|()| begun.move_all());
     written.map_err(|(target, error)| begun.undo(&format!("{}: {error}", target.display())))

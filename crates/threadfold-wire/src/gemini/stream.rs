@@ -135,8 +135,8 @@ impl Response {
 
     /// Takes a whole call, or the first piece of one.
     fn call(&mut self, raw: Raw<'_>, part: Part<'_>, is_partial: bool, out: &mut Deltas) -> Taken {
-        let made_up = || read::made_up_id(self.id.as_deref().unwrap_or_default(), self.calls);
-        let call = part.clone().call(made_up);
+        let id = self.id.as_deref().unwrap_or_default();
+        let call = part.clone().call(|| read::made_up_id(id, self.calls));
         if let Some(call) = &call {
             self.calls += 1;
             out.call(&call.id, call.name.clone());

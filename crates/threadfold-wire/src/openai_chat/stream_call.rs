@@ -55,9 +55,9 @@ impl Calls {
             Some(index) => self.places.get(&index).copied(),
             None => self.calls.len().checked_sub(1),
         };
-        let call = |place: &usize| self.calls.get(*place);
-        let goes_on = |place: &usize| call(place).is_some_and(|call| call.goes_on(index, item));
-        let place = known.filter(goes_on).unwrap_or(self.calls.len());
+        let continues =
+            known.filter(|at| self.calls.get(*at).is_some_and(|call| call.goes_on(index, item)));
+        let place = continues.unwrap_or(self.calls.len());
         if place == self.calls.len() {
             self.calls.push(Call::default());
         }
