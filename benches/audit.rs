@@ -18,7 +18,7 @@ use threadfold::{
     ContentBlock, Message, Role, StrategyRegistry,
     ledger::Ledger,
     message::{StopReason, ToolResult, Turn},
-    retention::{AuditOptions, Facts, RetentionPolicy, Statements, audit, enrich},
+    retention::{Facts, RetentionPolicy, Statements, audit, enrich},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -60,15 +60,15 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
     let bytes = size(thread);
     let repetitions = (20_000_000 / bytes.max(1)).clamp(3, 50);
     let nothing = || ();
-    let options = AuditOptions::default();
-    let facts = Facts::of(thread, options.clone());
+    let options = RetentionPolicy::default();
+    let facts = Facts::of(thread, &options);
     let window = window(thread);
     let policy = RetentionPolicy::default();
     let summary = "They parse lines. See `src/parser/mod.rs`; all 12 tests passed.";
     let rows = vec![
         memcpy(thread, repetitions),
         regular_expressions(thread, repetitions),
-        row("read the facts", repetitions, nothing, |()| Facts::of(thread, options.clone())),
+        row("read the facts", repetitions, nothing, |()| Facts::of(thread, &options)),
         row("audit a window of 100 KB", repetitions, nothing, |()| facts.audit(window)),
         row("audit nothing", repetitions, nothing, |()| facts.audit(&[])),
         row("enrich a summary beside the window", repetitions, nothing, |()| {
@@ -109,7 +109,7 @@ fn compaction(
     repetitions: usize,
 ) -> Row {
     let read = || {
-        let facts = Facts::of(thread, AuditOptions::default());
+        let facts = Facts::of(thread, &RetentionPolicy::default());
         Snapshot::new(thread.to_vec())
             .with_rules(Arc::new(rules(thread)))
             .with_facts(Arc::new(facts))

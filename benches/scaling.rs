@@ -31,7 +31,7 @@ use threadfold::{
     message::{CompactionId, CompactionReason, StopReason, Timestamp},
     model::ModelError,
     render::{ChunkBudget, RenderOptions, chunk, render, render_into},
-    retention::{AuditOptions, audit},
+    retention::{RetentionPolicy, audit},
     tokens::ByteEstimate,
     wire::{DecodeOptions, Dialect, EncodeOptions, SseParser},
 };
@@ -221,7 +221,9 @@ fn transforms(messages: &[Message], repetitions: usize) -> Vec<Row> {
         row("trim", repetitions, own, |mut own| {
             (trim(&own, &TrimToolResults::default()).apply(&mut own), own)
         }),
-        row("audit", 1, nothing, |()| audit(messages, &messages[long..], &AuditOptions::default())),
+        row("audit", 1, nothing, |()| {
+            audit(messages, &messages[long..], &RetentionPolicy::default())
+        }),
     ]
 }
 

@@ -22,7 +22,7 @@ use threadfold::{
     CheckpointId, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Thread,
     Turn, Usage, async_trait,
     auto::Pressure,
-    message::{Json, SharedVec, StopReason, ThreadId, ToolSpec, ToolUse},
+    message::{Json, StopReason, ThreadId, ToolSpec, ToolUse},
     model::{Model, ModelError, Tool, ToolContext, ToolOutput, turn_of},
     session::SessionBuilder,
     store::{Journal, MemoryStore},
@@ -148,14 +148,14 @@ fn row(
 }
 
 /// The cost of a turn without a session: the same requests to the same model, and the same call.
-fn direct(model: &dyn Model, messages: &SharedVec<Message>, turns: usize) -> Spread {
+fn direct(model: &dyn Model, messages: &Arc<Vec<Message>>, turns: usize) -> Spread {
     let specs = vec![AtHand.spec()].into();
     let system = vec![Message::system("Be brief.")].into();
     let request = Request { system, tools: specs, ..Request::new(messages.clone()) };
     let (asked, answered) = (Message::user("And now?"), results());
     let with = |last: &Message| {
         let mut request = request.clone();
-        request.messages.make_mut().push(last.clone());
+        Arc::make_mut(&mut request.messages).push(last.clone());
         request
     };
     let (first, second) = (with(&asked), with(&answered));

@@ -12,7 +12,7 @@ use terminal::{Style, outline, plain, speaker};
 use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
-    model::{ModelError, Sleeper, StdClock},
+    model::{Clock, ModelError, std_clock},
     testing::{ExtractiveModel, ScriptedModel},
 };
 
@@ -137,7 +137,7 @@ struct Unhurried;
 #[async_trait]
 impl Model for Unhurried {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        StdClock.sleep(Duration::from_millis(300)).await;
+        std_clock().sleep(Duration::from_millis(300)).await;
         ExtractiveModel.complete(request).await
     }
 }

@@ -18,7 +18,7 @@ use threadfold::{
     ContextWindow, ModelAgent, Session, TokenCounter, Usage,
     log::TokenBudget,
     message::Text,
-    model::{Clock, StdClock},
+    model::{Clock, std_clock},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
     testing::{ExtractiveModel, ScriptedModel},
@@ -137,7 +137,7 @@ fn compact(
     }
     drop(events);
     let Some(report) = done else { return Ok(()) };
-    budget.after_compaction(StdClock.now(), Usage::new(session.context_tokens(), 0));
+    budget.after_compaction(std_clock().now(), Usage::new(session.context_tokens(), 0));
     println!(
         "  {} {} messages, {} tokens are now {} messages, {} tokens; the account begins anew",
         style.yellow("compacted:"),

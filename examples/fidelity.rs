@@ -33,10 +33,10 @@ use threadfold::{
     drive::{self, Conversation, Models},
     ledger::Ledger,
     log::{Event, EventLog},
-    message::{ContentBlock, InvalidValue, Role, Timestamp},
+    message::{ContentBlock, Delta, InvalidValue, Role, Timestamp},
     retention::RetentionPolicy,
     store::Journal,
-    strategy::Brief,
+    strategy::{Brief, Step},
     tokens::TokenCounter,
 };
 use writers::{WRITERS, Writer};
@@ -159,7 +159,7 @@ impl Session {
             let model = Arc::clone(self.agent.model());
             let mut conversation = Conversation::new(&mut self.agent, &mut self.journal);
             let models = Models::one(model.as_ref());
-            let watch = &mut |_: drive::DriveEvent<'_>| {};
+            let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
             let done = drive::compact(&mut conversation, strategy, &brief, models, watch);
             if let Err(error) = block_on(done) {
                 eprintln!("fidelity: {error}");

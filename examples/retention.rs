@@ -110,7 +110,7 @@ fn run(options: &Options) -> Result<(), String> {
         return Err("there is no thread that is long enough".to_owned());
     }
     let courses: Vec<Course> =
-        threads.iter().map(|thread| Course::of(thread, &options.policy.audit)).collect();
+        threads.iter().map(|thread| Course::of(thread, &options.policy)).collect();
     let rows = rows(&courses, options)?;
     let style = Style::of(&io::stdout());
     let table = Table { style, threads: &threads, policy: &options.policy, rows };

@@ -77,12 +77,12 @@
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
 //! | `recall` | search by words for recall, ranked with BM25 |
 //! | `tracing` | one span for each compaction; [`drive::telemetry`] has the names |
-//! | `tiktoken` | `tokens::O200k`: exact counts for OpenAI's models |
+//! | `tiktoken` | `tokens::o200k`: exact counts for OpenAI's models |
 //!
 //! # What it does not do
 //!
-//! It opens no connection, holds no key and spawns no task. Time comes from a [`model::Clock`] and
-//! waiting from a [`model::Sleeper`], which a host can replace; only a
+//! It opens no connection, holds no key and spawns no task. Time and waiting come
+//! from a [`model::Clock`], which a host can replace; only a
 //! [`JsonlStore`](store::JsonlStore) touches files. Token counts are estimates until the host
 //! brings a [`TokenCounter`].
 
@@ -103,10 +103,6 @@ pub mod strategy;
 pub mod testing;
 
 pub mod turn;
-
-// Tests that are shared with the folder `tests` name the crate as it does.
-#[cfg(test)]
-extern crate self as threadfold;
 
 pub use async_trait::async_trait;
 pub use compactor::Compactor;
@@ -186,8 +182,8 @@ pub mod guide {
     #[doc = include_str!("../docs/guide/in-a-server.md")]
     ///
     /// In this chapter: [`Events`](crate::session::Events),
-    /// [`SessionHandle`](crate::session::SessionHandle), [`Queued`](crate::session::Queued),
-    /// [`ThreadStore`](crate::ThreadStore), [`Sleeper`](crate::model::Sleeper).
+    /// [`SessionHandle`](crate::session::SessionHandle),
+    /// [`ThreadStore`](crate::ThreadStore), [`Clock`](crate::model::Clock).
     pub mod in_a_server {}
 
     #[doc = include_str!("../docs/guide/durable.md")]

@@ -9,7 +9,7 @@
 use threadfold::{
     ContentBlock, Message, Role,
     log::stamp,
-    message::{CheckpointIds, Json, Thinking, ToolResult, ToolUse},
+    message::{Json, Thinking, ToolResult, ToolUse},
 };
 
 /// Quantiles of the length of a message: a share in thousandths, and the length below which that
@@ -82,7 +82,7 @@ pub(crate) fn thread(messages: usize) -> Vec<Message> {
         _ if index % 2 == 1 => called(index),
         _ => answered(index),
     });
-    stamp(messages.collect(), &mut CheckpointIds::new(7))
+    stamp(messages.collect(), 7)
 }
 
 /// Returns the bytes of text in the messages.

@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use threadfold::{
     Message, Role,
     message::Timestamp,
-    retention::{AuditOptions, Facts},
+    retention::{Facts, RetentionPolicy},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -51,7 +51,7 @@ impl Course {
         let mut below = |end: u64| (random.next_u64() >> 16) % end;
         let answers = messages.iter().filter(|message| message.role == Role::Assistant).count();
         let every = answers.div_ceil(MEASURED).max(1);
-        let mut facts = Facts::new(AuditOptions::default());
+        let mut facts = Facts::new(&RetentionPolicy::default());
         let (mut now, mut incoming, mut steps) = (0, Vec::new(), Vec::new());
         for message in messages {
             facts.read(message);

@@ -176,7 +176,9 @@ fn invented(done: &Done<'_>) -> String {
     match items.as_str() {
         "" => String::new(),
         items => {
-            format!("<h4>In the summary, and said by nobody</h4><ul class=\"missing\">{items}</ul>")
+            format!(
+                "<h4>In the summary, and stated by no message</h4><ul class=\"missing\">{items}</ul>"
+            )
         }
     }
 }

@@ -15,9 +15,9 @@ use threadfold::{
     ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
     auto::AutoPolicy,
-    message::{Delta, ModelError, ModelErrorKind, Timestamp, ToolSpec, ToolUse, Turn},
-    model::{self, Clock, Tool, ToolContext, ToolOutput},
-    testing::{Answer, ExtractiveModel, ScriptedModel, WakefulSleeper},
+    message::{Delta, ModelError, ModelErrorKind, ToolSpec, ToolUse, Turn},
+    model::{self, Tool, ToolContext, ToolOutput},
+    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock},
 };
 
 /// Returns the log of a session of this many turns, in a window of this many tokens.
@@ -35,8 +35,7 @@ pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Erro
         .tool(Arc::new(Shell))
         .strategy(StrategyRegistry::default().build(&config)?)
         .fast_model(Arc::new(Tired::default()))
-        .clock(Arc::new(Ticking::default()))
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::ticking(1_767_600_000_000, 7_000)))
         .policy(AutoPolicy {
             estimates_usage: true,
             cooldown_ms: 0,
@@ -147,15 +146,5 @@ impl Model for Tired {
             }
             _ => ExtractiveModel.stream(request),
         }
-    }
-}
-
-/// A clock that advances by seven seconds with every reading.
-#[derive(Debug, Default)]
-struct Ticking(AtomicU64);
-
-impl Clock for Ticking {
-    fn now(&self) -> Timestamp {
-        Timestamp(1_767_600_000_000 + self.0.fetch_add(7_000, Ordering::Relaxed))
     }
 }

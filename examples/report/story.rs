@@ -7,7 +7,7 @@ use threadfold::{
         CompactionFailure, CompactionRecord, Event, LoggedEvent, NetGain, RungReport, TotalUsage,
     },
     message::{CompactionId, CompactionReason, Text, Timestamp, Usage},
-    retention::{AuditOptions, Facts, Retention},
+    retention::{Facts, Retention, RetentionPolicy},
     tokens::ByteEstimate,
 };
 
@@ -143,7 +143,7 @@ impl<'a> Story<'a> {
             so_far: EventLog::new(log.thread_id().clone()),
             messages: Vec::new(),
             tokens: 0,
-            facts: Facts::new(AuditOptions::default()),
+            facts: Facts::new(&RetentionPolicy::default()),
             untold: log.iter().filter(|logged| is_untold(&logged.event)).count(),
         };
         log.iter().for_each(|logged| teller.hear(logged));

@@ -12,10 +12,10 @@ use threadfold::{
     drive::{self, Conversation, Models},
     legality,
     log::{Event, EventLog, total_usage},
-    message::{InvalidValue, Timestamp},
-    retention::{AuditOptions, FactClass, Facts, KeptShare, RetentionPolicy},
+    message::{Delta, InvalidValue, Timestamp},
+    retention::{FactClass, Facts, KeptShare, RetentionPolicy},
     store::Journal,
-    strategy::Brief,
+    strategy::{Brief, Step},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -69,8 +69,8 @@ pub(crate) struct Round {
 }
 
 impl Course {
-    pub(crate) fn of(thread: &Recorded, audit: &AuditOptions) -> Self {
-        let mut facts = Facts::new(audit.clone());
+    pub(crate) fn of(thread: &Recorded, audit: &RetentionPolicy) -> Self {
+        let mut facts = Facts::new(audit);
         let parts = parts(&thread.messages).into_iter().map(|range| {
             let part = thread.messages.get(range).unwrap_or_default();
             part.iter().for_each(|message| facts.read(message));
@@ -120,7 +120,7 @@ impl Trial<'_> {
         let model = Arc::clone(&self.model);
         let mut conversation = Conversation::new(agent, journal);
         let models = Models::one(model.as_ref());
-        let watch = &mut |_: drive::DriveEvent<'_>| {};
+        let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
         let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
         block_on(done).map(drop).map_err(|error| error.to_string())
     }

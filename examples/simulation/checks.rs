@@ -1,10 +1,11 @@
 //! The checks of every request that leaves the session.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use threadfold::{
     ContentBlock, Message, Request, Role, TokenCounter, WireFormat, legality,
-    message::{SharedVec, Text},
+    message::Text,
     tokens::ByteEstimate,
     wire::{Adjustment, Change, Dialect, EncodeOptions},
 };
@@ -22,7 +23,7 @@ const FIRST: usize = 60;
 /// time linear in the messages.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    last: SharedVec<Message>,
+    last: Arc<Vec<Message>>,
     asked: usize,
 }
 

@@ -1,5 +1,7 @@
 //! The host: builds the session, sends messages to it, interferes, and checks its state.
 
+use futures::FutureExt;
+use futures::future::{self, BoxFuture};
 use std::{
     pin::pin,
     sync::{
@@ -7,6 +9,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
+    time::Duration,
 };
 
 use futures::executor::block_on;
@@ -19,7 +22,6 @@ use threadfold::{
     retention::RetentionPolicy,
     session::{Events, SessionError},
     store::{Journal, MemoryArchive, StoreError},
-    testing::WakefulSleeper,
 };
 
 use super::{
@@ -206,7 +208,6 @@ fn session(
         .compact_context_tool()
         .compact_tool()
         .clock(Arc::clone(clock) as Arc<dyn Clock>)
-        .sleeper(Arc::new(WakefulSleeper::default()))
         .seed(seed)
         .max_rounds(MAX_ROUNDS)
         // An audit reads all texts, which takes long, so only some sessions have one.
@@ -248,5 +249,9 @@ impl Clock for Wandering {
         let now = self.now.fetch_add(self.numbers.below(30_000), Ordering::Relaxed);
         let back = if self.numbers.once_in(50) { self.numbers.below(60_000) } else { 0 };
         Timestamp(now.saturating_sub(back))
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+        future::ready(()).boxed()
     }
 }

@@ -1,11 +1,12 @@
 //! Useless strategies: one always fails, one always proposes nonsense.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadfold::{
     CompactionStrategy, Message, Plan, Role, Turn,
     compact::{Insert, Splice},
-    message::{ModelError, ModelErrorKind, SharedVec, Summary},
+    message::{ModelError, ModelErrorKind, Summary},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step, StrategyError},
 };
 
@@ -54,7 +55,7 @@ impl Attempt for Ended {
     fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
-fn nonsense(kind: u64, thread: &SharedVec<Message>) -> Plan {
+fn nonsense(kind: u64, thread: &Arc<Vec<Message>>) -> Plan {
     let len = thread.len();
     let plan = |splices| Plan::from_splices(len, splices);
     let none = Vec::new;
@@ -90,7 +91,7 @@ fn summary(text: &str) -> Vec<Insert> {
 }
 
 /// Removes the last message for which `is_one` is `true`.
-fn without(thread: &SharedVec<Message>, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
+fn without(thread: &Arc<Vec<Message>>, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
     let place = thread.iter().rposition(is_one);
     place.map(|place| Splice { at: place..place + 1, insert: Vec::new() }).into_iter().collect()
 }

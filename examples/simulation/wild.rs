@@ -15,8 +15,8 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, Message, Model, Request, Role, TokenCounter, Turn, Usage, async_trait,
     message::{
-        Delta, ModelErrorKind, ServerToolResult, ServerToolUse, SharedVec, StopReason, Thinking,
-        ToolInput, ToolResult, ToolUse,
+        Delta, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking, ToolInput,
+        ToolResult, ToolUse,
     },
     model::{self, ModelError},
     testing::ExtractiveModel,
@@ -173,7 +173,7 @@ impl Wild {
         state.seen.requests += u64::from(!for_summary);
         state.seen.summaries += u64::from(for_summary);
         if !for_summary {
-            let around = Request { messages: SharedVec::default(), ..request.clone() };
+            let around = Request { messages: Arc::default(), ..request.clone() };
             state.overhead = ByteEstimate::TRIGGER.request(&around);
         }
     }

@@ -208,7 +208,7 @@ impl AutoCompactor {
         (self.learned, self.announced) = (Learned::default(), false);
     }
 
-    /// The window of the model: the smaller of the host's window (`thought`) and the one that a
+    /// The window of the model: the smaller of the host's window and the one that a
     /// refusal stated. The stated one is forgotten when the provider answers a longer request.
     ///
     /// ```
@@ -227,8 +227,8 @@ impl AutoCompactor {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
-    pub fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
-        self.learned.window(thought)
+    pub fn window(&self, host: Option<ContextWindow>) -> Option<ContextWindow> {
+        self.learned.window(host)
     }
 
     /// Takes an event and returns what the driver does next, if anything. The driver answers
@@ -286,7 +286,7 @@ impl AutoCompactor {
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
         self.answered(&pressure);
-        let (pressure, believed) = self.known(pressure);
+        let (pressure, host_limit) = self.known(pressure);
         let (forced, refused) = match self.request {
             // The previous request was answered, so there is progress.
             NextRequest::Sent { .. } => (0, 0),
@@ -300,7 +300,7 @@ impl AutoCompactor {
             return (!announced).then_some(Output::UnknownWindow);
         };
         let fits = pressure.tokens() <= limit;
-        if fits || self.doubts(now, &pressure, limit, (forced, refused), believed) {
+        if fits || self.sends_anyway(now, &pressure, limit, (forced, refused), host_limit) {
             self.request = sent;
             let reason = reason(CompactionReason::Threshold);
             return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
@@ -308,22 +308,22 @@ impl AutoCompactor {
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
         // A limit that is known only from refusals may be wrong. If no compaction can reach it, any
         // smaller request may still be accepted.
-        let smaller = pressure.tokens().saturating_sub(1).min(believed);
-        let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, believed);
+        let smaller = pressure.tokens().saturating_sub(1).min(host_limit);
+        let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, host_limit);
         let limit = if is_doubtful { smaller } else { limit };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
-    /// Whether to send a request although it seems too long: the number that says so is doubtful,
-    /// and nothing else helps. If the number is right, the provider refuses the request. If it is
-    /// wrong, the thread does not end because of it.
-    fn doubts(
+    /// Whether to send a request although it seems too long, because its size or the limit is
+    /// doubtful and no compaction helps. If the number is right, the provider refuses the request; if
+    /// it is wrong, the thread can continue.
+    fn sends_anyway(
         &self,
         now: Timestamp,
         pressure: &Pressure,
         limit: u64,
         (forced, refused): (u32, u32),
-        believed: u64,
+        host_limit: u64,
     ) -> bool {
         let tried = forced >= self.policy.max_reactive;
         // The estimate fits, and compactions do not reduce the provider's count.
@@ -332,7 +332,7 @@ impl AutoCompactor {
         // The limit is known only from refusals, so one request in each turn tests it.
         let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
         let hopeless = tried || (nothing_goes && pressure.floor() > limit);
-        counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
+        counted || (refused == 0 && hopeless && pressure.tokens() <= host_limit)
     }
 
     /// The pressure, corrected by what refusals stated, and the tokens that fit the host's window.
@@ -377,10 +377,10 @@ impl AutoCompactor {
         let too_long = before.tokens().saturating_sub(1);
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
-        let (pressure, believed) = self.known(pressure);
+        let (pressure, host_limit) = self.known(pressure);
         // A request of this size was just refused, so even a larger window does not make it fit.
         let room = self.policy.room(&pressure);
-        let room = room.filter(|room| !is_doubtful(&pressure, *room, believed));
+        let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused, .. }) =
             self.request;
@@ -471,10 +471,10 @@ impl AutoCompactor {
     }
 }
 
-/// Whether the smallest request exceeds this limit, but not the window that the host stated: then
-/// only refusals support the limit.
-fn is_doubtful(pressure: &Pressure, limit: u64, believed: u64) -> bool {
-    pressure.floor() > limit && pressure.floor() <= believed
+/// Whether a limit is known only from refusals and no request fits it: the smallest request exceeds
+/// it, but not the limit of the host's window.
+fn is_doubtful(pressure: &Pressure, limit: u64, host_limit: u64) -> bool {
+    pressure.floor() > limit && pressure.floor() <= host_limit
 }
 
 #[cfg(test)]

@@ -23,16 +23,16 @@ pub(super) struct Learned {
 
 impl Learned {
     /// The smaller of the host's window and the learnt limit.
-    pub(super) fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
-        let limit = self.limit().filter(|_| self.of == thought).map(ContextWindow::new);
-        let thought = thought.filter(|window| window.tokens() > 0);
-        [thought, limit].into_iter().flatten().min()
+    pub(super) fn window(&self, host: Option<ContextWindow>) -> Option<ContextWindow> {
+        let limit = self.limit().filter(|_| self.of == host).map(ContextWindow::new);
+        let host = host.filter(|window| window.tokens() > 0);
+        [host, limit].into_iter().flatten().min()
     }
 
     /// The pressure with what was learnt, and without a count that must be wrong.
     pub(super) fn known(&self, pressure: Pressure) -> Pressure {
         let output = pressure.output.max(self.output.unwrap_or(0));
-        Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
+        Pressure { window: self.window(pressure.window), output, ..pressure }.without_wrong_count()
     }
 
     /// Learns from a refusal: the limit and the reserve that it stated. If it stated no limit,

@@ -117,7 +117,7 @@ impl Pressure {
 
     /// Drops a count that must be wrong, such as the sum of all calls. Without an estimate to
     /// compare with, every count is kept.
-    pub(super) fn believed(self) -> Self {
+    pub(super) fn without_wrong_count(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
         let window = self.window.map_or(0, ContextWindow::tokens);
         let most = estimate.saturating_mul(MAX_OFF).max(window);

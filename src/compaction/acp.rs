@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn every_event_has_the_update_that_its_line_says() {
-        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
-        let told = told.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
-        let updates: Vec<_> = told.map(|event| compaction_update(&event)).collect();
+        let events = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let events = events.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
+        let updates: Vec<_> = events.map(|event| compaction_update(&event)).collect();
         let lines = include_str!("../../testdata/events/acp.jsonl").lines();
         let lines: Vec<Option<Value>> =
             lines.map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -199,17 +199,17 @@ mod tests {
 
     #[test]
     fn every_event_that_is_sent_has_the_json_that_its_line_says() {
-        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
-        let told = told.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
-        let sent: Vec<Json> = told.filter_map(|event| compaction_event(&event)).collect();
+        let events = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let events = events.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
+        let sent: Vec<Json> = events.filter_map(|event| compaction_event(&event)).collect();
         let lines = include_str!("../../testdata/events/api.jsonl").lines();
         assert_eq!(sent.iter().map(Json::as_str).collect::<Vec<_>>(), lines.collect::<Vec<_>>());
     }
 
     #[test]
     fn every_beginning_and_every_end_is_sent_and_nothing_else() {
-        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
-        for line in told {
+        let events = include_str!("../../testdata/events/compaction.jsonl").lines();
+        for line in events {
             let event = serde_json::from_str::<CompactionEvent>(line).unwrap();
             let sent = compaction_event(&event);
             let begins = matches!(event, CompactionEvent::Started { .. });

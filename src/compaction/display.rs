@@ -86,7 +86,7 @@ pub trait CompactionDisplay {
     }
 }
 
-/// Writes one line when a compaction begins and one when it ends, for example to the standard error
+/// Returns a display that writes one line when a compaction begins and one when it ends, for example to the standard error
 /// output. The events in its lines are the messages of the thread. If the strategy that was tried
 /// first failed, one more line names the one that succeeded, and why: `Used digest instead of
 /// summarize: no model`.
@@ -95,41 +95,29 @@ pub trait CompactionDisplay {
 ///
 /// ```
 /// use threadfold::compact::{CompactReport, Size};
-/// use threadfold::session::{CompactionDisplay, ConsoleDisplay};
+/// use threadfold::session::{CompactionDisplay, console};
 ///
 /// let mut report = CompactReport::default();
 /// (report.before.messages, report.after.messages) = (40, 9);
-/// let mut display = ConsoleDisplay::new(Vec::new());
-/// display.on_complete(&report);
-/// assert_eq!(
-///     display.into_writer(),
-///     b"Compaction complete! Reduced from 40 to 9 events (78% reduction)\n"
-/// );
+/// let mut written = Vec::new();
+/// console(&mut written).on_complete(&report);
+/// assert_eq!(written, b"Compaction complete! Reduced from 40 to 9 events (78% reduction)\n");
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct ConsoleDisplay<W> {
+pub fn console<W: io::Write>(writer: W) -> impl CompactionDisplay {
+    Console { writer }
+}
+
+struct Console<W> {
     writer: W,
 }
 
-impl<W: io::Write> ConsoleDisplay<W> {
-    /// Returns the display that writes here.
-    #[must_use]
-    pub fn new(writer: W) -> Self {
-        Self { writer }
-    }
-
-    /// Returns the writer.
-    #[must_use]
-    pub fn into_writer(self) -> W {
-        self.writer
-    }
-
+impl<W: io::Write> Console<W> {
     fn line(&mut self, line: &str) {
         let _ = writeln!(self.writer, "{line}").and_then(|()| self.writer.flush());
     }
 }
 
-impl<W: io::Write> CompactionDisplay for ConsoleDisplay<W> {
+impl<W: io::Write> CompactionDisplay for Console<W> {
     fn on_start(&mut self, _strategy: &str, _reason: &CompactionReason) {
         self.line("Compacting conversation to reduce size...");
     }
@@ -187,22 +175,24 @@ mod tests {
     use crate::message::{CompactionId, Timestamp};
 
     fn shown(events: &[CompactionEvent]) -> String {
-        let mut display = ConsoleDisplay::new(Vec::new());
+        let mut written = Vec::new();
+        let mut display = console(&mut written);
         events.iter().for_each(|event| display.show(event));
-        String::from_utf8(display.into_writer()).unwrap()
+        drop(display);
+        String::from_utf8(written).unwrap()
     }
 
     #[test]
     fn the_console_has_a_line_for_each_beginning_and_each_end() {
-        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
-        let told: Vec<CompactionEvent> =
-            told.map(|line| serde_json::from_str(line).unwrap()).collect();
-        let starts = told.iter().filter(|event| matches!(event, CompactionEvent::Started { .. }));
+        let events = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let events: Vec<CompactionEvent> =
+            events.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let starts = events.iter().filter(|event| matches!(event, CompactionEvent::Started { .. }));
         let starts = "Compacting conversation to reduce size...\n".repeat(starts.count());
         let complete =
             "Compaction complete! Reduced from 40 to 9 events (78% reduction)\n".repeat(2);
         assert_eq!(
-            shown(&told),
+            shown(&events),
             starts
                 + &complete
                 + "Used digest instead of summarize: no model\n\
@@ -229,12 +219,14 @@ mod tests {
             rung
         };
         let long = format!("over{}", "!".repeat(200));
-        let mut display = ConsoleDisplay::new(Vec::new());
+        let mut written = Vec::new();
+        let mut display = console(&mut written);
         display
             .on_fallback("digest", &[rung("fold", Some("no\nmodel")), rung("trim", Some(&long))]);
         display.on_fallback("trim\u{1b}", &[rung("fold", None)]);
+        drop(display);
         assert_eq!(
-            String::from_utf8(display.into_writer()).unwrap(),
+            String::from_utf8(written).unwrap(),
             format!(
                 "Used digest instead of fold: no model; trim: over{}...\n\
                  Used trim  instead of fold\n",

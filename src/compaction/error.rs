@@ -89,12 +89,11 @@ impl CompactionError {
         if let CompactionErrorKind::Strategy(error) = &self.kind { Some(error) } else { None }
     }
 
-    /// Returns the error without what a redactor removes from the words of a strategy.
-    pub(super) fn redacted(mut self, redactor: &dyn Redactor) -> Self {
+    /// Redacts the texts of a strategy's error.
+    pub(super) fn redact(&mut self, redactor: &dyn Redactor) {
         if let CompactionErrorKind::Strategy(error) = &mut self.kind {
-            *error = error.clone().redacted(redactor);
+            error.redact(redactor);
         }
-        self
     }
 }
 

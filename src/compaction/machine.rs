@@ -1,6 +1,5 @@
 //! One compaction as a state machine.
 
-use crate::message::InvalidValue;
 use std::mem;
 
 use super::{error::CompactionError, event::CompactionEvent, outcome::Done};
@@ -8,7 +7,7 @@ use crate::{
     compact::CompactReport,
     log::{CompactionFailure, CompactionRecord, RungReport},
     message::{
-        CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage,
+        CompactionId, CompactionReason, InvalidValue, Redactor, Text, ThreadId, Timestamp, Usage,
         redact::redacted_text,
     },
     strategy::{ArchiveEntry, Brief, Proposal, Rung, StrategyError},
@@ -88,7 +87,6 @@ pub(crate) enum CompactionStep<'a> {
 impl Compaction {
     /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief must
     /// be redacted, because its texts go into the events and the log.
-    #[must_use]
     pub(crate) fn begin(
         id: CompactionId,
         thread: ThreadId,
@@ -108,19 +106,16 @@ impl Compaction {
     }
 
     /// The id of the compaction.
-    #[must_use]
     pub(crate) fn id(&self) -> CompactionId {
         self.id
     }
 
     /// Why the thread is compacted.
-    #[must_use]
     pub(crate) fn reason(&self) -> &CompactionReason {
         &self.reason
     }
 
     /// The start event.
-    #[must_use]
     pub(crate) fn started(&self) -> CompactionEvent {
         CompactionEvent::Started {
             id: self.id,
@@ -132,13 +127,11 @@ impl Compaction {
     }
 
     /// The end event; `None` before the end.
-    #[must_use]
     pub(crate) fn end(&self) -> Option<&CompactionEvent> {
         if let Stage::Ended(event, _) = &self.stage { Some(event) } else { None }
     }
 
     /// The result; `None` before the commit, and if the compaction failed.
-    #[must_use]
     pub(crate) fn done(&self) -> Option<&Done> {
         match &self.stage {
             Stage::Committed(done, _) => Some(done),
@@ -162,7 +155,6 @@ impl Compaction {
 
     /// The time of its records and of its end event: the time of its start, until a driver with a
     /// clock [sets another](Self::set_now).
-    #[must_use]
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
@@ -173,7 +165,6 @@ impl Compaction {
     }
 
     /// Returns the next step, and changes nothing.
-    #[must_use]
     pub(crate) fn step(&self) -> CompactionStep<'_> {
         match &self.stage {
             Stage::Proposing => CompactionStep::Propose,
@@ -208,7 +199,7 @@ impl Compaction {
                     Some(_) | None => &[],
                 };
                 let (rungs, words) = (reports(tried, redactor), error.to_string().into());
-                self.failing(error.usage, rungs, shown(words, redactor), Ending::Failed)
+                self.failing(error.usage, rungs, redacted_by(words, redactor), Ending::Failed)
             }
         };
         Ok(())
@@ -350,13 +341,13 @@ impl Compaction {
 fn reports(rungs: &[Rung], redactor: Option<&dyn Redactor>) -> Vec<RungReport> {
     let mut reports: Vec<RungReport> = rungs.iter().map(Rung::report).collect();
     for failure in reports.iter_mut().filter_map(|report| report.failure.as_mut()) {
-        *failure = shown(failure.clone(), redactor);
+        *failure = redacted_by(failure.clone(), redactor);
     }
     reports
 }
 
 /// Returns the text without what the redactor removes, if there is one.
-pub(crate) fn shown(text: Text, redactor: Option<&dyn Redactor>) -> Text {
+pub(crate) fn redacted_by(text: Text, redactor: Option<&dyn Redactor>) -> Text {
     redactor.map_or_else(|| text.clone(), |redactor| redacted_text(&text, redactor))
 }
 

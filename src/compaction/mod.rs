@@ -17,17 +17,15 @@ mod outcome;
 #[doc(hidden)]
 pub mod telemetry;
 mod tool_calls;
-mod tool_specs;
 
-pub use display::{CompactionDisplay, ConsoleDisplay};
+pub use display::{CompactionDisplay, console};
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
-pub(crate) use machine::shown;
-pub(crate) use machine::{Compaction, CompactionStep};
+pub(crate) use machine::{Compaction, CompactionStep, redacted_by};
 pub use outcome::Done;
 pub(crate) use outcome::redacted;
-pub use tool_calls::{COMPACTED, plan_call};
-pub use tool_specs::{COMPACT, COMPACT_CONTEXT, compact_context_tool, compact_tool};
+pub use tool_calls::{
+    COMPACT, COMPACT_CONTEXT, COMPACTED, compact_context_tool, compact_tool, plan_call,
+};
 
 pub(crate) use tool_calls::{ContextCompacted, ONE_CALL, not_compacted, plan_ranges, ranges};
-pub(crate) use tool_specs::{compact_context_tool as compact_context, compact_tool as compact};

@@ -25,14 +25,15 @@ pub struct Done {
 /// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
 /// those in its notes. Providers quote requests in their errors.
 pub(crate) fn redacted(
-    outcome: Result<Proposal, CompactionError>,
+    mut outcome: Result<Proposal, CompactionError>,
     redactor: Option<&dyn Redactor>,
 ) -> Result<Proposal, CompactionError> {
-    let Some(redactor) = redactor else { return outcome };
-    match outcome {
-        Ok(proposal) => Ok(proposal.redacted(redactor)),
-        Err(failed) => Err(failed.redacted(redactor)),
+    match (&mut outcome, redactor) {
+        (_, None) => {}
+        (Ok(proposal), Some(redactor)) => proposal.redact(redactor),
+        (Err(failed), Some(redactor)) => failed.redact(redactor),
     }
+    outcome
 }
 
 impl Proposal {

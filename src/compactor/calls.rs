@@ -8,9 +8,7 @@ use crate::{
     },
     drive::{CompactionError, Done, Models},
     log,
-    message::{
-        CheckpointIds, CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse,
-    },
+    message::{CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse},
     strategy::{Brief, Proposal},
 };
 
@@ -35,7 +33,7 @@ impl Compactor {
     pub fn stamp(&self, messages: &mut Vec<Message>) {
         // The seed changes with each compaction, so that no id of a removed message is used again.
         let seed = self.next_compaction().0.rotate_left(32) ^ messages.len() as u64;
-        *messages = log::stamp(std::mem::take(messages), &mut CheckpointIds::new(seed));
+        *messages = log::stamp(std::mem::take(messages), seed);
     }
 
     /// Appends the results of the calls in the last message, and carries out its calls of

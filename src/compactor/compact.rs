@@ -127,7 +127,8 @@ impl Compactor {
                 let net = self.net();
                 // The fallback has settled its proposal already.
                 let unchecked = |driven, _: &_, _: &_| Ok(driven);
-                drive::run(&mut conversation, &net, brief, models, &mut |_| {}, unchecked).await?
+                drive::run(&mut conversation, &net, brief, models, &mut |_, _| {}, unchecked)
+                    .await?
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::value::Compactor;
 use crate::{
-    message::{ContextWindow, Message, Redactor, SharedVec, ToolSpec},
+    message::{ContextWindow, Message, Redactor, ToolSpec},
     retention::RetentionPolicy,
     strategy::CompactionStrategy,
     tokens::TokenCounter,
@@ -135,8 +135,8 @@ impl Compactor {
     #[must_use]
     pub fn with_context(
         mut self,
-        system: impl Into<SharedVec<Message>>,
-        tools: impl Into<SharedVec<ToolSpec>>,
+        system: impl Into<Arc<Vec<Message>>>,
+        tools: impl Into<Arc<Vec<ToolSpec>>>,
     ) -> Self {
         (self.options.system, self.options.tools) = (system.into(), tools.into());
         self

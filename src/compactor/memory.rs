@@ -11,13 +11,13 @@ use crate::{
     ledger::Ledger,
     message::{ContentBlock, Message, Redactor, Summary, markup},
     prose::{Kind, Speaker, passages_of},
-    retention::{AuditOptions, Facts},
+    retention::{Facts, RetentionPolicy},
 };
 
 /// The standing rules and the facts of all messages that were read.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Known {
+pub(super) struct Memory {
     pub(super) rules: Ledger,
     /// The facts; `None` without a retention policy.
     #[serde(with = "shared", skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub(super) struct Known {
 /// The memory right after a compaction, and how to find the compaction's messages again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Past {
-    pub(super) known: Known,
+    pub(super) known: Memory,
     /// How many changes of the host's rules are in `known`.
     #[serde(default)]
     pub(super) changes: usize,
@@ -38,9 +38,9 @@ pub(super) struct Past {
     left: Vec<u64>,
 }
 
-impl Known {
-    pub(super) fn new(options: Option<&AuditOptions>) -> Self {
-        let facts = options.map(|options| Arc::new(Facts::new(options.clone())));
+impl Memory {
+    pub(super) fn new(policy: Option<&RetentionPolicy>) -> Self {
+        let facts = policy.map(|policy| Arc::new(Facts::new(policy)));
         Self { facts, ..Self::default() }
     }
 
@@ -59,7 +59,7 @@ impl Known {
 impl Past {
     /// Returns the past of a compaction that left these messages and inserted `new` ones.
     pub(super) fn new<'m>(
-        known: Known,
+        known: Memory,
         changes: usize,
         left: &[Message],
         new: impl IntoIterator<Item = &'m Message>,
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_and_its_fingerprints_never_change() {
-        let mut known = Known::new(None);
+        let mut known = Memory::new(None);
         let rule = Message::user("Never touch the lexer.");
         known.read(&rule, None);
         let summary = Message::summary(Role::User, Summary::new("They talked."));

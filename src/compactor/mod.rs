@@ -18,7 +18,6 @@ mod calls;
 mod compact;
 mod configure;
 mod memory;
-mod options;
 mod value;
 
 pub use value::Compactor;

@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    memory::{Known, Past},
-    options::Options,
-};
+use super::memory::{Memory, Past};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, Pressure},
     compact::Size,
     compaction,
     ledger::Ledger,
     log::{RuleChange, Thread},
-    message::{CompactionId, InvalidValue, Message, Role, Text},
-    retention::Facts,
-    tokens::Calibrated,
+    message::{CompactionId, ContextWindow, InvalidValue, Message, Redactor, Role, Text, ToolSpec},
+    retention::{Facts, RetentionPolicy},
+    strategy::{CompactionStrategy, Ladder},
+    tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
 
 /// The maximum number of compactions that are remembered: the last one, and the one before it for a
@@ -70,11 +68,37 @@ pub struct Compactor {
 pub(super) struct Live {
     /// The messages; `None` before the first observation.
     pub(super) thread: Option<Thread>,
-    pub(super) known: Known,
+    pub(super) known: Memory,
     /// How many entries of `past` the messages follow from.
     past: usize,
     /// Whether an answer reported its usage since the thread was last rewritten or read anew.
     is_counted: bool,
+}
+
+/// The options that a host sets. None of them is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) strategy: Arc<dyn CompactionStrategy>,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
+    pub(super) retention: Option<RetentionPolicy>,
+    pub(super) counter: Arc<dyn TokenCounter>,
+    pub(super) window: Option<ContextWindow>,
+    pub(super) system: Arc<Vec<Message>>,
+    pub(super) tools: Arc<Vec<ToolSpec>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            strategy: Arc::new(Ladder::default()),
+            redactor: None,
+            retention: Some(RetentionPolicy::default()),
+            counter: Arc::new(ByteEstimate::TRIGGER),
+            window: None,
+            system: Arc::default(),
+            tools: Arc::default(),
+        }
+    }
 }
 
 impl Compactor {
@@ -142,7 +166,7 @@ impl Compactor {
     ///
     /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, InvalidValue> {
-        let text = compaction::shown(text.into(), self.options.redactor.as_deref());
+        let text = compaction::redacted_by(text.into(), self.options.redactor.as_deref());
         let id = self.live.known.rules.add(&text)?;
         self.changes.push(RuleChange::Added { text });
         Ok(id)
@@ -248,10 +272,10 @@ impl Compactor {
     fn read_again(&mut self, messages: &[Message]) {
         let past = self.past.iter().rposition(|past| past.leads_to(messages));
         let base = past.and_then(|past| self.past.get(past));
-        let audit = self.options.retention.as_ref().map(|policy| &policy.audit);
+        let policy = self.options.retention.as_ref();
         self.live = Live {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
-            known: base.map_or_else(|| Known::new(audit), |base| base.known.clone()),
+            known: base.map_or_else(|| Memory::new(policy), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
             is_counted: false,
         };

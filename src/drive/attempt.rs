@@ -1,7 +1,5 @@
 //! Runs one attempt: makes its model calls, reports events, and sums token usage.
 
-use std::time::Duration;
-
 use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},
@@ -9,8 +7,8 @@ use futures::{
 
 use crate::{
     compaction::CompactionError,
-    message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
-    model::{self, Model, Sleeper, StdClock},
+    message::{Delta, ModelError, ModelErrorKind, Turn, Usage},
+    model::{self, Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
         Step, StrategyError, attempt::record_call,
@@ -20,40 +18,22 @@ use crate::{
 /// Upper limit for the steps of an attempt. A strategy that exceeds it does not terminate.
 const MAX_STEPS: usize = 100_000;
 
-/// The models that a compaction may call, and the sleeper for retries.
+/// The models that a compaction may call, and the clock that waits before retries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Models<'a> {
     /// The model of the conversation.
     pub conversation: Option<&'a dyn Model>,
     /// A fast and cheap model; `None` uses that of the conversation.
     pub fast: Option<&'a dyn Model>,
-    /// Waits before retries; `None` uses [`StdClock`].
-    pub sleeper: Option<&'a dyn Sleeper>,
-}
-
-/// An event of a running attempt.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum DriveEvent<'a> {
-    /// A model is called, after a wait if `after` is not zero.
-    Called {
-        /// Which model.
-        model: ModelRole,
-        /// Number of finished calls.
-        done: usize,
-        /// Number of calls needed in all, as far as known.
-        total: usize,
-        /// Time to wait before the call: zero except for a retry.
-        after: Duration,
-    },
-    /// A delta of the answer arrived.
-    Delta(&'a Delta),
+    /// Waits before retries; `None` uses [`std_clock`](crate::model::std_clock).
+    pub clock: Option<&'a dyn Clock>,
 }
 
 /// Runs a strategy on a thread and returns its proposal if it passes the acceptance check.
 ///
 /// The thread is not changed; apply the plan of the proposal to change it. The future may be dropped
-/// at any point.
+/// at any point. `observe` gets each [`Step::Call`], first with `None` and then with each delta of
+/// the answer.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -63,7 +43,7 @@ pub enum DriveEvent<'a> {
 /// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")]);
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief::default();
-/// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_| {}))?;
+/// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_, _| {}))?;
 /// assert_eq!(driven.plan.messages_after(), 1);
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
@@ -76,7 +56,7 @@ pub async fn propose(
     thread: &Snapshot,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
 ) -> Result<Proposal, CompactionError> {
     let mut attempt = strategy.begin(thread, brief);
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
@@ -93,7 +73,7 @@ pub async fn propose(
 /// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")]);
 /// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let mut attempt = keep.begin(&thread, &Brief::default());
-/// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_| {}))?;
+/// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_, _| {}))?;
 /// // Check the proposal. The thread is still unchanged.
 /// let driven = driven.accepted(&thread, &Brief::default())?;
 /// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 1));
@@ -106,7 +86,7 @@ pub async fn propose(
 pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
-    mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    mut observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
 ) -> Result<Proposal, CompactionError> {
     drive_with(attempt, models, &mut observe).await
 }
@@ -119,7 +99,7 @@ pub(crate) async fn drive_with(
 ) -> Result<Proposal, CompactionError> {
     let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
-        let (model, request, after) = match attempt.step() {
+        let answer = match attempt.step() {
             Step::Proposed(proposal) => {
                 return Ok(Proposal { usage, calls, ..proposal.clone() });
             }
@@ -131,12 +111,8 @@ pub(crate) async fn drive_with(
                 let error = StrategyError::TooManyCalls { calls };
                 return Err(CompactionError::new(error).after(usage, calls));
             }
-            Step::Call { model, request, done, total, after } => {
-                listener.on_event(DriveEvent::Called { model, done, total, after }).await;
-                (model, request.clone(), after)
-            }
+            call @ Step::Call { .. } => models.answer(call, listener).await,
         };
-        let answer = models.answer(model, request, after, listener).await;
         steps += 1;
         record_call(&answer, &mut usage, &mut calls);
         attempt.handle(answer);
@@ -145,12 +121,14 @@ pub(crate) async fn drive_with(
 
 /// Receives the events of an attempt. The attempt continues when the future is ready.
 pub(crate) trait Listener: Send {
-    fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()>;
+    /// `call` is the step whose model is called, and `delta` a piece of the answer; `None` before
+    /// the call.
+    fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()>;
 }
 
-impl<F: FnMut(DriveEvent<'_>) + Send> Listener for F {
-    fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
-        self(event);
+impl<F: FnMut(Step<'_>, Option<&Delta>) + Send> Listener for F {
+    fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()> {
+        self(call, delta);
         future::ready(()).boxed()
     }
 }
@@ -167,7 +145,7 @@ impl<F: FnMut(DriveEvent<'_>) + Send> Listener for F {
 ///
 /// let thread = [Message::user("Fix src/parser.rs."), Message::assistant("src/parser.rs is fixed.")];
 /// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
-/// while block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {})) {
+/// while block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_, _| {})) {
 ///     // The run is a value: store it here.
 /// }
 /// assert!(matches!(run.step(), RunStep::Done { .. }));
@@ -176,12 +154,11 @@ impl<F: FnMut(DriveEvent<'_>) + Send> Listener for F {
 pub async fn advance(
     run: &mut CompactionRun,
     models: Models<'_>,
-    mut observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    mut observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
 ) -> bool {
     let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
-    let request = request.clone();
-    observe(DriveEvent::Called { model: ModelRole::Fast, done: chunk, total, after });
-    let answer = models.answer(ModelRole::Fast, request, after, &mut observe).await;
+    let call = Step::Call { model: ModelRole::Fast, request, done: chunk, total, after };
+    let answer = models.answer(call, &mut observe).await;
     // The run requested a call, so it cannot refuse the answer.
     let handled = match answer {
         Ok(turn) => run.handle_turn(turn),
@@ -215,15 +192,15 @@ impl<'a> Models<'a> {
     /// returns [`ModelErrorKind::NoModel`].
     async fn answer(
         &self,
-        role: ModelRole,
-        request: Request,
-        after: Duration,
+        call: Step<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
+        listener.on_event(call, None).await;
         let none = || ModelError::new(ModelErrorKind::NoModel, "");
-        let asked = self.get(role).ok_or_else(none)?;
+        let Step::Call { model: role, request, after, .. } = call else { return Err(none()) };
+        let (asked, request) = (self.get(role).ok_or_else(none)?, request.clone());
         if !after.is_zero() {
-            self.sleeper.unwrap_or(&StdClock).sleep(after).await;
+            self.clock.unwrap_or(&StdClock).sleep(after).await;
         }
         if role == ModelRole::Native {
             return asked.compact_natively(request).await?.ok_or_else(none);
@@ -231,7 +208,7 @@ impl<'a> Models<'a> {
         let mut deltas = asked.stream(request);
         while let Some(delta) = deltas.next().await {
             let delta = delta?;
-            listener.on_event(DriveEvent::Delta(&delta)).await;
+            listener.on_event(call, Some(&delta)).await;
             if let Delta::Turn { turn } = delta {
                 return Ok(turn);
             }

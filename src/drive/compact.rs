@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::{self, DriveEvent, Models},
+    attempt::{self, Models},
     span::CompactionSpan,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, redacted,
     },
     log::{Event, LogError},
-    message::{CompactionId, ContextWindow, Message, SharedVec, ToolSpec},
+    message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
     strategy::{
@@ -26,7 +26,7 @@ pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
     pub(crate) archive: Option<&'a dyn Archive>,
-    pub(crate) system: SharedVec<Message>,
+    pub(crate) system: Arc<Vec<Message>>,
     pub(crate) tools: Tools,
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
@@ -54,7 +54,7 @@ impl<'a> Conversation<'a> {
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent::default(), Brief::default());
     /// let models = Models::default();
-    /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_| {}));
+    /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_, _| {}));
     /// let error = done.unwrap_err();
     /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -65,7 +65,7 @@ impl<'a> Conversation<'a> {
             thread,
             journal,
             archive: None,
-            system: SharedVec::default(),
+            system: Arc::default(),
             tools: Tools::default(),
             window: None,
             arriving: None,
@@ -82,7 +82,7 @@ impl<'a> Conversation<'a> {
 
     /// Returns the conversation with this system prompt and these tools.
     #[must_use]
-    pub fn with_context(self, system: SharedVec<Message>, tools: SharedVec<ToolSpec>) -> Self {
+    pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools: Tools::of(tools), ..self }
     }
 
@@ -154,7 +154,7 @@ impl<'a> Conversation<'a> {
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
 /// let models = Models::default();
-/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))?;
+/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))?;
 /// assert_eq!(done.report.after.messages, 1);
 /// assert_eq!(journal.log().replay()?, agent.messages()[..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -168,7 +168,7 @@ pub async fn compact(
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
 ) -> Result<Done, CompactionError> {
     run(conversation, strategy, brief, models, observe, Proposal::accepted).await
 }
@@ -179,7 +179,7 @@ pub(crate) async fn run(
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
     accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal, CompactionError>,
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
@@ -212,7 +212,7 @@ pub(crate) async fn with_facts(
     brief: &Brief,
 ) -> Result<Snapshot, CompactionError> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
-    let facts = journal.facts(&policy.audit).await;
+    let facts = journal.facts(&policy.audit_options()).await;
     let unread = |error| CompactionError::of_store(CompactionErrorKind::Facts, error);
     Ok(snapshot.with_facts(facts.map_err(unread)?))
 }
@@ -319,7 +319,7 @@ impl Conversation<'_> {
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let thread = conversation.snapshot();
-    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_| {}));
+    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_, _| {}));
     /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
     /// assert_eq!(done.report.after.messages, 1);
@@ -419,7 +419,8 @@ impl Conversation<'_> {
             span.fail("archive", usage, calls);
         }
         let entries = written.as_ref().map(|entries| *entries);
-        compaction.archived(entries.map_err(|error| self.journal.shown(error.to_string())))?;
+        compaction
+            .archived(entries.map_err(|error| self.journal.redacted_text(error.to_string())))?;
         written
             .map(|_| ())
             .map_err(|error| CompactionError::of_store(CompactionErrorKind::Archive, error))
@@ -438,7 +439,8 @@ impl Conversation<'_> {
             Err(_) => span.fail("commit", usage, calls),
         }
         let report = applied.clone();
-        compaction.committed(report.map_err(|error| self.journal.shown(error.to_string())))?;
+        compaction
+            .committed(report.map_err(|error| self.journal.redacted_text(error.to_string())))?;
         applied.map(|_| ())
     }
 

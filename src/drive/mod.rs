@@ -13,7 +13,7 @@ mod span;
 pub use crate::compaction::telemetry;
 
 pub use crate::compaction::{CompactionError, CompactionErrorKind, Done};
-pub use attempt::{DriveEvent, Models, advance, drive, propose};
+pub use attempt::{Models, advance, drive, propose};
 pub use compact::{Conversation, compact};
 
 pub(crate) use attempt::{Listener, drive_with};

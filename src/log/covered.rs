@@ -1,12 +1,8 @@
-//! The messages that a compaction's summaries replace.
+//! The appended messages that the summaries of a compaction replace.
 
 use std::{collections::HashSet, ops::Range};
 
-use super::{
-    event_log::EventLog,
-    state::{Entry, EntrySource, Standing},
-    taken::to_ranges,
-};
+use super::{event_log::EventLog, state::EntrySource, taken::to_ranges};
 use crate::{
     compact::{Insert, Splice},
     message::CompactionId,
@@ -41,18 +37,14 @@ impl EventLog {
     #[must_use]
     pub fn covered(&self, id: CompactionId) -> Option<Vec<Range<u64>>> {
         self.state().check_whole().ok()?;
-        let standing = &self.state().standing;
-        let number = standing.iter().position(|standing| standing.id == id)?;
-        let mut walk = Walk {
-            log: self,
-            entered: HashSet::new(),
-            expanded: HashSet::new(),
-            open: Vec::new(),
-            numbers: Vec::new(),
-        };
-        walk.open_all(number, standing.get(number)?);
-        while let Some(splice) = walk.open.pop() {
-            walk.enter(splice);
+        let number = self.state().standing.iter().position(|standing| standing.id == id)?;
+        let mut walk =
+            Walk { log: self, seen: HashSet::new(), queue: Vec::new(), numbers: Vec::new() };
+        // The splices after the last new message only remove.
+        let last = walk.splices(number).iter().rposition(inserts_new);
+        (0..last.map_or(0, |last| last + 1)).for_each(|splice| walk.queue(number, splice));
+        while let Some((number, splice)) = walk.queue.pop() {
+            walk.read(number, splice);
         }
         let arrivals = &self.state().arrivals;
         let seqs = walk.numbers.iter().filter_map(|number| arrivals.get(*number));
@@ -61,68 +53,55 @@ impl EventLog {
     }
 }
 
-/// The index of a compaction in `State::standing`, and that of one of its splices.
-type SpliceIndex = (usize, usize);
-
-/// A walk from the new messages of a compaction to the appended messages that they replace.
+/// A walk from the new messages of a compaction to the appended messages that they replace, through
+/// the new messages of earlier compactions. A splice is named by the index of its compaction in
+/// `State::standing` and its own index.
 struct Walk<'a> {
     log: &'a EventLog,
-    entered: HashSet<SpliceIndex>,
-    /// The splices for which [`Walk::open_group`] has run.
-    expanded: HashSet<SpliceIndex>,
-    /// The splices to enter.
-    open: Vec<SpliceIndex>,
+    /// The splices that were queued.
+    seen: HashSet<(usize, usize)>,
+    /// The splices to read.
+    queue: Vec<(usize, usize)>,
     /// The numbers of the appended messages that were found.
     numbers: Vec<usize>,
 }
 
-impl Walk<'_> {
-    fn splices(&self, standing: &Standing) -> &[Splice] {
-        self.log.record(standing.seq).map_or(&[], |record| record.plan.splices())
+impl<'a> Walk<'a> {
+    fn splices(&self, number: usize) -> &'a [Splice] {
+        let standing = self.log.state().standing.get(number);
+        let record = standing.and_then(|standing| self.log.record(standing.seq));
+        record.map_or(&[], |record| record.plan.splices())
     }
 
-    /// Opens every splice up to the last that inserts a new message.
-    fn open_all(&mut self, number: usize, standing: &Standing) {
-        let last = self.splices(standing).iter().rposition(inserts_new);
-        let splices = 0..last.map_or(0, |last| last + 1);
-        self.open.extend(splices.map(|splice| (number, splice)));
-    }
-
-    fn enter(&mut self, (number, splice): SpliceIndex) {
-        if !self.entered.insert((number, splice)) {
-            return;
+    /// Queues a splice, and those before it back to the previous one that inserts a new message. If
+    /// one of them was queued before, so were those before it.
+    fn queue(&mut self, number: usize, splice: usize) {
+        let splices = self.splices(number);
+        for at in (0..=splice).rev() {
+            let begins_another = at < splice && splices.get(at).is_some_and(inserts_new);
+            if begins_another || !self.seen.insert((number, at)) {
+                return;
+            }
+            self.queue.push((number, at));
         }
-        let Some(standing) = self.log.state().standing.get(number) else { return };
-        let Some(planned) = self.splices(standing).get(splice) else { return };
+    }
+
+    /// Follows the messages that a splice removed, except those of which it kept a part.
+    fn read(&mut self, number: usize, splice: usize) {
+        let standing = self.log.state().standing.get(number);
+        let swap = standing.and_then(|standing| standing.swaps.get(splice));
+        let (Some(swap), Some(planned)) = (swap, self.splices(number).get(splice)) else { return };
         let kept: HashSet<usize> = planned.insert.iter().filter_map(Insert::part_of).collect();
-        let Some(swap) = standing.swaps.get(splice) else { return };
-        // Undoing a splice inserts the messages that it removed. One with a kept part is not
-        // covered.
-        let removed = swap.inserted.iter().zip(planned.at.start..);
-        for (entry, _) in removed.filter(|(_, index)| !kept.contains(index)) {
-            self.cover(entry);
+        // Undoing a splice inserts the messages that it removed.
+        for (entry, index) in swap.inserted.iter().zip(planned.at.start..) {
+            match entry.source {
+                _ if kept.contains(&index) => {}
+                EntrySource::Arrival(number) => self.numbers.push(number),
+                EntrySource::Compaction { standing, splice } => self.queue(standing, splice),
+                // The walk runs only on whole logs.
+                EntrySource::Dropped(_) => {}
+            }
         }
-    }
-
-    fn cover(&mut self, entry: &Entry) {
-        match entry.source {
-            EntrySource::Arrival(number) => self.numbers.push(number),
-            EntrySource::Compaction { standing, splice } => self.open_group(standing, splice),
-            // The walk runs only on whole logs.
-            EntrySource::Dropped(_) => {}
-        }
-    }
-
-    /// Opens the splice of a new message, and the splices just before it that insert no new
-    /// message.
-    fn open_group(&mut self, number: usize, splice: usize) {
-        if !self.expanded.insert((number, splice)) {
-            return;
-        }
-        let Some(standing) = self.log.state().standing.get(number) else { return };
-        let splices = self.splices(standing).iter().take(splice);
-        let before = splices.rev().take_while(|splice| !inserts_new(splice)).count();
-        self.open.extend((splice - before..=splice).map(|splice| (number, splice)));
     }
 }
 

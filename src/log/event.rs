@@ -1,6 +1,6 @@
 //! The events of a thread.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     compact::{CompactReport, Plan},
@@ -29,8 +29,9 @@ pub enum Event {
     SystemPromptSet {
         /// The prompt.
         text: Text,
-        /// Its author.
-        by: PromptAuthor,
+        /// Whether it is the user's. A request contains the host's prompt, followed by the user's.
+        #[serde(rename = "by", serialize_with = "author")]
+        by_user: bool,
     },
     /// A line was shown to the user, such as the result of a compaction.
     LocalNotice {
@@ -83,14 +84,23 @@ pub enum Event {
     },
 }
 
-/// The author of a system prompt. A request contains the host's prompt, followed by the user's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The author of a system prompt, as stored.
+#[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PromptAuthor {
-    /// The application.
+enum Author {
     Host,
-    /// The user.
     User,
+}
+
+fn author<S: Serializer>(by_user: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    (if *by_user { Author::User } else { Author::Host }).serialize(serializer)
+}
+
+pub(super) fn is_users<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Author::deserialize(deserializer).map(|author| match author {
+        Author::Host => false,
+        Author::User => true,
+    })
 }
 
 /// A successful compaction.

@@ -3,7 +3,7 @@
 
 use super::{
     error::LogError,
-    event::{CompactionRecord, Event, LoggedEvent, PromptAuthor},
+    event::{CompactionRecord, Event, LoggedEvent},
     size::weight,
     state::State,
     usage::{self, LastCount, TotalUsage},
@@ -12,6 +12,7 @@ use crate::{
     ledger::Ledger,
     message::{CompactionId, Text, ThreadId, Timestamp},
 };
+use std::collections::BTreeSet;
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
 /// from the thread are still here, and the compaction can be [undone](Self::undo).
@@ -242,9 +243,18 @@ impl EventLog {
         self.state.dropped.latest.as_deref().into_iter().chain(self.standing_since_base())
     }
 
-    /// Returns the ids of the standing compactions with archive entries.
-    pub(crate) fn archived(&self) -> impl Iterator<Item = CompactionId> {
-        self.state.dropped.archived.iter().chain(self.archived_since_base())
+    /// Returns the ids of the standing compactions with entries in an archive
+    /// ([`CompactionRecord::archived`]). Only their entries are visible: entries under another id
+    /// were left by a writer that died before its compaction was in the log.
+    ///
+    /// ```
+    /// let log = threadfold::EventLog::new("main".parse()?);
+    /// assert!(log.archived().is_empty());
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn archived(&self) -> BTreeSet<CompactionId> {
+        self.state.dropped.archived.iter().chain(self.archived_since_base()).collect()
     }
 
     pub(super) fn archived_since_base(&self) -> impl Iterator<Item = CompactionId> {
@@ -300,21 +310,27 @@ impl EventLog {
         self.state.is_ended(id)
     }
 
-    /// Returns the latest system prompt of this author.
+    /// Returns the host's latest system prompt.
+    #[must_use]
+    pub fn system_prompt(&self) -> Option<&Text> {
+        self.state.totals.host_prompt.as_ref()
+    }
+
+    /// Returns the user's latest system prompt.
     ///
     /// ```
-    /// use threadfold::{log::{Event, EventLog, PromptAuthor}, message::Timestamp};
+    /// use threadfold::{log::{Event, EventLog}, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
-    /// let prompt = Event::SystemPromptSet { text: "Be brief.".into(), by: PromptAuthor::User };
+    /// let prompt = Event::SystemPromptSet { text: "Be brief.".into(), by_user: true };
     /// log.append(Timestamp(1), prompt)?;
-    /// assert_eq!(log.system_prompt(PromptAuthor::User).map(|text| text.as_str()), Some("Be brief."));
-    /// assert_eq!(log.system_prompt(PromptAuthor::Host), None);
+    /// assert_eq!(log.user_prompt().map(|text| text.as_str()), Some("Be brief."));
+    /// assert_eq!(log.system_prompt(), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn system_prompt(&self, by: PromptAuthor) -> Option<&Text> {
-        self.state.prompt(by)
+    pub fn user_prompt(&self) -> Option<&Text> {
+        self.state.totals.user_prompt.as_ref()
     }
 
     /// Returns the tokens billed for all events, those before the base included.

@@ -13,9 +13,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
-use super::event::{
-    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange,
-};
+use super::event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, is_users};
 use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult};
 
 pub(super) const MESSAGE_APPENDED: &str = "message_appended";
@@ -101,14 +99,28 @@ struct AnyLine<'a> {
 #[serde(remote = "Event", rename_all = "snake_case")]
 enum KnownEvent {
     MessageAppended(Message),
-    SystemPromptSet { text: Text, by: PromptAuthor },
-    LocalNotice { text: Text },
-    Truncated { from: usize, len: usize },
+    SystemPromptSet {
+        text: Text,
+        #[serde(rename = "by", deserialize_with = "is_users")]
+        by_user: bool,
+    },
+    LocalNotice {
+        text: Text,
+    },
+    Truncated {
+        from: usize,
+        len: usize,
+    },
     Compacted(Box<CompactionRecord>),
     CompactionFailed(Box<CompactionFailure>),
-    CompactionUndone { id: CompactionId },
+    CompactionUndone {
+        id: CompactionId,
+    },
     RuleChanged(RuleChange),
-    Host { kind: Text, data: Json },
+    Host {
+        kind: Text,
+        data: Json,
+    },
     ResultCut(Box<ToolResult>),
 }
 

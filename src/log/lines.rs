@@ -10,12 +10,11 @@
 //! A writer that dies may leave an incomplete last line. Reading drops it and reports its offset,
 //! so that a store can cut it off. A broken line anywhere else is an error.
 
-use super::error::LogError;
 use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{event::LoggedEvent, event_log::EventLog, form, log_id::LogId};
+use super::{error::LogError, event::LoggedEvent, event_log::EventLog, form, log_id::LogId};
 use crate::message::{Text, ThreadId};
 
 /// The version of the format that this build writes, and the only one that it reads.

@@ -67,7 +67,7 @@ impl LoggedFacts {
                 Arc::make_mut(&mut facts).set_options(options.clone());
                 (from, facts)
             }
-            Some(_) | None => (0, Arc::new(Facts::new(options.clone()))),
+            Some(_) | None => (0, Arc::new(Facts::with_options(options.clone()))),
         };
         self.options.clone_from(options);
         let reading = Arc::make_mut(&mut facts);

@@ -13,7 +13,7 @@
 //! | rebuild the thread | [`EventLog::replay`]; with sources: [`EventLog::sources`]; the events that it skips: [`EventLog::skipped`] |
 //! | undo a compaction | [`EventLog::undo`] |
 //! | find the messages that a summary replaces | [`EventLog::covered`] |
-//! | get the messages that compactions removed | [`EventLog::taken`] |
+//! | get the messages that compactions removed | [`Recall`](crate::recall::Recall) |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | append events that another writer stored | [`EventLog::append_logged`] |
 //! | store the state after the events so far | [`LogBase`] |
@@ -34,8 +34,8 @@
 //! | the `TOOL_RESULT`s of one turn | one [`Event::MessageAppended`] by the user, a block a result |
 //! | `TOOL_APPROVAL_REQUEST`, `TOOL_APPROVAL_RESPONSE` | [`Event::Host`] |
 //! | `LOCAL_SYSTEM_MESSAGE` | [`Event::LocalNotice`]: shown, never sent to a model |
-//! | `SYSTEM_PROMPT` | [`Event::SystemPromptSet`] by [`PromptAuthor::Host`] |
-//! | `USER_SYSTEM_PROMPT` | [`Event::SystemPromptSet`] by [`PromptAuthor::User`] |
+//! | `SYSTEM_PROMPT` | [`Event::SystemPromptSet`] of the host |
+//! | `USER_SYSTEM_PROMPT` | [`Event::SystemPromptSet`] of the user |
 //! | `COMPACTION` | [`Event::Compacted`]: a plan instead of the remaining events |
 //! | `EVENT_UPDATED` and its visibility flags | none: a plan removes messages as a whole |
 //! | streamed tokens, states, tasks, agents, start and end of a compaction | none: not stored |
@@ -90,7 +90,6 @@ mod log_id;
 mod logged_facts;
 mod logged_rules;
 mod net_gain;
-mod originals;
 mod projection;
 mod repair;
 mod rewrite;
@@ -104,9 +103,7 @@ mod usage;
 pub use base::LogBase;
 pub use budget::TokenBudget;
 pub use error::LogError;
-pub use event::{
-    CompactionFailure, CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange, RungReport,
-};
+pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, RungReport};
 pub use event_log::EventLog;
 pub(crate) use form::read as read_event;
 pub(crate) use lines::write_named_header;
@@ -115,8 +112,8 @@ pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
-pub(crate) use rewrite::{Next, Rewrite};
-pub use taken::Taken;
+pub(crate) use rewrite::Next;
+pub(crate) use taken::Taken;
 pub use thread::{Thread, stamp};
 pub(crate) use usage::usage_of;
 pub use usage::{TotalUsage, total_usage};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::LogError,
-    event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, RuleChange},
+    event::{CompactionRecord, Event, LoggedEvent, RuleChange},
     form,
     ids::Ids,
     size::ThreadSize,
@@ -74,8 +74,8 @@ pub(super) struct Totals {
     pub(super) added: Ledger,
     /// The highest compaction id.
     highest: Option<CompactionId>,
-    host_prompt: Option<Text>,
-    user_prompt: Option<Text>,
+    pub(super) host_prompt: Option<Text>,
+    pub(super) user_prompt: Option<Text>,
 }
 
 /// A message of the live thread, its source, and `seq` and time of the source's event.
@@ -219,24 +219,18 @@ impl State {
         self.compactions.contains_key(&id) || self.dropped.ended.contains(id)
     }
 
-    /// Returns the latest system prompt of this author.
-    pub(super) fn prompt(&self, by: PromptAuthor) -> Option<&Text> {
-        match by {
-            PromptAuthor::Host => self.totals.host_prompt.as_ref(),
-            PromptAuthor::User => self.totals.user_prompt.as_ref(),
-        }
-    }
-
     /// Applies the next event. An event that does not fit is recorded as skipped.
     pub(super) fn apply(&mut self, next: &LoggedEvent) {
         let seq = next.seq;
         self.totals.billed.record(&next.event);
         match &next.event {
             Event::MessageAppended(message) => self.append(next, message),
-            Event::SystemPromptSet { text, by } => match by {
-                PromptAuthor::Host => self.totals.host_prompt = Some(text.clone()),
-                PromptAuthor::User => self.totals.user_prompt = Some(text.clone()),
-            },
+            Event::SystemPromptSet { text, by_user: false } => {
+                self.totals.host_prompt = Some(text.clone());
+            }
+            Event::SystemPromptSet { text, by_user: true } => {
+                self.totals.user_prompt = Some(text.clone());
+            }
             Event::Truncated { from, len } => self.truncate(from.saturating_sub(*len)),
             Event::Compacted(record) => self.compact(next, record),
             Event::CompactionFailed(failure) => {

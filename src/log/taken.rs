@@ -12,16 +12,13 @@ use crate::{
 
 /// A message that compactions removed from the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Taken {
+pub(crate) struct Taken {
     /// Its number among all messages ever appended, from 0.
-    pub number: u64,
-    /// The index of its event in the log.
-    pub seq: u64,
+    pub(crate) number: u64,
     /// When it was appended.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
     /// The message as appended, without the blocks that are still in the thread.
-    pub message: Message,
+    pub(crate) message: Message,
 }
 
 impl EventLog {
@@ -36,30 +33,11 @@ impl EventLog {
     ///
     /// The time is linear in the thread and the removed messages. No text is copied.
     ///
-    /// ```
-    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
-    /// use threadfold::log::{CompactionRecord, Event, EventLog};
-    /// use threadfold::message::{CompactionReason, Timestamp};
-    ///
-    /// let mut log = EventLog::new("main".parse()?);
-    /// for text in ["one", "two", "three"] {
-    ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
-    /// }
-    /// let insert = vec![Insert::Message { message: Message::user("two more") }];
-    /// let plan = Plan::from_splices(3, vec![Splice { at: 1..3, insert }]);
-    /// let id = log.next_compaction();
-    /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
-    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
-    /// let numbers: Vec<u64> = log.taken()?.iter().map(|taken| taken.number).collect();
-    /// assert_eq!(numbers, [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
     /// # Errors
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
     /// log is not whole.
-    pub fn taken(&self) -> Result<Vec<Taken>, LogError> {
+    pub(crate) fn taken(&self) -> Result<Vec<Taken>, LogError> {
         if let Some(seq) = self.state().unreadable {
             return Err(LogError::Unreadable { seq });
         }
@@ -84,7 +62,7 @@ impl EventLog {
                 None => message,
                 Some(parts) => without_kept_blocks(&message, parts)?,
             };
-            Some(Taken { number, seq: logged.seq, at: logged.at, message })
+            Some(Taken { number, at: logged.at, message })
         });
         let held = to_ranges(self.removed_numbers()).into_iter().flatten();
         let held = held.filter(|number| *number >= before);
@@ -100,7 +78,7 @@ impl EventLog {
     /// Returns the numbers of the messages that were removed, wholly or in part, in no order.
     pub(super) fn removed_numbers(&self) -> Vec<usize> {
         let mut numbers = Vec::new();
-        // The position from which on the thread after this compaction was truncated since.
+        // The length to which the thread after the compaction was truncated later, if it was.
         let mut limit: Option<usize> = None;
         for standing in self.state().standing.iter().rev() {
             limit = limit.into_iter().chain(standing.cut).min();
@@ -139,7 +117,7 @@ impl EventLog {
             None => message.clone(),
             Some(parts) => without_kept_blocks(message, parts)?,
         };
-        Some(Taken { number: number as u64, seq, at: event.at, message })
+        Some(Taken { number: number as u64, at: event.at, message })
     }
 }
 
@@ -173,9 +151,9 @@ fn has_content(block: &ContentBlock) -> bool {
     !is_mark && !block.is_reasoning()
 }
 
-/// Maps removed messages to positions of the thread after a splice.
+/// The positions of removed messages in the thread after a splice.
 ///
-/// A removed message counts as part of the next message that was kept or inserted, so a truncation
+/// A removed message has the position of the next message that was kept or inserted, so a truncation
 /// drops the two together.
 struct SplicePositions {
     start: usize,
@@ -190,7 +168,8 @@ impl SplicePositions {
         Self { start, parts: parts.collect() }
     }
 
-    /// Returns the position of a removed message. It is monotonic, because parts are in order.
+    /// Returns the position of a removed message in the thread after the splice. A later message never
+    /// has an earlier position, because parts are in order.
     fn after(&self, removed: usize) -> usize {
         let parts = self.parts.partition_point(|(message, _)| *message <= removed);
         let last = parts.checked_sub(1).and_then(|last| self.parts.get(last));
@@ -203,8 +182,8 @@ impl SplicePositions {
     }
 }
 
-/// Maps a position of the thread after a plan to the thread before it: to the first position from
-/// which on all messages map to `limit` or later ones.
+/// Returns the first position of the thread before a plan from which on every message has a position
+/// of at least `limit` in the thread after it.
 fn position_before(splices: &[Splice], limit: usize) -> usize {
     let (mut removed, mut inserted, mut end) = (0, 0, 0);
     for splice in splices {

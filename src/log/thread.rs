@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{
     event_log::EventLog,
-    rewrite::{Next, Rewrite, count_each},
+    rewrite::{Next, count_each},
     usage,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position,
         Replacement, Size, legality,
     },
-    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role, SharedVec, Text},
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -40,7 +40,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Thread {
-    messages: SharedVec<Message>,
+    messages: Arc<Vec<Message>>,
     counter: Arc<dyn TokenCounter>,
     /// For each message, the size of the thread up to and including it.
     sums: Vec<Sum>,
@@ -71,7 +71,7 @@ impl Thread {
     #[must_use]
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
-            messages: SharedVec::default(),
+            messages: Arc::default(),
             counter,
             sums: Vec::new(),
             checkpoints: CheckpointIndex::default(),
@@ -98,7 +98,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn restored(
-        messages: impl Into<SharedVec<Message>>,
+        messages: impl Into<Arc<Vec<Message>>>,
         log: &EventLog,
         counter: Arc<dyn TokenCounter>,
     ) -> Self {
@@ -114,7 +114,7 @@ impl Thread {
     /// Returns the messages. Cloning the handle is free; the first append while a clone is held
     /// copies the vector of message handles.
     #[must_use]
-    pub fn messages(&self) -> &SharedVec<Message> {
+    pub fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
     }
 
@@ -157,14 +157,16 @@ impl Thread {
     /// it twice.
     ///
     /// ```
-    /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
+    /// use threadfold::{ContentBlock, Message, Thread, compact::Position};
     ///
-    /// let mut thread = Thread::default();
-    /// let id = thread.push_stamped(Message::user("hi"), &mut CheckpointIds::new(1));
+    /// let (mut thread, mut hi) = (Thread::default(), Message::user("hi"));
+    /// let id = "a1b2c3".parse()?;
+    /// hi.make_mut().content.push(ContentBlock::checkpoint(id));
+    /// thread.push(hi.clone());
     /// assert_eq!(thread.checkpoint(id), Some(Position { message: 0, block: 2 }));
-    /// let twice = thread.messages()[0].clone();
-    /// thread.push(twice);
-    /// assert_eq!(thread.checkpoint(id), None, "two places have that name");
+    /// thread.push(hi);
+    /// assert_eq!(thread.checkpoint(id), None, "two positions have that name");
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
@@ -202,7 +204,7 @@ impl Thread {
         let tokens = self.counter.message(&message);
         self.index_appended(self.messages.len(), &message, tokens);
         self.update_open_calls(std::slice::from_ref(&message));
-        self.messages.make_mut().push(message);
+        Arc::make_mut(&mut self.messages).push(message);
     }
 
     /// Updates the open calls for appended messages.
@@ -224,22 +226,6 @@ impl Thread {
         };
     }
 
-    /// Appends a user message with a checkpoint after its last block, and returns its id.
-    ///
-    /// ```
-    /// use threadfold::{Message, Thread, message::CheckpointIds};
-    ///
-    /// let mut thread = Thread::default();
-    /// let id = thread.push_stamped(Message::user("hi"), &mut CheckpointIds::new(1));
-    /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
-    /// ```
-    pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.find(id).is_some());
-        message.make_mut().content.push(ContentBlock::checkpoint(id));
-        self.push(message);
-        id
-    }
-
     /// Drops the messages from index `len` on.
     ///
     /// ```
@@ -253,7 +239,7 @@ impl Thread {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.messages.len() {
-            self.messages.make_mut().truncate(len);
+            Arc::make_mut(&mut self.messages).truncate(len);
             self.reindex(len, &[]);
         }
     }
@@ -261,16 +247,15 @@ impl Thread {
     /// Returns the plan that replaces ranges with summaries. It finds checkpoints in the index.
     ///
     /// ```
-    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions, message::CheckpointIds};
+    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
     ///
-    /// let mut thread = Thread::default();
-    /// let id = thread.push_stamped(Message::user("Where is it?"), &mut CheckpointIds::new(1));
-    /// thread.extend([Message::assistant("I look."), Message::assistant("In src/parse.rs.")]);
+    /// let messages = [Message::assistant("I look."), Message::assistant("In src/parse.rs.")];
+    /// let mut thread: Thread = messages.into_iter().collect();
     ///
-    /// let found = Replacement::new("It is in src/parse.rs.").from(id);
+    /// let found = Replacement::new("It is in src/parse.rs.");
     /// let plan = thread.plan(&[found], &CompactOptions::default())?;
-    /// assert_eq!((plan.messages_before(), plan.messages_after()), (3, 2));
-    /// assert_eq!(thread.size().messages, 3, "nothing has changed yet");
+    /// assert_eq!((plan.messages_before(), plan.messages_after()), (2, 1));
+    /// assert_eq!(thread.size().messages, 2, "nothing has changed yet");
     /// let removed = thread.apply(&plan)?;
     /// assert_eq!(removed.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -287,11 +272,14 @@ impl Thread {
         Plan::located(&self.messages, replacements, options, &self.checkpoints)
     }
 
-    /// Returns the thread as the plan would leave it, for a caller that must do something else
-    /// before the change. The plan is checked here, so applying it cannot fail.
-    pub(crate) fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, CompactError> {
-        let next = Next::checked(plan, &self.messages, self.counter.as_ref())?;
-        Ok(Rewrite::new(self, next))
+    /// Checks a plan, and returns the thread as the plan would leave it.
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`] if the plan was not made for this thread.
+    pub(crate) fn checked(&self, plan: &Plan) -> Result<Next, CompactError> {
+        plan.check(&self.messages)?;
+        Ok(Next::unchecked(plan, &self.messages, self.counter.as_ref()))
     }
 
     /// Returns the plan that replaces ranges, and the thread as the plan would leave it.
@@ -322,10 +310,11 @@ impl Thread {
     ///
     /// [`CompactError`] if the plan was not made for this thread; it is untouched then.
     pub fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        Ok(self.rewrite(plan)?.apply())
+        let next = self.checked(plan)?;
+        Ok(self.take_on(next))
     }
 
-    /// Replaces the messages with those of a `Rewrite` of this thread.
+    /// Replaces the messages with those that a plan for this thread leaves.
     pub(crate) fn take_on(&mut self, next: Next) -> Vec<Message> {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
@@ -364,14 +353,6 @@ impl Thread {
     }
 }
 
-impl Rewrite<'_, Thread> {
-    /// Applies the plan and returns the messages that it removed.
-    pub(crate) fn apply(self) -> Vec<Message> {
-        let (thread, next) = self.into_parts();
-        thread.take_on(next)
-    }
-}
-
 impl Default for Thread {
     /// Returns an empty thread whose tokens [`ByteEstimate::TRIGGER`] counts.
     fn default() -> Self {
@@ -388,7 +369,7 @@ impl Extend<Message> for Thread {
             self.index_appended(index, message, tokens);
         }
         self.update_open_calls(&messages);
-        self.messages.make_mut().extend(messages);
+        Arc::make_mut(&mut self.messages).extend(messages);
     }
 }
 
@@ -401,17 +382,18 @@ impl FromIterator<Message> for Thread {
 }
 
 /// Returns the messages with a checkpoint at the end of every user message that has none there, as
-/// a session stamps them. The same seed of `ids` gives the same ids.
+/// a session stamps them. The same seed gives the same ids.
 ///
 /// ```
-/// use threadfold::{Message, log, message::CheckpointIds};
+/// use threadfold::{Message, log};
 ///
 /// let thread = vec![Message::user("hi"), Message::assistant("hello")];
-/// let stamped = log::stamp(thread, &mut CheckpointIds::new(1));
+/// let stamped = log::stamp(thread, 1);
 /// assert_eq!((stamped[0].content.len(), stamped[1].content.len()), (2, 1));
 /// ```
 #[must_use]
-pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message> {
+pub fn stamp(mut messages: Vec<Message>, seed: u64) -> Vec<Message> {
+    let mut ids = CheckpointIds::new(seed);
     let stamps = messages.iter().flat_map(Message::checkpoints);
     let mut used: HashSet<CheckpointId> = stamps.map(|(id, _)| id).collect();
     for message in messages.iter_mut().filter(|message| message.role == Role::User) {
@@ -495,7 +477,7 @@ mod tests {
         thread.push(Message::assistant("four"));
         let before = thread.messages().clone();
         assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 3, found: 4 }));
-        assert!(thread.messages().ptr_eq(&before));
+        assert!(Arc::ptr_eq(thread.messages(), &before));
     }
 
     #[test]
@@ -528,14 +510,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rewrite_changes_the_thread_only_when_it_is_applied() {
+    fn a_checked_plan_changes_the_thread_only_when_it_is_applied() {
         let messages = ["one", "two", "three"].map(Message::user);
         let mut thread: Thread = messages.iter().cloned().collect();
         let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new() }]);
-        let rewrite = thread.rewrite(&plan).unwrap();
-        assert_eq!(rewrite.into_parts().1.messages, [messages[0].clone(), messages[2].clone()]);
+        let next = thread.checked(&plan).unwrap();
+        assert_eq!(next.messages, [messages[0].clone(), messages[2].clone()]);
         assert_eq!((&thread.messages()[..], thread.epoch()), (&messages[..], 0));
-        let removed = thread.rewrite(&plan).unwrap().apply();
+        let removed = thread.apply(&plan).unwrap();
         assert_eq!(removed, messages[1..2]);
         assert_eq!((thread.size().messages, thread.epoch()), (2, 1));
     }
@@ -544,7 +526,7 @@ mod tests {
     fn a_plan_that_changes_nothing_leaves_the_epoch() {
         let mut thread: Thread = [Message::user("one")].into_iter().collect();
         let before = thread.messages().clone();
-        let _ = thread.rewrite(&Plan::from_splices(1, Vec::new())).unwrap().apply();
-        assert!(thread.messages().ptr_eq(&before) && thread.epoch() == 0);
+        let _ = thread.apply(&Plan::from_splices(1, Vec::new())).unwrap();
+        assert!(Arc::ptr_eq(thread.messages(), &before) && thread.epoch() == 0);
     }
 }

@@ -12,8 +12,8 @@ use futures::{
 use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
-    log::{Next, Rewrite, Thread},
-    message::{ContextWindow, Delta, Message, ModelError, Request, SharedVec, Turn},
+    log::{Next, Thread},
+    message::{ContextWindow, Delta, Message, ModelError, Request, Turn},
 };
 
 /// The conversation of an adapter.
@@ -66,7 +66,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     fn rewritten(&mut self);
 
     /// Returns the messages.
-    fn messages(&self) -> &SharedVec<Message> {
+    fn messages(&self) -> &Arc<Vec<Message>> {
         self.thread().messages()
     }
 
@@ -103,28 +103,36 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// [`CompactError`] if it was made for another thread. The thread is untouched then.
     fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        let thread = self.thread();
-        let next = Next::checked(plan, thread.messages(), thread.counter().as_ref())?;
+        let next = self.thread().checked(plan)?;
         Ok(take_on(self, next))
     }
 }
 
-/// Returns the conversation as the plan would leave it, like [`Thread::rewrite`] for a thread.
-/// Applying it notifies the adapter ([`ProviderThread::rewritten`]) and cannot fail.
-pub(crate) fn rewrite<'t>(
-    thread: &'t mut (dyn ProviderThread + 't),
-    plan: &Plan,
-) -> Result<Rewrite<'t, dyn ProviderThread + 't>, CompactError> {
-    let held = thread.thread();
-    let next = Next::checked(plan, held.messages(), held.counter().as_ref())?;
-    Ok(Rewrite::new(thread, next))
+/// A checked plan and the conversation that it will rewrite.
+///
+/// It borrows the conversation, so nothing can change between the check and [`apply`](Self::apply),
+/// which therefore cannot fail. Dropping it changes nothing.
+#[derive(Debug)]
+#[must_use = "the thread is unchanged until the rewrite is applied"]
+pub(crate) struct Rewrite<'t> {
+    thread: &'t mut dyn ProviderThread,
+    next: Next,
 }
 
-impl<'t> Rewrite<'_, dyn ProviderThread + 't> {
-    /// Applies the plan, notifies the adapter, and returns the messages that the plan removed.
+/// Checks a plan against a conversation.
+pub(crate) fn rewrite<'t>(
+    thread: &'t mut dyn ProviderThread,
+    plan: &Plan,
+) -> Result<Rewrite<'t>, CompactError> {
+    let next = thread.thread().checked(plan)?;
+    Ok(Rewrite { thread, next })
+}
+
+impl Rewrite<'_> {
+    /// Applies the plan, notifies the adapter ([`ProviderThread::rewritten`]), and returns the
+    /// messages that the plan removed.
     pub(crate) fn apply(self) -> Vec<Message> {
-        let (thread, next) = self.into_parts();
-        take_on(thread, next)
+        take_on(self.thread, self.next)
     }
 }
 
@@ -168,7 +176,7 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 /// # }
 /// impl Agent for Stateful {
 ///     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-///         let own = request.messages.ptr_eq(self.messages());
+///         let own = Arc::ptr_eq(&request.messages, self.messages());
 ///         let sent = request.messages.len() - if own { self.held } else { 0 };
 ///         let answer = Message::assistant(format!("{sent} sent"));
 ///         let turn = Turn::new(answer, StopReason::EndTurn, None);
@@ -197,11 +205,10 @@ pub trait Agent: ProviderThread {
     /// answer is not appended to the thread. Dropping the stream cancels the request.
     ///
     /// In a turn of the conversation the request holds the thread's own messages
-    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter
+    /// ([`Arc::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter
     /// may use the provider's state instead of sending them. A separate request, such as one for a
     /// summary, holds other messages and must not change that state.
     ///
-    /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
     /// Lets the provider compact the messages of a request itself, as [`Model::compact_natively`]
@@ -381,8 +388,6 @@ impl Model for AgentModel<'_> {
         self.0.context_window()
     }
 }
-
-const _: Option<Box<dyn Agent>> = None;
 
 #[cfg(test)]
 mod tests {

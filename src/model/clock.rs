@@ -1,25 +1,40 @@
-//! `Clock`: the time of events.
+//! `Clock`: the time of events, and waiting.
 
-use std::{fmt, time::SystemTime};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
+use futures::future::BoxFuture;
+
+use super::wait;
 use crate::message::Timestamp;
 
-/// Gives the time of events. [`StdClock`] fits every runtime; a test uses a clock of its own, so
-/// that equal runs give equal logs.
-///
-/// Tests that pause the time of tokio need a clock that pauses with it. With `tokio::time::Instant`
-/// as `started` and the [`Timestamp`] of that moment as `at`:
+/// Gives the time of events, and waits, for example between a failed request and its retry.
+/// [`std_clock`] fits every runtime. Use the timer of yours if it has one. With tokio, and
+/// `futures::future::BoxFuture` and `std::time::Duration` in scope:
 ///
 /// ```text
+/// #[derive(Debug)]
+/// struct TokioClock;
+///
 /// impl Clock for TokioClock {
 ///     fn now(&self) -> Timestamp {
-///         Timestamp(self.at.0 + self.started.elapsed().as_millis() as u64)
+///         std_clock().now()
+///     }
+///
+///     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+///         Box::pin(tokio::time::sleep(time))
 ///     }
 /// }
 /// ```
 ///
-/// With smol, `started` is a `std::time::Instant` and the body is the same. Such a clock never goes
-/// back.
+/// With smol the body of `sleep` is `Box::pin(async move { _ = smol::Timer::after(time).await })`.
+///
+/// Tests that pause the time of tokio need a clock that pauses with it: with
+/// `tokio::time::Instant` as `started` and the [`Timestamp`] of that moment as `at`, `now` returns
+/// `Timestamp(self.at.0 + self.started.elapsed().as_millis() as u64)`. Such a clock never goes back.
+/// The feature `testing` has a clock by which equal runs give equal logs.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, model::Clock};
@@ -37,22 +52,34 @@ use crate::message::Timestamp;
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Returns the current time. It may stay the same or go back.
     fn now(&self) -> Timestamp;
+
+    /// Returns a future that is ready after this time. It may be dropped earlier.
+    ///
+    /// The default waits on a thread of its own, which ends with the wait or when the future is
+    /// dropped.
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        wait::on_thread(time)
+    }
 }
 
-/// The system clock, for hosts without a runtime. As a [`Sleeper`](super::Sleeper) it waits on a
-/// thread of its own, which ends with the wait or when the future is dropped.
+/// Returns the system clock, for hosts without a runtime.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
 /// use futures::executor::block_on;
-/// use threadfold::model::{Sleeper, StdClock};
+/// use threadfold::model::{Clock, std_clock};
 ///
 /// let before = Instant::now();
-/// block_on(StdClock.sleep(Duration::from_millis(5)));
+/// block_on(std_clock().sleep(Duration::from_millis(5)));
 /// assert!(before.elapsed() >= Duration::from_millis(5));
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StdClock;
+#[must_use]
+pub fn std_clock() -> impl Clock + Copy + use<> {
+    StdClock
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StdClock;
 
 impl Clock for StdClock {
     /// Returns the system time; zero if it is before 1970.

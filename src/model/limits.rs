@@ -9,7 +9,7 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 
-use super::sleep::Sleeper;
+use super::clock::Clock;
 use crate::message::{ModelError, ModelErrorKind};
 
 /// The number of ticks in the idle time. Silence is noticed at most one tick late.
@@ -81,7 +81,7 @@ impl From<AnswerLimitError> for ModelError {
 /// Counts the bytes and the time of an answer against its limits.
 pub(super) struct Watch {
     limits: AnswerLimits,
-    sleeper: Option<Arc<dyn Sleeper>>,
+    clock: Option<Arc<dyn Clock>>,
     bytes: u64,
     total: Option<BoxFuture<'static, ()>>,
     /// The running tick of the idle time.
@@ -91,9 +91,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Returns a watch of the bytes, and of the time if there is a sleeper.
-    pub(super) fn new(limits: AnswerLimits, sleeper: Option<Arc<dyn Sleeper>>) -> Self {
-        Self { limits, sleeper, bytes: 0, total: None, tick: None, ticks: 0 }
+    /// Returns a watch of the bytes, and of the time if there is a clock.
+    pub(super) fn new(limits: AnswerLimits, clock: Option<Arc<dyn Clock>>) -> Self {
+        Self { limits, clock, bytes: 0, total: None, tick: None, ticks: 0 }
     }
 
     pub(super) fn read(&mut self, bytes: usize) -> Result<(), AnswerLimitError> {
@@ -121,16 +121,16 @@ impl Watch {
     }
 
     fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<AnswerLimitError> {
-        let Some(sleeper) = &self.sleeper else { return Poll::Pending };
+        let Some(clock) = &self.clock else { return Poll::Pending };
         if let Some(limit) = self.limits.total {
-            let total = self.total.get_or_insert_with(|| sleep(sleeper, limit));
+            let total = self.total.get_or_insert_with(|| sleep(clock, limit));
             if total.poll_unpin(context).is_ready() {
                 return Poll::Ready(AnswerLimitError::Total { limit });
             }
         }
         let Some(limit) = self.limits.idle else { return Poll::Pending };
         loop {
-            let tick = self.tick.get_or_insert_with(|| sleep(sleeper, limit / TICKS));
+            let tick = self.tick.get_or_insert_with(|| sleep(clock, limit / TICKS));
             if tick.poll_unpin(context).is_pending() {
                 return Poll::Pending;
             }
@@ -143,7 +143,7 @@ impl Watch {
     }
 }
 
-fn sleep(sleeper: &Arc<dyn Sleeper>, time: Duration) -> BoxFuture<'static, ()> {
-    let sleeper = Arc::clone(sleeper);
-    async move { sleeper.sleep(time).await }.boxed()
+fn sleep(clock: &Arc<dyn Clock>, time: Duration) -> BoxFuture<'static, ()> {
+    let clock = Arc::clone(clock);
+    async move { clock.sleep(time).await }.boxed()
 }

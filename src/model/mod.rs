@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a provider without state | [`Model`]: one required method |
 //! | a provider that keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
-//! | a runtime with a timer of its own | [`Sleeper`]: waiting between attempts |
+//! | a runtime with a timer of its own | [`Clock`]: waiting between attempts |
 //!
 //! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
 //! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and
@@ -13,21 +13,22 @@
 mod agent;
 mod clock;
 mod deltas;
+mod forward;
 mod limits;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
-mod sleep;
 mod tool;
 mod tools;
+mod wait;
 
-pub(crate) use agent::AgentModel;
-pub(crate) use agent::rewrite;
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
-pub use clock::{Clock, StdClock};
+pub(crate) use agent::{AgentModel, rewrite};
+pub(crate) use clock::StdClock;
+pub use clock::{Clock, std_clock};
 pub use deltas::{deltas_of, deltas_within};
+pub(crate) use forward::for_pointers;
 pub use limits::AnswerLimits;
 pub use model::{Model, turn_of};
-pub use sleep::Sleeper;
 pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};

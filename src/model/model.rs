@@ -1,6 +1,6 @@
 //! `Model`: the trait that most adapters implement.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
 use futures::{
@@ -8,7 +8,8 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use crate::message::{ContentBlock, ContextWindow, Delta, ModelError, Request, Turn};
+use super::forward::for_pointers;
+use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
 
 /// Answers requests: a provider over HTTP, a local server, a script.
 ///
@@ -116,38 +117,15 @@ fn deltas(answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {
         Ok(turn) => turn,
         Err(error) => return vec![Err(error)],
     };
-    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text).cloned();
+    let texts = turn.message.texts().cloned();
     let mut deltas: Vec<_> = texts.map(|text| Ok(Delta::Text { text })).collect();
     deltas.push(Ok(Delta::Turn { turn }));
     deltas
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<M: Model + ?Sized> Model for $pointer {
-            async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-                (**self).complete(request).await
-            }
-
-            fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-                (**self).stream(request)
-            }
-
-            async fn compact_natively(
-                &self,
-                request: Request,
-            ) -> Result<Option<Turn>, ModelError> {
-                (**self).compact_natively(request).await
-            }
-
-            fn context_window(&self) -> Option<ContextWindow> {
-                (**self).context_window()
-            }
-        }
-    )+};
-}
-
-forward!(&M, Box<M>, Arc<M>);
-
-const _: Option<Box<dyn Model>> = None;
+for_pointers! { Model {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
+    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError>;
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+    fn context_window(&self) -> Option<ContextWindow>;
+} }

@@ -4,7 +4,8 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::message::{ContentBlock, Message, SharedVec, Text, ThreadId, ToolSpec, ToolUse, Usage};
+use super::forward::for_pointers;
+use crate::message::{ContentBlock, Message, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
 ///
@@ -66,7 +67,7 @@ pub struct ToolContext<'a> {
     pub thread: &'a ThreadId,
     /// The messages of the thread, including the answer with the call. A clone is free during the
     /// call; one that is kept longer makes the next append copy the vector of handles.
-    pub messages: &'a SharedVec<Message>,
+    pub messages: &'a Arc<Vec<Message>>,
 }
 
 /// The result of a tool call.
@@ -84,7 +85,7 @@ pub struct ToolOutput {
 impl<'a> ToolContext<'a> {
     /// Returns the context of a call in this thread.
     #[must_use]
-    pub fn new(thread: &'a ThreadId, messages: &'a SharedVec<Message>) -> Self {
+    pub fn new(thread: &'a ThreadId, messages: &'a Arc<Vec<Message>>) -> Self {
         Self { thread, messages }
     }
 }
@@ -109,29 +110,9 @@ impl<T: Into<Text>> From<T> for ToolOutput {
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<T: Tool + ?Sized> Tool for $pointer {
-            fn spec(&self) -> ToolSpec {
-                (**self).spec()
-            }
-
-            fn subject(&self, call: &ToolUse) -> Option<Text> {
-                (**self).subject(call)
-            }
-
-            async fn call(
-                &self,
-                call: &ToolUse,
-                context: &ToolContext<'_>,
-            ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
-                (**self).call(call, context).await
-            }
-        }
-    )+};
-}
-
-forward!(&T, Box<T>, Arc<T>);
-
-const _: Option<Box<dyn Tool>> = None;
+for_pointers! { Tool {
+    async fn call(&self, call: &ToolUse, context: &ToolContext<'_>)
+        -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>>;
+    fn spec(&self) -> ToolSpec;
+    fn subject(&self, call: &ToolUse) -> Option<Text>;
+} }

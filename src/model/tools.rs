@@ -9,7 +9,7 @@ use futures::FutureExt;
 
 use super::tool::{Tool, ToolContext, ToolOutput};
 use crate::{
-    message::{SharedVec, Text, ToolSpec, ToolUse},
+    message::{Text, ToolSpec, ToolUse},
     strategy::panic_message,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct Tools {
     host: Vec<Arc<dyn Tool>>,
     /// The specs of the host's tools in their order, then those of the driver's own.
-    specs: SharedVec<ToolSpec>,
+    specs: Arc<Vec<ToolSpec>>,
 }
 
 impl Tools {
@@ -36,7 +36,7 @@ impl Tools {
     }
 
     /// Returns tools that the host answers by itself.
-    pub(crate) fn of(specs: SharedVec<ToolSpec>) -> Self {
+    pub(crate) fn of(specs: Arc<Vec<ToolSpec>>) -> Self {
         Self { host: Vec::new(), specs }
     }
 
@@ -49,7 +49,7 @@ impl Tools {
         self.specs.iter().skip(self.host.len()).cloned().collect()
     }
 
-    pub(crate) fn specs(&self) -> &SharedVec<ToolSpec> {
+    pub(crate) fn specs(&self) -> &Arc<Vec<ToolSpec>> {
         &self.specs
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 #[cfg(feature = "recall")]
 use super::search::{self, Reading, Terms};
 use super::{
-    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, shown},
+    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, rendered},
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
@@ -37,7 +37,7 @@ impl<'a> Recall<'a> {
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
-    /// use threadfold::recall::{Recall, RecallRequest};
+    /// use threadfold::recall::Recall;
     /// use threadfold::{EventLog, Message, Plan, Replacement, compact::CompactOptions, message::*};
     ///
     /// let (mut log, port) = (EventLog::new("main".parse()?), Message::assistant("The port is 8443."));
@@ -46,8 +46,8 @@ impl<'a> Recall<'a> {
     /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
     /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
     ///
-    /// let recalled = Recall::of(&log).answer(&RecallRequest::default())?;
-    /// assert!(recalled.passages[0].text.contains("The port is 8443."));
+    /// let recalled = Recall::of(&log).call(&serde_json::json!({}))?;
+    /// assert!(recalled.contains("The port is 8443."));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of(log: &'a EventLog) -> Self {
@@ -58,7 +58,7 @@ impl<'a> Recall<'a> {
     ///
     /// ```
     /// use std::borrow::Cow;
-    /// use threadfold::{EventLog, message::Redactor, recall::{Recall, RecallRequest}};
+    /// use threadfold::{EventLog, message::Redactor, recall::Recall};
     /// # use threadfold::{Message, Plan, Replacement, compact::CompactOptions, message::*};
     /// # use threadfold::log::{CompactionRecord, Event};
     /// # let (mut log, key) = (EventLog::new("main".parse()?), Message::assistant("The key is sk-123."));
@@ -77,8 +77,8 @@ impl<'a> Recall<'a> {
     /// }
     ///
     /// // "The key is sk-123." was compacted away in this log.
-    /// let recalled = Recall::of(&log).redacted_by(&Keys).answer(&RecallRequest::default())?;
-    /// assert!(recalled.passages[0].text.contains("The key is [key]."));
+    /// let recalled = Recall::of(&log).redacted_by(&Keys).call(&serde_json::json!({}))?;
+    /// assert!(recalled.contains("The key is [key]."));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn redacted_by(self, redactor: &'a dyn Redactor) -> Self {
@@ -88,11 +88,11 @@ impl<'a> Recall<'a> {
     /// Sets the maximum bytes of an answer, at least [`MIN_BYTES`].
     ///
     /// ```
-    /// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
+    /// use threadfold::{log::EventLog, recall::Recall};
     ///
     /// let log = EventLog::new("main".parse()?);
-    /// let recalled = Recall::of(&log).within(4_000).answer(&RecallRequest::default())?;
-    /// assert!(recalled.passages.is_empty());
+    /// let recalled = Recall::of(&log).within(4_000).call(&serde_json::json!({}))?;
+    /// assert!(recalled.len() <= 4_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn within(self, max_bytes: usize) -> Self {
@@ -101,67 +101,63 @@ impl<'a> Recall<'a> {
 
     /// Runs the tool: reads its input and returns the text for the model.
     ///
+    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints, `{"message", "offset"?}`
+    /// for a message by its number, `{"call", "offset"?}` for the whole result of a tool call, or
+    /// `{"query", "offset"?}` for a search by words. A `null` counts as absent, and a checkpoint may
+    /// also be written as its marker, `<checkpoint:a1b2c3>`. The answer says with which offset it
+    /// goes on.
+    ///
     /// ```
     /// use serde_json::json;
-    /// use threadfold::{EventLog, recall::Recall};
+    /// use threadfold::{EventLog, recall::{Recall, RecallError}};
     ///
     /// let log = EventLog::new("main".parse()?);
     /// let recall = Recall::of(&log);
     /// assert_eq!(recall.call(&json!({}))?, "Nothing there was compacted away.");
-    /// assert!(recall.call(&json!({"from": 5})).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`RecallError`], whose text is written for the model.
-    pub fn call(&self, input: &Value) -> Result<String, RecallError> {
-        Ok(self.answer(&RecallRequest::parse(input)?)?.to_string())
-    }
-
-    /// Returns the requested passages, as many as fit.
-    ///
-    /// ```
-    /// use threadfold::{EventLog, recall::{Recall, RecallError, RecallRequest}};
-    ///
-    /// let log = EventLog::new("main".parse()?);
-    /// let request = RecallRequest::Message { number: 3, offset: 0 };
-    /// let error = Recall::of(&log).answer(&request).unwrap_err();
+    /// let error = recall.call(&json!({"message": 3})).unwrap_err();
     /// assert_eq!(error, RecallError::NotTaken { number: 3 });
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too
-    /// long or without the feature `recall`, or a log that cannot be read.
-    pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
-        Ok(self.begin_from(self.log.taken()?, request)?.finish())
-    }
-
-    /// Begins an answer that is computed in steps, so that a search of a long conversation does not
-    /// block other work. The last item of the iterator is the answer, the others are `None`. A step
-    /// reads about a quarter of a megabyte; the last one of a search also ranks the matches.
-    ///
-    /// ```
-    /// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
-    ///
-    /// let log = EventLog::new("main".parse()?);
-    /// let query = RecallRequest::Search { query: "port".into(), offset: 0 };
-    /// // Other work may be done between two steps.
-    /// let recalled = Recall::of(&log).begin(&query)?.last().flatten();
-    /// assert_eq!(recalled.map(|recalled| recalled.found), Some(0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`answer`](Self::answer).
+    /// [`RecallError`], whose text is written for the model, for an invalid field, a message or
+    /// checkpoint that does not exist, a query without a word, too long or without the feature
+    /// `recall`, or a log that cannot be read.
+    pub fn call(&self, input: &Value) -> Result<String, RecallError> {
+        let request = RecallRequest::parse(input)?;
+        let mut answering = self.begin_from(self.log.taken()?, &request)?;
+        loop {
+            if let Some(recalled) = answering.step() {
+                return Ok(recalled);
+            }
+        }
+    }
+
+    /// Like [`call`](Self::call), in steps, so that a search of a long conversation does not block
+    /// other work. The last item of the iterator is the text, the others are `None`. A step reads
+    /// about a quarter of a megabyte; the last one of a search also ranks the matches.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::{log::EventLog, recall::{NO_MATCH, Recall}};
+    ///
+    /// let log = EventLog::new("main".parse()?);
+    /// // Other work may be done between two steps.
+    /// let recalled = Recall::of(&log).begin(&json!({"query": "port"}))?.last().flatten();
+    /// assert_eq!(recalled.as_deref(), Some(NO_MATCH));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
     pub fn begin(
         &self,
-        request: &RecallRequest,
-    ) -> Result<impl Iterator<Item = Option<Recalled>> + use<'a>, RecallError> {
-        let mut answering = Some(self.begin_from(self.log.taken()?, request)?);
+        input: &Value,
+    ) -> Result<impl Iterator<Item = Option<String>> + use<'a>, RecallError> {
+        let request = RecallRequest::parse(input)?;
+        let mut answering = Some(self.begin_from(self.log.taken()?, &request)?);
         Ok(iter::from_fn(move || {
             let recalled = answering.as_mut()?.step();
             if recalled.is_some() {
@@ -243,7 +239,7 @@ impl<'a> Recall<'a> {
         let content = vec![ContentBlock::ToolResult((**result).clone())];
         let message = Message::new(Role::User, content);
         let number = self.log.arrivals_before(logged.seq);
-        self.piece(&Taken { number, seq: logged.seq, at: logged.at, message }, offset)
+        self.piece(&Taken { number, at: logged.at, message }, offset)
     }
 
     fn piece(&self, taken: &Taken, offset: u64) -> Result<Recalled, RecallError> {
@@ -282,7 +278,7 @@ impl<'a> Recall<'a> {
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
         let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
-        shown(redacted.as_ref().unwrap_or(&taken.message))
+        rendered(redacted.as_ref().unwrap_or(&taken.message))
     }
 
     /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. For
@@ -331,17 +327,23 @@ struct Search {
 }
 
 impl Answering<'_> {
-    /// Takes all steps at once.
-    pub(crate) fn finish(mut self) -> Recalled {
+    /// Takes all steps, and returns the numbers of the found messages and the next offset.
+    #[cfg(all(feature = "recall", feature = "testing"))]
+    pub(crate) fn numbers(mut self) -> (Vec<u64>, Option<u64>) {
         loop {
-            if let Some(recalled) = self.step() {
-                return recalled;
+            if let Some(recalled) = self.step_to_answer() {
+                let numbers = recalled.passages.iter().map(|passage| passage.number);
+                return (numbers.collect(), recalled.next);
             }
         }
     }
 
     /// Takes one step, and returns the answer if it was the last one.
-    pub(crate) fn step(&mut self) -> Option<Recalled> {
+    pub(crate) fn step(&mut self) -> Option<String> {
+        self.step_to_answer().map(|recalled| recalled.to_string())
+    }
+
+    fn step_to_answer(&mut self) -> Option<Recalled> {
         match &mut self.state {
             State::Found(recalled) => Some(mem::take(recalled)),
             #[cfg(feature = "recall")]
@@ -411,7 +413,6 @@ impl CheckpointBounds {
 fn passage(taken: &Taken, text: &str, bytes: std::ops::Range<usize>) -> Passage {
     Passage {
         number: taken.number,
-        seq: taken.seq,
         at: taken.at,
         role: taken.message.role,
         text: text.get(bytes.clone()).unwrap_or_default().to_owned(),

@@ -11,7 +11,7 @@
 //! use threadfold::{Message, Plan, compact::{Insert, Splice}};
 //! use threadfold::log::{CompactionRecord, Event, EventLog};
 //! use threadfold::message::{CompactionReason, Timestamp};
-//! use threadfold::recall::{Recall, RecallRequest};
+//! use threadfold::recall::Recall;
 //!
 //! let mut log = EventLog::new("main".parse()?);
 //! log.append(Timestamp(0), Event::MessageAppended(Message::user("The port is 8443.")))?;
@@ -21,15 +21,16 @@
 //! let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
 //! log.append(Timestamp(1), Event::Compacted(Box::new(record)))?;
 //!
-//! let recalled = Recall::of(&log).answer(&RecallRequest::default())?;
-//! assert_eq!(recalled.passages[0].text, "The port is 8443.\n\n");
+//! let recalled = Recall::of(&log).call(&serde_json::json!({}))?;
+//! assert!(recalled.ends_with("The port is 8443.\n\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # What an answer contains
 //!
-//! - The messages as appended, through any number of summaries of summaries. Messages in the thread
-//!   and truncated ones are not included: see [`EventLog::taken`].
+//! - The messages as appended, through any number of summaries of summaries, without those that an
+//!   undo restored or that were truncated. A message of which a part is still in the thread comes
+//!   without that part.
 //! - Messages are [rendered](crate::render), so their texts cannot pass for headings. Images and
 //!   documents become placeholders; reasoning and reminders are left out.
 //! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
@@ -46,8 +47,6 @@
 //! and the parts of `parse_error` and `ParseError` also count alone. There is no stemming and no
 //! list of stop words. A message is rated by its own words and by those of the stretch of about
 //! 4,000 bytes that it is in.
-//!
-//! [`EventLog::taken`]: crate::log::EventLog::taken
 
 mod answer;
 mod passage;
@@ -60,7 +59,8 @@ mod words;
 
 pub(crate) use answer::Answering;
 pub use answer::{MAX_BYTES, MIN_BYTES, Recall};
-pub use passage::{Passage, Recalled};
-pub use request::{MAX_QUERY_BYTES, RecallError, RecallRequest};
+pub use passage::NO_MATCH;
+pub(crate) use request::RecallRequest;
+pub use request::{MAX_QUERY_BYTES, RecallError};
 #[cfg(feature = "recall")]
 pub(crate) use search::{message_words, query_words};

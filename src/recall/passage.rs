@@ -14,44 +14,42 @@ pub(super) const HEAD: usize = 400;
 /// The maximum bytes of a passage's heading and the blank line after the passage.
 pub(super) const HEADING: usize = 200;
 
+/// The answer of [`Recall::call`](super::Recall::call) to a query without a match.
+pub const NO_MATCH: &str = "No message that was compacted away holds any of these words.";
+
 /// The answer to a recall request. Its [`Display`](fmt::Display) is the text for the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recalled {
+pub(super) struct Recalled {
     /// The request.
-    pub request: RecallRequest,
+    pub(super) request: RecallRequest,
     /// The passages that fit, in the order of the log, or the best match first.
-    pub passages: Vec<Passage>,
+    pub(super) passages: Vec<Passage>,
     /// The number of messages that the request selects, including those that did not fit.
-    pub found: usize,
+    pub(super) found: usize,
     /// The `offset` of a request for the rest; `None` if there is no more.
-    pub next: Option<u64>,
+    pub(super) next: Option<u64>,
 }
 
 /// A message that a compaction removed, or a piece of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Passage {
+pub(super) struct Passage {
     /// The number of the message among all messages ever appended, from 0.
-    pub number: u64,
-    /// The index of its event in the log.
-    pub seq: u64,
+    pub(super) number: u64,
     /// When it was appended.
-    pub at: Timestamp,
+    pub(super) at: Timestamp,
     /// The role of the message.
-    pub role: Role,
+    pub(super) role: Role,
     /// The text, as [`render`](mod@crate::render) writes it, without the heading.
-    pub text: String,
+    pub(super) text: String,
     /// The range of `text` in the whole text, in bytes.
-    pub bytes: Range<usize>,
+    pub(super) bytes: Range<usize>,
     /// The length of the whole text, in bytes.
-    pub len: usize,
+    pub(super) len: usize,
 }
 
 impl Passage {
     /// Whether this is the whole text of the message.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.bytes == (0..self.len)
     }
 }
@@ -81,9 +79,7 @@ impl fmt::Display for Recalled {
             RecallRequest::Range { .. } if shown == 0 => {
                 f.write_str("Nothing there was compacted away.")
             }
-            RecallRequest::Search { .. } if found == 0 => {
-                f.write_str("No message that was compacted away holds any of these words.")
-            }
+            RecallRequest::Search { .. } if found == 0 => f.write_str(NO_MATCH),
             RecallRequest::Search { .. } if shown == 0 => write!(f, "Only {found} messages match."),
             RecallRequest::Range { .. } => {
                 write!(f, "Messages that were compacted away: {shown} of {found}. {RECORD}")?;
@@ -120,7 +116,7 @@ impl fmt::Display for Recalled {
 }
 
 /// Returns the rendered text of a message, without the heading of its role.
-pub(super) fn shown(message: &Message) -> String {
+pub(super) fn rendered(message: &Message) -> String {
     let options = RenderOptions {
         checkpoints: true,
         context_texts: true,

@@ -16,8 +16,7 @@ const FIELDS: [&str; 6] = ["from", "to", "message", "call", "query", "offset"];
 /// A request for messages that compactions removed. The default requests all of them, from the
 /// first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RecallRequest {
+pub(crate) enum RecallRequest {
     /// The messages of a range, in the order of the log. As in the tool `compact`, the range begins
     /// after `from` and ends with `to`. A checkpoint that occurs more than once gives the widest
     /// range.
@@ -26,8 +25,7 @@ pub enum RecallRequest {
         from: Option<CheckpointId>,
         /// The checkpoint with which the range ends; `None` for the end of the thread.
         to: Option<CheckpointId>,
-        /// The number of the first message to return, from
-        /// [`Recalled::next`](super::Recalled::next).
+        /// The number of the first message to return, from an earlier answer.
         offset: u64,
     },
     /// One message.
@@ -151,24 +149,9 @@ impl Default for RecallRequest {
 impl RecallRequest {
     /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`,
     /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint
-    /// may also be written as its marker, `<checkpoint:a1b2c3>`.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use threadfold::recall::RecallRequest;
-    ///
-    /// let request = RecallRequest::parse(&json!({"message": 7}))?;
-    /// assert_eq!(request, RecallRequest::Message { number: 7, offset: 0 });
-    /// let error = RecallRequest::parse(&json!({"message": "x"})).unwrap_err();
-    /// assert_eq!(error.to_string(), "message must be a whole number from 0, found \"x\"");
-    /// # Ok::<(), threadfold::recall::RecallError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`RecallError`], which names the field. Whether message and checkpoints exist is not checked
-    /// here.
-    pub fn parse(input: &Value) -> Result<Self, RecallError> {
+    /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints exist
+    /// is not checked here.
+    pub(crate) fn parse(input: &Value) -> Result<Self, RecallError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
             return Err(RecallError::Unknown { field: abridged(key) });

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    passage::{border, piece_end, shown},
+    passage::{border, piece_end, rendered},
     request::RecallError,
     tool::RECALL,
     words,
@@ -34,8 +34,7 @@ const PIECE: usize = 4_000;
 /// The bytes of a slice of a search: a few milliseconds of work.
 const SLICE: usize = 256 * 1024;
 
-/// The minimum number of bytes that a message counts in a slice, because rendering it costs time
-/// too.
+/// The bytes for which a shorter message counts in a slice, because rendering takes time too.
 const LEAST: usize = 200;
 
 /// The maximum bytes of an excerpt around the words.
@@ -102,7 +101,7 @@ pub(crate) fn query_words(query: &str) -> Result<Vec<String>, RecallError> {
 
 /// Returns the different words by which a message is found, read piece by piece as by [`Reading`].
 pub(crate) fn message_words(message: &Message) -> Vec<String> {
-    let text = shown(message);
+    let text = rendered(message);
     let (mut found, mut start) = (HashSet::new(), 0);
     while start < text.len() {
         let end = piece_end(&text, start, PIECE);
@@ -145,7 +144,7 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     quoting
 }
 
-/// What a search has read so far.
+/// The state of a search that reads its messages slice by slice.
 ///
 /// A message is rated by its own words and by those of its stretch, because the words of a question
 /// often occur near the answer and not in it. Each further message of a stretch counts less, so
@@ -154,11 +153,11 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
 pub(super) struct Reading {
     /// The next message, or the one that is open.
     index: usize,
-    /// The rest of a partly read message: its text, and the offset at which to continue.
+    /// A message that was read in part: its text, and the offset at which to continue.
     open: Option<(String, usize)>,
     pieces: Docs,
     stretches: Docs,
-    /// The words of the open stretch, and its bytes.
+    /// The words of the stretch that is being read, and its bytes.
     stretch: (Doc, usize),
     hits: Vec<Hit>,
 }
@@ -226,7 +225,7 @@ struct Hit {
 /// How many words a text has, and how often each word of the query occurs.
 #[derive(Debug, Default)]
 struct Doc {
-    /// Its number among all.
+    /// Its number among all texts that were read.
     number: usize,
     words: usize,
     counts: HashMap<usize, usize>,
@@ -296,7 +295,8 @@ fn real(count: usize) -> f32 {
     count as f32
 }
 
-/// Returns the best piece of each message, best first.
+/// Returns the best piece of each message, best first. In each stretch, the score of the second
+/// message is halved, that of the third divided by three, and so on.
 fn best(
     hits: &[Hit],
     pieces: &HashMap<usize, f32>,
@@ -330,7 +330,7 @@ fn best(
     best.into_iter().map(|(_, matched)| matched).collect()
 }
 
-/// Returns the byte range with the most different words that fits into an excerpt.
+/// Returns the range of at most [`EXCERPT`] bytes in which the most different words occur.
 fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
     let (mut first, mut best, mut most) = (0, (0, 0), 0);
     let mut counts: HashMap<usize, usize> = HashMap::new();

@@ -6,7 +6,7 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::message::steps;
 
-/// The maximum bytes of a word that count. Nobody types a longer word.
+/// The maximum bytes of a word that count. Longer words are not typed into a query.
 const WORD: usize = 64;
 
 /// The maximum bytes of a compound, such as a path, that count.
@@ -88,13 +88,14 @@ fn linked_word(text: &str, end: usize) -> Option<usize> {
     text.get(next..)?.starts_with(is_letter).then_some(next)
 }
 
-/// Calls a function with the parts of a word, if it has several. Parts end at `_`, before a capital
-/// that follows a lower-case letter, and before the last capital of several (`HTTPServer`).
+/// Calls a function with the range of each part of a name in code: `parse_error`, `parseError` and
+/// `HTTPServer` have two parts. It is not called for a word of one part.
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
     let (mut start, mut last) = (word.start, '_');
     for (offset, letter) in letters.char_indices() {
         let at = word.start + offset;
+        // A capital begins a part after a lower-case letter, and as the last one of several capitals.
         let begins = || {
             let mut rest = letters.get(offset..).unwrap_or_default().chars().skip(1);
             last.is_lowercase()
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_spaces_are_told_by_characters() {
+    fn in_scripts_without_spaces_each_character_is_a_word() {
         assert_eq!(words("Größe 端口ab"), ["große", "端", "口", "ab"]);
     }
 

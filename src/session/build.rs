@@ -91,7 +91,7 @@ impl SessionBuilder {
         }
         let now = self.settings.clock.now();
         if journal.log().is_empty() {
-            for message in agent.messages() {
+            for message in agent.messages().iter() {
                 // A message always fits the log, so this cannot fail.
                 let _ = journal.append(now, Event::MessageAppended(message.clone()));
             }

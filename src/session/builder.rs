@@ -13,7 +13,7 @@ use crate::{
     compaction,
     log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
-    model::{Agent, Clock, Model, Sleeper, Tool},
+    model::{Agent, Clock, Model, Tool},
     retention::RetentionPolicy,
     store::{Archive, Journal, ThreadStore},
     strategy::{CompactionStrategy, StrategyRegistry},
@@ -379,17 +379,11 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with another clock, which gives the times of the log. [`Clock`] has an
+    /// Returns the builder with another clock, which gives the times of the log and waits between
+    /// retries. [`Clock`] has an
     /// example; the default is the system clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
-        self
-    }
-
-    /// Returns the builder with another sleeper, which waits between retries. [`Sleeper`] shows one
-    /// for tokio; the default waits on a thread.
-    pub fn sleeper(mut self, sleeper: Arc<dyn Sleeper>) -> Self {
-        self.settings.sleeper = sleeper;
         self
     }
 
@@ -461,7 +455,7 @@ impl SessionBuilder {
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), with which
     /// the model asks the session to compact the thread.
     pub fn compact_context_tool(mut self) -> Self {
-        self.own_tools.push(compaction::compact_context());
+        self.own_tools.push(compaction::compact_context_tool());
         self
     }
 
@@ -472,7 +466,7 @@ impl SessionBuilder {
     /// summary. A call that names an unknown checkpoint or separates a call from its result gets an
     /// error result with the reason, and nothing changes.
     pub fn compact_tool(mut self) -> Self {
-        self.own_tools.push(compaction::compact());
+        self.own_tools.push(compaction::compact_tool());
         self
     }
 

@@ -168,7 +168,7 @@ impl Session {
 async fn finished(mut answering: Answering<'_>) -> String {
     loop {
         if let Some(recalled) = answering.step() {
-            return recalled.to_string();
+            return recalled;
         }
         yield_now().await;
     }

@@ -66,7 +66,7 @@ impl Session {
             // The plan is audited, but gets no addendum: the summary stays as the model wrote it.
             let after = proposal.plan.after(&thread)?;
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            let facts = Box::pin(self.journal.facts(&policy.audit)).await?;
+            let facts = Box::pin(self.journal.facts(&policy.audit_options())).await?;
             proposal.retention = Some(facts.audit(&after).shortened());
         }
         let driven = proposal;

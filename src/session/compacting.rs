@@ -21,12 +21,10 @@ use super::{error::SessionError, event::SessionEvent, events::Emit, session::Ses
 use crate::{
     auto::Input,
     compaction::{Compaction, CompactionEvent, Done},
-    drive::{
-        Begun, CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, drive_with,
-    },
+    drive::{Begun, CompactionError, CompactionSpan, Conversation, Listener, drive_with},
     message::{CompactionId, CompactionReason, Delta, InvalidValue, Message, Timestamp},
     model::AgentModel,
-    strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal},
+    strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal, Step},
 };
 
 /// The parameters of a compaction.
@@ -236,18 +234,22 @@ struct EmitProgress<'e> {
 }
 
 impl Listener for EmitProgress<'_> {
-    fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
+    fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()> {
         let id = self.id;
-        let event = match event {
-            DriveEvent::Called { done, total, .. } => CompactionEvent::Progress { id, done, total },
-            DriveEvent::Delta(Delta::Text { text }) => {
+        let event = match (call, delta) {
+            (Step::Call { done, total, .. }, None) => CompactionEvent::Progress { id, done, total },
+            (_, Some(Delta::Text { text })) => {
                 CompactionEvent::SummaryDelta { id, text: text.clone() }
             }
-            DriveEvent::Delta(
-                Delta::Thinking { .. }
-                | Delta::ToolUse { .. }
-                | Delta::ToolInput { .. }
-                | Delta::Turn { .. },
+            (
+                _,
+                None
+                | Some(
+                    Delta::Thinking { .. }
+                    | Delta::ToolUse { .. }
+                    | Delta::ToolInput { .. }
+                    | Delta::Turn { .. },
+                ),
             ) => return future::ready(()).boxed(),
         };
         self.emit.event(SessionEvent::Compaction(event)).boxed()

@@ -143,7 +143,7 @@ mod tests {
         compact::{CompactReport, Size},
         log::RungReport,
         message::{CompactionId, CompactionReason, ThreadId, Timestamp},
-        retention::{AuditOptions, Facts, Retention},
+        retention::{Facts, Retention, RetentionPolicy},
     };
 
     /// Gives the names of all variants, and the name of a value. What is not listed does not build.
@@ -182,7 +182,7 @@ mod tests {
 
     fn retention() -> Retention {
         let said = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
-        let facts = Facts::of(&said, AuditOptions::default());
+        let facts = Facts::of(&said, &RetentionPolicy::default());
         facts.audit(&[Message::assistant("src/parse.rs is fixed.")])
     }
 

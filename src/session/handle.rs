@@ -13,7 +13,7 @@ use futures::task::AtomicWaker;
 use super::{error::SessionError, event::SessionEvent, recent::Recent};
 use crate::{
     compaction::api::TokenUsageSummary,
-    message::{CompactionId, Message, SharedVec, Text},
+    message::{CompactionId, Message, Text},
 };
 
 /// Watches and controls a session while one of its turns borrows it, from any thread. Clones
@@ -41,39 +41,27 @@ pub struct SessionHandle {
     pub(super) shared: Arc<Shared>,
 }
 
-/// The present activity of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SessionStatus {
-    /// No turn is running.
-    Idle,
-    /// A turn is running: the model is asked, or tools run.
-    Working,
-    /// A compaction is running, in a turn or on its own.
-    Compacting {
-        /// The id of the compaction.
-        id: CompactionId,
-    },
-}
-
 impl SessionHandle {
     /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in
-    /// order, each as a turn of its own: after the current turn, or, if the session is idle, before
-    /// the next message that is sent. The result says which; it is exact, also for a turn that is
-    /// about to end.
+    /// order, each as a turn of its own.
+    ///
+    /// Returns whether the running turn takes the text; it is then sent after that turn, unless that
+    /// fails or is cancelled first. Otherwise the text waits for
+    /// [`run_queued`](super::Session::run_queued) or the next message that is sent. The answer is
+    /// exact, also for a turn that is about to end. A blank text is not queued.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
-    /// # use threadfold::{ModelAgent, Session, session::Queued, testing::ScriptedModel};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Fine."]));
     /// # let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// assert_eq!(session.handle().queue("How are you?"), Queued::Waiting);
+    /// assert!(!session.handle().queue("How are you?"), "no turn is running");
     /// let reply = block_on(async { session.send("Hi.").await })?;
     /// assert_eq!(reply.text, "Fine.", "the answer to what was sent");
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn queue(&self, text: impl Into<Text>) -> Queued {
+    pub fn queue(&self, text: impl Into<Text>) -> bool {
         self.shared.queue(text.into())
     }
 
@@ -92,7 +80,7 @@ impl SessionHandle {
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
-    pub fn messages(&self) -> SharedVec<Message> {
+    pub fn messages(&self) -> Arc<Vec<Message>> {
         self.shared.lock().messages.clone()
     }
 
@@ -133,25 +121,30 @@ impl SessionHandle {
         self.shared.lock().recent.events()
     }
 
-    /// The present activity of the session, according to the events delivered so far.
+    /// Whether a turn is running, according to the events delivered so far: the model is asked, tools
+    /// run, or the thread is compacted.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, session::{Session, SessionStatus}, testing::ScriptedModel};
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
     /// let session = Session::builder(ModelAgent::new(model)).build()?;
-    /// assert_eq!(session.handle().status(), SessionStatus::Idle);
+    /// assert!(!session.handle().is_busy());
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
-    pub fn status(&self) -> SessionStatus {
+    pub fn is_busy(&self) -> bool {
+        self.shared.lock().is_busy
+    }
+
+    /// The id of the compaction that is running, if one is, according to the events delivered so
+    /// far.
+    #[must_use]
+    pub fn compacting(&self) -> Option<CompactionId> {
         let state = self.shared.lock();
-        match state.last_compaction {
-            _ if !state.is_busy => SessionStatus::Idle,
-            Some((id, false)) => SessionStatus::Compacting { id },
-            Some((_, true)) | None => SessionStatus::Working,
-        }
+        let (id, is_over) = state.last_compaction.filter(|_| state.is_busy)?;
+        (!is_over).then_some(id)
     }
 
     /// The number of queued messages.
@@ -219,7 +212,7 @@ pub(super) struct State {
     takes_queued: bool,
     /// The thread, as handles show it. It is a separate vector: a handle that holds the thread's
     /// own vector would make the next append copy it.
-    pub(super) messages: SharedVec<Message>,
+    pub(super) messages: Arc<Vec<Message>>,
     pub(super) usage: TokenUsageSummary,
     pub(super) recent: Recent,
     /// Whether a turn is running.
@@ -232,19 +225,6 @@ pub(super) struct State {
     deferred: VecDeque<SessionEvent>,
     /// The compaction of the last delivered compaction event, and whether that event was its end.
     pub(super) last_compaction: Option<(CompactionId, bool)>,
-}
-
-/// What happens to a text that was [queued](super::SessionHandle::queue).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Queued {
-    /// It is sent after the running turn, unless that fails or is cancelled first.
-    Running,
-    /// No turn is running. The text waits for [`run_queued`](super::Session::run_queued) or the
-    /// next message that is sent.
-    Waiting,
-    /// The text is blank, so it was not queued.
-    Blank,
 }
 
 /// Functions that see every event of a session.
@@ -284,15 +264,16 @@ impl Shared {
         (state.is_busy, state.takes_queued) = (false, false);
     }
 
-    pub(super) fn queue(&self, text: Text) -> Queued {
+    /// Queues a text unless it is blank. Returns whether the running turn takes it.
+    pub(super) fn queue(&self, text: Text) -> bool {
         if text.trim().is_empty() {
-            return Queued::Blank;
+            return false;
         }
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
         state.queue.push_back((number, text));
-        if state.takes_queued { Queued::Running } else { Queued::Waiting }
+        state.takes_queued
     }
 
     /// Takes the next queued text with a smaller number.
@@ -395,9 +376,8 @@ mod tests {
                         }
                     }
                 }
-                for (text, queued) in said {
+                for (text, promised) in said {
                     let is_taken = taken.iter().any(|taken| *taken == text);
-                    let promised = queued == Queued::Running;
                     assert!(is_taken || !promised, "{text} {first} {second}");
                     assert!(
                         is_taken || !shared.lock().queue.is_empty(),

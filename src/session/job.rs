@@ -15,11 +15,13 @@ use super::{
 use crate::{
     compact::{CompactError, CompactReport, Plan},
     compaction::{Done, redacted},
-    drive::{self, CompactionError, CompactionSpan, DriveEvent, nothing_to_do, with_facts},
-    message::{CompactionId, CompactionReason, ContentBlock, Message, SharedVec, StopReason, Text},
+    drive::{self, CompactionError, CompactionSpan, nothing_to_do, with_facts},
+    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
-    strategy::{Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, StrategyError},
+    strategy::{
+        Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, Step, StrategyError,
+    },
 };
 
 /// A compaction to be prepared, with a copy of the thread from when the job was made.
@@ -56,7 +58,7 @@ struct CompactionJob {
 #[derive(Debug)]
 #[must_use]
 pub struct PreparedCompaction {
-    messages: SharedVec<Message>,
+    messages: Arc<Vec<Message>>,
     /// The thread as the strategy saw it.
     snapshot: Snapshot,
     strategy: Text,
@@ -67,7 +69,10 @@ pub struct PreparedCompaction {
 
 impl CompactionJob {
     /// Runs the strategy and returns the prepared compaction.
-    async fn run(mut self, observe: &mut (dyn FnMut(DriveEvent<'_>) + Send)) -> PreparedCompaction {
+    async fn run(
+        mut self,
+        observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
+    ) -> PreparedCompaction {
         let mut span = CompactionSpan::none();
         let outcome = self.prepare(&mut span, observe).await;
         let Self { agent, strategy, snapshot, brief, .. } = self;
@@ -78,7 +83,7 @@ impl CompactionJob {
     async fn prepare(
         &mut self,
         span: &mut CompactionSpan,
-        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+        observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
     ) -> Result<(Proposal, CompactReport), CompactionError> {
         let snapshot = self.snapshot.clone();
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
@@ -110,11 +115,8 @@ impl PreparedCompaction {
     #[must_use]
     pub fn summary(&self) -> Option<&Text> {
         let (driven, _) = self.outcome.as_ref().ok()?;
-        let blocks = driven.plan.new_messages().flat_map(|message| &message.content);
-        let summaries = blocks.filter_map(|block| {
-            if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
-        });
-        summaries.last()
+        let summaries = driven.plan.new_messages().flat_map(Message::summaries);
+        summaries.last().map(|summary| &summary.text)
     }
 
     /// Returns the compaction with this text instead of its last new [summary](Self::summary),
@@ -195,15 +197,16 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn prepare_compaction(&mut self) -> BoxFuture<'static, PreparedCompaction> {
-        self.prepare_compaction_observed(|_| {})
+        self.prepare_compaction_observed(|_, _| {})
     }
 
-    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`.
+    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`: each call
+    /// of a model, first with `None` and then with each delta of the answer.
     ///
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
-    /// use threadfold::{ModelAgent, Session, drive::DriveEvent, strategy::Summarize};
+    /// use threadfold::{ModelAgent, Session, strategy::Summarize};
     /// use threadfold::testing::ScriptedModel;
     ///
     /// let story = "Once upon a time there was a parser. ".repeat(20);
@@ -216,9 +219,8 @@ impl Session {
     ///
     /// let calls = Arc::new(AtomicUsize::new(0));
     /// let counter = calls.clone();
-    /// let job = session.prepare_compaction_observed(move |event| {
-    ///     let is_call = matches!(event, DriveEvent::Called { .. });
-    ///     counter.fetch_add(usize::from(is_call), Ordering::Relaxed);
+    /// let job = session.prepare_compaction_observed(move |_call, delta| {
+    ///     counter.fetch_add(usize::from(delta.is_none()), Ordering::Relaxed);
     /// });
     /// let prepared = block_on(job);
     /// assert_eq!(prepared.outcome().map_err(Clone::clone)?.calls, 1);
@@ -227,7 +229,7 @@ impl Session {
     /// ```
     pub fn prepare_compaction_observed(
         &mut self,
-        mut observe: impl FnMut(DriveEvent<'_>) + Send + 'static,
+        mut observe: impl FnMut(Step<'_>, Option<&Delta>) + Send + 'static,
     ) -> BoxFuture<'static, PreparedCompaction> {
         let strategy = Arc::clone(&self.settings.strategy);
         let job = self.job(strategy, CompactionReason::Background);
@@ -260,7 +262,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn preview(&mut self, strategy: Arc<dyn CompactionStrategy>) -> PreparedCompaction {
-        self.job(strategy, CompactionReason::Manual { focus: None }).run(&mut |_| {}).await
+        self.job(strategy, CompactionReason::Manual { focus: None }).run(&mut |_, _| {}).await
     }
 
     /// Applies a prepared compaction, if the messages it was prepared for are still in the thread.
@@ -326,7 +328,7 @@ impl Session {
         &mut self,
         strategy: Text,
         plan: Plan,
-        messages: SharedVec<Message>,
+        messages: Arc<Vec<Message>>,
     ) -> Result<Done, CompactionError> {
         // A host's text is used unchanged, and a redone plan was settled the first time, so do not
         // settle the plan again.
@@ -379,7 +381,7 @@ impl Session {
     fn fitted(
         &self,
         mut driven: Proposal,
-        messages: &SharedVec<Message>,
+        messages: &Arc<Vec<Message>>,
         snapshot: &Snapshot,
         brief: &Brief,
     ) -> Result<Proposal, CompactionError> {

@@ -28,7 +28,7 @@
 //! - A turn that broke off, whatever the reason, is [continued](Session::continue_turn) without a
 //!   new message.
 //! - A text that is queued is sent by the running turn or known to
-//!   [wait](Queued), at whatever moment it comes.
+//!   [wait](SessionHandle::queue), at whatever moment it comes.
 //! - Every compaction has one start event and one end event, on every path.
 //! - Messages are repaired before they are appended, so that every provider accepts them later:
 //!   blank text and results without a call are removed, duplicate ids in one answer are renamed,
@@ -71,7 +71,7 @@
 //! |---|---|
 //! | the host | [`SessionEvent::Compaction`], in the events of the turn |
 //! | every observer, `adopt` included | [`SessionBuilder::observe`] |
-//! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
+//! | a user at a console | a [`CompactionDisplay`], such as [`console`] |
 //! | a web page | [`api::compaction_event`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
@@ -80,30 +80,27 @@ mod build;
 mod builder;
 mod calls;
 mod change;
-mod command;
 mod compact_tools;
 mod compacting;
 mod error;
 mod event;
 mod events;
-mod fork;
 mod handle;
 mod job;
 mod recent;
-mod rules;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod work;
 
 pub use crate::compaction::{
-    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
+    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, acp, api, console,
 };
 pub use builder::SessionBuilder;
 pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
-pub use handle::{Queued, SessionHandle, SessionStatus};
+pub use handle::SessionHandle;
 pub use job::PreparedCompaction;
 pub use session::Session;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures::FutureExt;
 
 use super::{
-    command::Command,
     compacting::Order,
     error::SessionError,
     event::SessionEvent,
@@ -186,11 +185,11 @@ impl Session {
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, session::Queued, testing::ScriptedModel};
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// assert_eq!(session.handle().queue("Hi."), Queued::Waiting);
+    /// assert!(!session.handle().queue("Hi."), "no turn is running");
     /// let reply = block_on(async { session.run_queued().await })?;
     /// assert_eq!(reply.text, "Hello!");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -262,7 +261,7 @@ impl Session {
         let line = match self.compact_for(order, emit).await? {
             Ok(done) => format!("Compacted: {}.", done.report),
             Err(error) => {
-                let why = self.journal.shown(why_not(&error));
+                let why = self.journal.redacted_text(why_not(&error));
                 if error.is_nothing_to_compact() {
                     let why = why.clone();
                     emit.event(SessionEvent::NothingCompacted { why }).await;
@@ -270,7 +269,7 @@ impl Session {
                 format!("Not compacted: {why}.")
             }
         };
-        let text = self.journal.shown(line);
+        let text = self.journal.redacted_text(line);
         let event = Event::LocalNotice { text: text.clone() };
         let now = self.now();
         self.journal.append(now, event)?;
@@ -316,4 +315,70 @@ fn why_not(error: &CompactionError) -> String {
         return "no strategy could make the thread smaller".to_owned();
     }
     error.to_string()
+}
+
+/// A user message that the session executes instead of sending it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    /// `/compact FOCUS`: compacts, and does not ask the agent.
+    Compact {
+        /// The text after the word: what the summary should concentrate on.
+        focus: Option<String>,
+    },
+    /// `@compact PROMPT`: compacts, then sends the prompt.
+    CompactAndSend {
+        /// The text after the word: the message to send.
+        prompt: Option<String>,
+    },
+}
+
+impl Command {
+    /// Returns the command in a message, or `None` for an ordinary message. The word must be
+    /// alone or be followed by white space: `/compaction` is an ordinary message.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        // Every message passes here, so an ordinary one must cost only a comparison of its start.
+        let text = text.trim_start();
+        match argument(text, "/compact") {
+            Some(focus) => Some(Self::Compact { focus }),
+            None => argument(text, "@compact").map(|prompt| Self::CompactAndSend { prompt }),
+        }
+    }
+}
+
+/// The text after a command's word, if the message is that command.
+fn argument(text: &str, word: &str) -> Option<Option<String>> {
+    let rest = text.strip_prefix(word)?;
+    let alone = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    alone.then(|| Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_word_itself_is_a_command() {
+        let compact =
+            |focus: Option<&str>| Some(Command::Compact { focus: focus.map(str::to_owned) });
+        let send = |prompt: Option<&str>| {
+            Some(Command::CompactAndSend { prompt: prompt.map(str::to_owned) })
+        };
+        let rows = [
+            ("/compact", compact(None)),
+            (" /compact \n", compact(None)),
+            ("/compact the tests", compact(Some("the tests"))),
+            ("/compact\nthe\ttests ", compact(Some("the\ttests"))),
+            ("@compact", send(None)),
+            ("@compact go on", send(Some("go on"))),
+            ("/compaction", None),
+            ("/compact-now", None),
+            ("/Compact", None),
+            ("please /compact", None),
+            ("@compacted", None),
+            ("", None),
+        ];
+        for (text, command) in rows {
+            assert_eq!(Command::parse(text), command, "{text:?}");
+        }
+    }
 }

@@ -10,16 +10,16 @@ use crate::{
     auto::{AutoCompactor, Output, Pressure},
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
-    log::EventLog,
+    ledger::{Ledger, TITLE},
+    log::{Event, EventLog, RuleChange},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, SharedVec, Text, ThreadId, Timestamp,
-        Turn,
+        CheckpointIds, CompactionId, ContextWindow, Message, Text, ThreadId, Timestamp, Turn,
     },
-    model::{Agent, AgentModel, Clock, Model, Sleeper, StdClock, Tools},
+    model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
-    tokens::{Breakdown, Calibrated},
+    tokens::{self, BreakdownPart, Calibrated},
 };
 
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
@@ -78,7 +78,7 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) system: SharedVec<Message>,
+    pub(super) system: Arc<Vec<Message>>,
     pub(super) reminder: Option<Text>,
     pub(super) remind_every: Option<u64>,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
@@ -95,15 +95,14 @@ pub(super) struct Settings {
     /// Whether a panic of a tool is passed on to the host.
     pub(super) tool_panics_unwind: bool,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) sleeper: Arc<dyn Sleeper>,
     pub(super) seed: u64,
 }
 
 impl Settings {
     /// The models of a compaction.
     pub(super) fn models<'a>(&'a self, conversation: &'a AgentModel<'_>) -> Models<'a> {
-        let (fast, sleeper) = (self.fast.as_deref(), Some(self.sleeper.as_ref()));
-        Models { conversation: Some(conversation), fast, sleeper }
+        let (fast, clock) = (self.fast.as_deref(), Some(self.clock.as_ref()));
+        Models { conversation: Some(conversation), fast, clock }
     }
 }
 
@@ -111,7 +110,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             archive: None,
-            system: SharedVec::default(),
+            system: Arc::default(),
             reminder: None,
             remind_every: None,
             strategy: Arc::new(Ladder::default()),
@@ -124,8 +123,7 @@ impl Default for Settings {
             max_rounds: 100,
             max_tool_result: None,
             tool_panics_unwind: false,
-            clock: Arc::new(StdClock),
-            sleeper: Arc::new(StdClock),
+            clock: Arc::new(std_clock()),
             seed: 0,
         }
     }
@@ -140,19 +138,19 @@ impl Session {
 
     /// Updates the messages that handles show.
     pub(super) fn show(&mut self) {
-        self.shared.lock().messages = self.messages().iter().cloned().collect();
+        self.shared.lock().messages = Arc::new(self.messages().to_vec());
         self.shared.lock().usage = self.token_usage();
     }
 
     /// Appends a message to those that handles show.
     pub(super) fn show_next(&mut self, message: Message) {
-        self.shared.lock().messages.make_mut().push(message);
+        Arc::make_mut(&mut self.shared.lock().messages).push(message);
         self.shared.lock().usage = self.token_usage();
     }
 
     /// The messages of the next request.
     #[must_use]
-    pub fn messages(&self) -> &SharedVec<Message> {
+    pub fn messages(&self) -> &Arc<Vec<Message>> {
         self.agent.messages()
     }
 
@@ -255,15 +253,15 @@ impl Session {
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
     /// let mut session = Session::builder(agent).system("Be brief.").build()?;
     /// block_on(async { session.send("Hi.").await })?;
-    /// let breakdown = session.breakdown();
-    /// assert_eq!(breakdown.tokens(), session.context_tokens());
-    /// assert!(breakdown.to_string().contains("system prompt (1)"));
+    /// let parts = session.breakdown();
+    /// assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), session.context_tokens());
+    /// assert!(parts[0].to_string().ends_with("  system prompt (1)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn breakdown(&self) -> Breakdown {
-        let counter = self.agent.thread().counter().as_ref();
-        Breakdown::of(&self.request(), counter).scaled_to(self.context_tokens())
+    pub fn breakdown(&self) -> Vec<BreakdownPart> {
+        let parts = tokens::breakdown(&self.request(), self.agent.thread().counter().as_ref());
+        tokens::scaled_to(parts, self.context_tokens())
     }
 
     /// Updates the window and the token ratio from an answer.
@@ -312,4 +310,142 @@ impl Session {
 /// The window of the model that wrote an answer, from the built-in table.
 pub(super) fn table_window(answer: &Message) -> Option<ContextWindow> {
     ContextWindow::for_model(answer.origin.as_ref()?.model.as_ref()?)
+}
+
+impl Session {
+    /// Returns the standing rules of user and host, revoked ones included, without what the
+    /// redactor removes.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
+    /// assert_eq!(session.rules().to_string(), "- Never touch the lexer.\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn rules(&self) -> &Ledger {
+        self.journal.rules()
+    }
+
+    /// Adds a standing rule and returns its id. It is logged at once and stored with the next turn.
+    ///
+    /// The model sees it after the next summary, or in the system prompt with
+    /// [`rules_in_system_prompt`](super::SessionBuilder::rules_in_system_prompt).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut session = Session::builder(agent).build()?;
+    /// let id = session.add_rule("Never send mails.")?;
+    /// assert_eq!(session.rules().active().count(), 1);
+    /// assert!(session.revoke_rule(&id)?);
+    /// assert_eq!(session.rules().active().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, SessionError> {
+        let text: Text = text.into();
+        let shown = self.journal.redacted_text(text.clone());
+        let mut rules = self.rules().clone();
+        let id = rules.add(&shown)?;
+        self.change_rule(RuleChange::Added { text })?;
+        Ok(self.rules().find(&shown).map_or(id, |rule| rule.id.clone()))
+    }
+
+    /// Revokes a rule of user or host, and returns whether it was active. The change is logged at
+    /// once and stored with the next turn.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
+    /// let id = session.rules().active().next().ok_or("the user gave a rule")?.id.clone();
+    /// assert!(session.revoke_rule(&id)?);
+    /// assert!(!session.revoke_rule(&id)?, "it holds no more");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Log`], which does not occur for a change of rules.
+    pub fn revoke_rule(&mut self, id: &str) -> Result<bool, SessionError> {
+        if !self.rules().active().any(|rule| rule.id == id) {
+            return Ok(false);
+        }
+        self.change_rule(RuleChange::Revoked { id: id.into() })?;
+        Ok(true)
+    }
+
+    fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
+        let now = self.now();
+        self.journal.append(now, Event::RuleChanged(change))?;
+        Ok(())
+    }
+
+    /// The system prompt, with the rules if the host put them there.
+    pub(super) fn system_prompt(&self) -> Arc<Vec<Message>> {
+        let Some(rules) = self.rules_to_send() else { return self.settings.system.clone() };
+        Arc::new(self.settings.system.iter().cloned().chain([rules]).collect())
+    }
+
+    /// Estimated tokens of system prompt, rules and tools.
+    pub(super) fn overhead(&self) -> u64 {
+        let counter = self.agent.thread().counter();
+        let rules = self.rules_to_send().map_or(0, |rules| counter.message(&rules));
+        self.overhead.saturating_add(rules)
+    }
+
+    fn rules_to_send(&self) -> Option<Message> {
+        let asked = self.settings.rules_in_system_prompt && self.rules().active().next().is_some();
+        asked.then(|| Message::system(format!("{TITLE}\n{}", self.rules())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{ModelAgent, store::MemoryStore, testing::ScriptedModel};
+
+    #[test]
+    fn rules_are_read_when_somebody_asks() {
+        let model = Arc::new(ScriptedModel::new(["Well.", "Well.", "Well."]));
+        let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
+        let mut said = Vec::new();
+        for text in ["Never touch the lexer.", "Go on.", "You may touch the lexer now."] {
+            block_on(async { session.send(text).await }).unwrap();
+            assert!(!session.journal.has_read_rules());
+            said.push(session.rules().to_string());
+            assert_eq!(*session.rules(), session.log().rules(None));
+        }
+        assert_eq!(said, ["- Never touch the lexer.\n", "- Never touch the lexer.\n", ""]);
+    }
+
+    #[test]
+    fn rules_for_the_system_prompt_are_read_at_once_and_kept() {
+        let model = Arc::new(ScriptedModel::new(["Well."]));
+        let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
+        let builder = builder.thread("t".parse().unwrap()).store(Arc::new(MemoryStore::default()));
+        let mut session = block_on(builder.open()).unwrap();
+        block_on(async { session.send("Never touch the lexer.").await }).unwrap();
+        assert!(session.journal.has_read_rules());
+        assert_eq!(session.system_prompt().len(), 1);
+    }
 }

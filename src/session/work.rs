@@ -182,7 +182,7 @@ impl Session {
                     if !needed {
                         return Ok(());
                     }
-                    tried = done.err().map(|error| self.journal.shown(error.to_string()));
+                    tried = done.err().map(|error| self.journal.redacted_text(error.to_string()));
                 }
             }
         }
@@ -283,8 +283,7 @@ impl Session {
                     emit.event(SessionEvent::ToolInputDelta { id, name, text }).await;
                 }
                 Delta::Turn { turn } => {
-                    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
-                    let whole: String = texts.map(Text::as_str).collect();
+                    let whole: String = turn.message.texts().map(Text::as_str).collect();
                     if !whole.starts_with(streamed.as_str()) {
                         streamed.clear();
                         emit.event(SessionEvent::AnswerDiscarded).await;

@@ -1,23 +1,23 @@
 //! `Archive`: storage for the batches of summaries, to be listed and searched.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt};
 
 use async_trait::async_trait;
 
-use super::{
-    store_error::StoreError,
-    visible::{Hit, Visible},
-};
+use super::{archive_search::Hit, store_error::StoreError};
 use crate::{
     message::{BatchId, CompactionId, ThreadId},
+    model::for_pointers,
     strategy::ArchiveEntry,
 };
 
 /// Stores what compactions archive: in memory, files or a database.
 ///
 /// Entries are written before their compaction is in the log, and are visible only while that
-/// compaction is standing ([`Visible`]). A compaction that failed or was undone leaves invisible
+/// compaction is standing ([`EventLog::archived`]). A compaction that failed or was undone leaves invisible
 /// entries.
+///
+/// [`EventLog::archived`]: crate::log::EventLog::archived
 ///
 /// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may
 /// be used again, and the entries of the first compaction with that id must be removed.
@@ -28,7 +28,7 @@ use crate::{
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::message::{Batch, BatchId, CompactionId};
-/// use threadfold::store::{Archive, MemoryArchive, Visible};
+/// use threadfold::store::{Archive, MemoryArchive};
 /// use threadfold::strategy::ArchiveEntry;
 ///
 /// let (archive, thread, id) = (MemoryArchive::default(), "t1".parse()?, CompactionId(1));
@@ -36,8 +36,8 @@ use crate::{
 /// let entry = ArchiveEntry::new(batch);
 /// block_on(archive.write(&thread, id, &[entry.clone()]))?;
 ///
-/// let committed = Visible::from_iter([id]);
-/// assert_eq!(block_on(archive.list(&thread, &Visible::default()))?, []);
+/// let committed = [id].into();
+/// assert_eq!(block_on(archive.list(&thread, &[].into()))?, []);
 /// assert_eq!(block_on(archive.list(&thread, &committed))?, [entry]);
 /// let hits = block_on(archive.search(&thread, "A.TXT", 10, &committed))?;
 /// assert_eq!(hits.len(), 1);
@@ -61,7 +61,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Returns the visible entries of a thread without those that a visible one replaces, ordered
-    /// by start time and then by id: the result of [`Visible::list`] for all entries of the thread.
+    /// by start time and then by id: the result of [`list_entries`](super::list_entries) for all entries of the thread.
     ///
     /// # Errors
     ///
@@ -69,11 +69,11 @@ pub trait Archive: fmt::Debug + Send + Sync {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
     /// Returns at most `limit` visible entries of a thread that contain words of the query, best
-    /// first. Replaced entries are included, and marked. It is the result of [`Visible::search`]
+    /// first. Replaced entries are included, and marked. It is the result of [`search_entries`](super::search_entries)
     /// for all entries of the thread; an archive with a search of its own may rank differently.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError>;
 
     /// Removes all entries of this compaction of this thread.
@@ -129,52 +129,13 @@ pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Resu
     }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<A: Archive + ?Sized> Archive for $pointer {
-            async fn write(
-                &self,
-                thread: &ThreadId,
-                compaction: CompactionId,
-                entries: &[ArchiveEntry],
-            ) -> Result<(), StoreError> {
-                (**self).write(thread, compaction, entries).await
-            }
-
-            async fn list(
-                &self,
-                thread: &ThreadId,
-                visible: &Visible,
-            ) -> Result<Vec<ArchiveEntry>, StoreError> {
-                (**self).list(thread, visible).await
-            }
-
-            async fn search(
-                &self,
-                thread: &ThreadId,
-                query: &str,
-                limit: usize,
-                visible: &Visible,
-            ) -> Result<Vec<Hit>, StoreError> {
-                (**self).search(thread, query, limit, visible).await
-            }
-
-            async fn delete(
-                &self,
-                thread: &ThreadId,
-                compaction: CompactionId,
-            ) -> Result<(), StoreError> {
-                (**self).delete(thread, compaction).await
-            }
-
-            async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-                (**self).delete_thread(thread).await
-            }
-        }
-    )+};
-}
-
-forward!(&A, Box<A>, Arc<A>);
-
-const _: Option<Box<dyn Archive>> = None;
+for_pointers! { Archive {
+    async fn write(&self, thread: &ThreadId, compaction: CompactionId, entries: &[ArchiveEntry])
+        -> Result<(), StoreError>;
+    async fn list(&self, thread: &ThreadId, visible: &BTreeSet<CompactionId>)
+        -> Result<Vec<ArchiveEntry>, StoreError>;
+    async fn search(&self, thread: &ThreadId, query: &str, limit: usize, visible: &BTreeSet<CompactionId>)
+        -> Result<Vec<Hit>, StoreError>;
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
+} }

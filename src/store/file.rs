@@ -9,7 +9,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -50,52 +50,46 @@ pub(super) struct LogPrefix {
     end: Vec<u8>,
 }
 
+/// The path of a thread's log, and the counter of the bytes that are read from it.
+pub(super) struct LogPath<'a> {
+    pub(super) thread: &'a ThreadId,
+    pub(super) path: PathBuf,
+    pub(super) bytes_read: &'a AtomicU64,
+}
+
 /// The open and locked file of a thread. Dropping it releases the lock.
 pub(super) struct LogFile<'a> {
-    thread: &'a ThreadId,
-    path: &'a Path,
+    at: LogPath<'a>,
     file: File,
-    bytes_read: &'a AtomicU64,
 }
 
 impl<'a> LogFile<'a> {
     /// Opens and locks a file to read it; `None` if there is no file.
-    pub(super) fn to_read(
-        thread: &'a ThreadId,
-        path: &'a Path,
-        bytes_read: &'a AtomicU64,
-    ) -> Result<Option<Self>, StoreError> {
-        let file = plain_file::open(path, false);
-        Self::locked(thread, path, bytes_read, file, File::lock_shared)
+    pub(super) fn to_read(at: LogPath<'a>) -> Result<Option<Self>, StoreError> {
+        let file = plain_file::open(&at.path, false);
+        Self::locked(at, file, File::lock_shared)
     }
 
     /// Opens and locks a file to write it; `None` if there is no file and `create` is false.
-    pub(super) fn to_write(
-        thread: &'a ThreadId,
-        path: &'a Path,
-        bytes_read: &'a AtomicU64,
-        create: bool,
-    ) -> Result<Option<Self>, StoreError> {
+    pub(super) fn to_write(at: LogPath<'a>, create: bool) -> Result<Option<Self>, StoreError> {
         let file = if create {
-            plain_file::open_or_create(path).map(Some)
+            plain_file::open_or_create(&at.path).map(Some)
         } else {
-            plain_file::open(path, true)
+            plain_file::open(&at.path, true)
         };
-        Self::locked(thread, path, bytes_read, file, File::lock)
+        Self::locked(at, file, File::lock)
     }
 
     fn locked(
-        thread: &'a ThreadId,
-        path: &'a Path,
-        bytes_read: &'a AtomicU64,
+        at: LogPath<'a>,
         file: Result<Option<File>, OpenError>,
         lock: fn(&File) -> io::Result<()>,
     ) -> Result<Option<Self>, StoreError> {
         let file = match file {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(None),
-            Err(OpenError::Link) => return Err(StoreError::Link { place: path_text(path) }),
-            Err(OpenError::Io(error)) => return Err(failed(path, error)),
+            Err(OpenError::Link) => return Err(StoreError::Link { place: path_text(&at.path) }),
+            Err(OpenError::Io(error)) => return Err(failed(&at.path, error)),
         };
         let locked = loop {
             match lock(&file) {
@@ -103,8 +97,13 @@ impl<'a> LogFile<'a> {
                 outcome => break outcome,
             }
         };
-        locked.map_err(|error| failed(path, error))?;
-        Ok(Some(Self { thread, path, file, bytes_read }))
+        locked.map_err(|error| failed(&at.path, error))?;
+        Ok(Some(Self { at, file }))
+    }
+
+    /// Adds the path to an error.
+    fn io<T>(&self, outcome: io::Result<T>) -> Result<T, StoreError> {
+        outcome.map_err(|error| failed(&self.at.path, error))
     }
 
     /// Reads the whole log.
@@ -118,13 +117,14 @@ impl<'a> LogFile<'a> {
             // The file is empty, or its writer died within the header.
             Err(LogError::NoHeader { bytes }) => {
                 let torn = (bytes > 0).then_some(bytes);
-                (Loaded { torn, ..Loaded::new(EventLog::new(self.thread.clone())) }, 0)
+                (Loaded { torn, ..Loaded::new(EventLog::new(self.at.thread.clone())) }, 0)
             }
-            Err(error) => return Err(self.unreadable(error)),
+            Err(source) => {
+                return Err(StoreError::Unreadable { place: path_text(&self.at.path), source });
+            }
         };
         self.check_owner(loaded.log.thread_id())?;
-        let ends = self.head(bytes).and_then(|head| Ok((head, self.end(bytes)?)));
-        let (head, end) = ends.map_err(|error| failed(self.path, error))?;
+        let (head, end) = (self.io(self.head(bytes))?, self.io(self.end(bytes))?);
         let prefix = LogPrefix { events: loaded.log.len(), bytes, id: loaded.id, head, end };
         Ok((loaded, prefix))
     }
@@ -132,7 +132,7 @@ impl<'a> LogFile<'a> {
     /// Returns the part of the file that is a log. It reads only what follows an earlier prefix.
     pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix, StoreError> {
         let extended = before.map_or(Ok(None), |before| self.read_on(before, &mut drop));
-        match extended.map_err(|error| failed(self.path, error))? {
+        match self.io(extended)? {
             Some(prefix) => Ok(prefix),
             // Reading the whole file gives the exact error, if it is not another log.
             None => Ok(self.load()?.1),
@@ -146,13 +146,16 @@ impl<'a> LogFile<'a> {
         before: LogPrefix,
     ) -> Result<Option<(Vec<LoggedEvent>, LogPrefix)>, StoreError> {
         let mut events = Vec::new();
-        let prefix = self.read_on(before, &mut |event| events.push(event));
-        let prefix = prefix.map_err(|error| failed(self.path, error))?;
+        let prefix = self.io(self.read_on(before, &mut |event| events.push(event)))?;
         Ok(prefix.map(|prefix| (events, prefix)))
     }
 
     /// Whether the file begins with an earlier prefix.
-    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> io::Result<bool> {
+    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> Result<bool, StoreError> {
+        self.io(self.has_prefix(prefix))
+    }
+
+    fn has_prefix(&self, prefix: &LogPrefix) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() >= prefix.bytes
             && self.head(prefix.bytes)? == prefix.head
             && self.end(prefix.bytes)? == prefix.end)
@@ -166,7 +169,7 @@ impl<'a> LogFile<'a> {
         take: &mut dyn FnMut(LoggedEvent),
     ) -> io::Result<Option<LogPrefix>> {
         let size = self.file.metadata()?.len();
-        if !self.begins_with(&before)? {
+        if !self.has_prefix(&before)? {
             return Ok(None);
         }
         if size == before.bytes {
@@ -211,7 +214,7 @@ impl<'a> LogFile<'a> {
             // Ignore a failure of `set_len`: the next write cuts off the rest, and the first error
             // is the one to report.
             let _ = self.file.set_len(prefix.bytes);
-            return Err(failed(self.path, error));
+            return Err(failed(&self.at.path, error));
         }
         if prefix.bytes == 0 {
             (prefix.id, prefix.head) = (id, lines.get(ID).unwrap_or_default().to_vec());
@@ -231,12 +234,11 @@ impl<'a> LogFile<'a> {
     ) -> Result<Vec<u8>, StoreError> {
         let mut lines = Vec::new();
         if prefix.bytes == 0 {
-            let written = write_named_header(&mut lines, id, self.thread);
-            written.map_err(|error| failed(self.path, error))?;
+            self.io(write_named_header(&mut lines, id, self.at.thread))?;
         }
         for event in events {
             let before = lines.len();
-            write_event(&mut lines, event).map_err(|error| failed(self.path, error))?;
+            self.io(write_event(&mut lines, event))?;
             let (bytes, limit) = ((lines.len() - before) as u64, EventLog::MAX_LINE_BYTES);
             if bytes > limit {
                 return Err(StoreError::TooLong { seq: event.seq, bytes, limit });
@@ -256,18 +258,17 @@ impl<'a> LogFile<'a> {
         }
         self.file.sync_data()?;
         // The folder stores the name of a new file, so sync the folder too.
-        if prefix.bytes == 0 { sync_folder(self.path) } else { Ok(()) }
+        if prefix.bytes == 0 { sync_folder(&self.at.path) } else { Ok(()) }
     }
 
     /// Empties the file. It is not removed, because a writer that waits for its lock would then
     /// write into a file without a name.
     pub(super) fn clear(&self, sync: bool) -> Result<(), StoreError> {
-        if let Some(owner) = self.owner().map_err(|error| failed(self.path, error))? {
+        if let Some(owner) = self.io(self.owner())? {
             self.check_owner(&owner)?;
         }
-        let cleared = self.file.set_len(0);
-        let cleared = cleared.and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
-        cleared.map_err(|error| failed(self.path, error))
+        self.io(self.file.set_len(0))?;
+        if sync { self.io(self.file.sync_data()) } else { Ok(()) }
     }
 
     /// Returns the thread in the header, if the first line is a header.
@@ -278,11 +279,11 @@ impl<'a> LogFile<'a> {
     }
 
     fn check_owner(&self, found: &ThreadId) -> Result<(), StoreError> {
-        if found == self.thread {
+        if found == self.at.thread {
             return Ok(());
         }
-        let (expected, found) = (self.thread.clone(), found.clone());
-        Err(StoreError::OtherThread { place: path_text(self.path), expected, found })
+        let (expected, found) = (self.at.thread.clone(), found.clone());
+        Err(StoreError::OtherThread { place: path_text(&self.at.path), expected, found })
     }
 
     /// Returns the bytes at [`ID`], or none if the log is shorter.
@@ -298,7 +299,7 @@ impl<'a> LogFile<'a> {
 
     fn bytes(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let mut file = Counted { file: &self.file, bytes_read: self.bytes_read };
+        let mut file = Counted { file: &self.file, bytes_read: self.at.bytes_read };
         file.file.seek(SeekFrom::Start(range.start))?;
         file.by_ref().take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -307,11 +308,7 @@ impl<'a> LogFile<'a> {
     fn reader(&self, from: u64) -> io::Result<BufReader<Counted<'_>>> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(from))?;
-        Ok(BufReader::new(Counted { file, bytes_read: self.bytes_read }))
-    }
-
-    fn unreadable(&self, error: LogError) -> StoreError {
-        StoreError::Unreadable { place: path_text(self.path), source: error }
+        Ok(BufReader::new(Counted { file, bytes_read: self.at.bytes_read }))
     }
 }
 
@@ -342,16 +339,13 @@ fn path_text(path: &Path) -> crate::message::Text {
     path.display().to_string().into()
 }
 
-#[cfg(unix)]
+/// Syncs the folder of a file. Other systems than Unix cannot do that.
 fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-/// On other systems a folder cannot be synced.
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(unix)]
@@ -369,9 +363,10 @@ mod tests {
         let home = std::env::temp_dir().join(format!("threadfold-file-{}", std::process::id()));
         let (folder, moved) = (home.join("before"), home.join("after"));
         fs::create_dir_all(&folder).unwrap();
-        let (thread, path, count) =
-            ("t".parse().unwrap(), folder.join("t.jsonl"), AtomicU64::default());
-        let mut file = LogFile::to_write(&thread, &path, &count, true).unwrap().unwrap();
+        let (thread, path, bytes_read) =
+            ("t".parse().unwrap(), folder.join("t.jsonl"), &AtomicU64::default());
+        let at = LogPath { thread: &thread, path, bytes_read };
+        let mut file = LogFile::to_write(at, true).unwrap().unwrap();
         file.file.write_all(b"{\"log\":\"thr").unwrap();
         let mut prefix = file.prefix(None).unwrap();
         fs::rename(&folder, &moved).unwrap();

@@ -266,8 +266,8 @@ impl Journal {
     }
 
     /// Returns the text without what the redactor removes, if there is one.
-    pub(crate) fn shown(&self, text: impl Into<Text>) -> Text {
-        compaction::shown(text.into(), self.redactor.as_deref())
+    pub(crate) fn redacted_text(&self, text: impl Into<Text>) -> Text {
+        compaction::redacted_by(text.into(), self.redactor.as_deref())
     }
 
     /// Returns the brief as strategies see it.

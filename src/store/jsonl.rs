@@ -14,7 +14,7 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    file::{LogFile, LogPrefix, failed},
+    file::{LogFile, LogPath, LogPrefix, failed},
     plain_file::{self, OpenError},
     store_error::StoreError,
     thread_store::{ThreadStore, check_length, check_log, check_places},
@@ -134,8 +134,9 @@ impl JsonlStore {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    fn path(&self, thread: &ThreadId) -> PathBuf {
-        self.folder.join(format!("{thread}.jsonl"))
+    fn at<'a>(&'a self, thread: &'a ThreadId) -> LogPath<'a> {
+        let path = self.folder.join(format!("{thread}.jsonl"));
+        LogPath { thread, path, bytes_read: &self.bytes_read }
     }
 
     fn base_path(&self, thread: &ThreadId) -> PathBuf {
@@ -171,11 +172,9 @@ impl JsonlStore {
         events: &[LoggedEvent],
         check: impl FnOnce(&LogPrefix) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let path = self.path(thread);
         // An append that cannot be the first one does not create a file.
         let create = events.first().is_some_and(|event| event.seq == 0);
-        let file = LogFile::to_write(thread, &path, &self.bytes_read, create)?;
-        let Some(mut file) = file else {
+        let Some(mut file) = LogFile::to_write(self.at(thread), create)? else {
             return check(&LogPrefix::default());
         };
         // Look it up under the file lock, after other threads of this process have updated it.
@@ -229,8 +228,7 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-        let path = self.path(thread);
-        let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
+        let Some(file) = LogFile::to_read(self.at(thread))? else {
             return Ok(Loaded::new(EventLog::new(thread.clone())));
         };
         let (loaded, prefix) = file.load()?;
@@ -239,9 +237,8 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        let path = self.path(thread);
         let before = self.prefixes().remove(thread).filter(|prefix| prefix.events <= seq);
-        let file = LogFile::to_read(thread, &path, &self.bytes_read)?;
+        let file = LogFile::to_read(self.at(thread))?;
         if let (Some(file), Some(before)) = (file, before)
             && let Some((events, prefix)) = file.events_after(before)?
         {
@@ -252,10 +249,7 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        let path = self.path(thread);
-        let Some(file) = LogFile::to_write(thread, &path, &self.bytes_read, false)? else {
-            return Ok(());
-        };
+        let Some(file) = LogFile::to_write(self.at(thread), false)? else { return Ok(()) };
         let prefix = file.prefix(self.prefixes().remove(thread))?;
         // The stored base begins with the length of the log file, so only a base of the whole file
         // can be kept.
@@ -271,16 +265,13 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
-        let path = self.path(thread);
         // The lock also excludes a writer of the base.
-        let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
-            return Ok(None);
-        };
+        let Some(file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, base, _)) = self.read_base(thread) else { return Ok(None) };
         if prefix.id != base.log_id() || prefix.events != base.seq() {
             return Ok(None);
         }
-        if !file.begins_with(&prefix).map_err(|error| failed(&path, error))? {
+        if !file.begins_with(&prefix)? {
             return Ok(None);
         }
         // The events after the base are read from here.
@@ -295,9 +286,7 @@ impl ThreadStore for JsonlStore {
         seq: u64,
     ) -> Result<Option<String>, StoreError> {
         // The lock excludes a writer of the base.
-        let Some(_file) = LogFile::to_read(thread, &self.path(thread), &self.bytes_read)? else {
-            return Ok(None);
-        };
+        let Some(_file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((_, base, mut file)) = self.read_base(thread) else { return Ok(None) };
         let mut facts = String::new();
         if base.log_id() != Some(log) || base.seq() != seq {
@@ -328,8 +317,7 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let path = self.path(thread);
-        if let Some(file) = LogFile::to_write(thread, &path, &self.bytes_read, false)? {
+        if let Some(file) = LogFile::to_write(self.at(thread), false)? {
             self.prefixes().remove(thread);
             match fs::remove_file(self.base_path(thread)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,18 +1,19 @@
-//! `LeaseStore`: one worker at a time may write a thread; `leased`: a store that carries a lease.
+//! `LeaseStore`: one worker at a time may write a thread, and another may continue its run;
+//! `leased`: a store that carries a lease.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{
-    lease::Lease, store_error::StoreError, thread_store::ThreadStore, word_index::WordIndex,
-};
+use super::{lease::Lease, store_error::StoreError, thread_store::ThreadStore};
 use crate::{
-    log::{Loaded, LogBase, LogId, LoggedEvent},
+    log::{Loaded, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
+    strategy::CompactionRun,
 };
 
-/// A store that leases threads: one worker at a time may write.
+/// A store for several workers: one at a time may write a thread, and another may continue the
+/// [`CompactionRun`] that it began.
 ///
 /// A worker acquires the lease of a thread, then loads the log, and renews the lease before it
 /// expires. If it sleeps too long, another worker acquires the lease, and every later append of the
@@ -27,11 +28,15 @@ use crate::{
 /// ([`StoreError::Held`]), even an expired one. [`ThreadStore::delete`] needs no lease, and ends it:
 /// the worker that has it cannot write the thread again.
 ///
+/// A thread has at most one stored run. Save it after each answer, and delete it when its summary
+/// is in the log.
+///
 /// ```
 /// use futures::executor::block_on;
 /// use std::time::Duration;
-/// use threadfold::message::{ThreadId, Timestamp};
+/// use threadfold::message::{Message, ThreadId, Timestamp};
 /// use threadfold::store::{LeaseStore, MemoryStore, StoreError};
+/// use threadfold::strategy::{Chunked, CompactionRun};
 ///
 /// let (store, thread): (_, ThreadId) = (MemoryStore::default(), "t1".parse()?);
 /// let ten = Duration::from_secs(10);
@@ -43,6 +48,10 @@ use crate::{
 /// assert!(second.fence > first.fence);
 /// let late = block_on(store.append_leased(&first, None, 0, &[]));
 /// assert!(matches!(late, Err(StoreError::LeaseLost { .. })));
+///
+/// let run = CompactionRun::new(&[Message::user("Fix the parser.")], None, Chunked::default())?;
+/// block_on(store.save_run(&thread, &run))?;
+/// assert_eq!(block_on(store.load_run(&thread))?, Some(run));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[async_trait]
@@ -105,6 +114,30 @@ pub trait LeaseStore: ThreadStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError>;
+
+    /// Stores the run of a thread, in place of an earlier one. When the future is ready, it is
+    /// stored durably.
+    ///
+    /// The future may be dropped. Then this run is stored, or the earlier one still is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError>;
+
+    /// Returns the run of a thread, if one is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`] if it cannot be read.
+    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError>;
+
+    /// Removes the run of a thread, if one is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
 
 /// Returns a store whose appends carry this lease. It writes only the thread of the lease, and reads
@@ -177,31 +210,9 @@ impl ThreadStore for Leased {
         self.store.load(thread).await
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.store.load_from(thread, seq).await
-    }
-
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        // A base repeats the stored events, so it needs no fence.
-        self.store.save_base(thread, base).await
-    }
-
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
-        self.store.load_base(thread).await
-    }
-
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
-        self.store.load_facts(thread, log, seq).await
-    }
-
-    fn word_index(&self) -> Option<&dyn WordIndex> {
-        // An index repeats the stored events, so it needs no fence.
-        self.store.word_index()
+    /// Bases and word indexes repeat the stored events, so they need no fence.
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        Some(self.store.as_ref())
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
@@ -212,5 +223,3 @@ impl ThreadStore for Leased {
         self.store.delete(thread).await
     }
 }
-
-const _: Option<Box<dyn LeaseStore>> = None;

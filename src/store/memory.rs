@@ -11,7 +11,6 @@ use async_trait::async_trait;
 use super::{
     lease::{Lease, lease_end},
     lease_store::LeaseStore,
-    run_store::RunStore,
     store_error::StoreError,
     thread_store::{ThreadStore, check_length, check_log, check_places},
 };
@@ -246,10 +245,7 @@ impl LeaseStore for MemoryStore {
             None => check_length(expected_len, found.1),
         })
     }
-}
 
-#[async_trait]
-impl RunStore for MemoryStore {
     async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {
         self.stored().runs.insert(thread.clone(), run.clone());
         Ok(())

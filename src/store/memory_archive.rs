@@ -1,8 +1,7 @@
 //! An archive in memory.
 
-use super::store_error::StoreError;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -10,7 +9,8 @@ use async_trait::async_trait;
 
 use super::{
     archive::{Archive, check_entries},
-    visible::{Hit, Visible},
+    archive_search::{Hit, list_entries, search_entries},
+    store_error::StoreError,
 };
 use crate::{
     message::{CompactionId, ThreadId},
@@ -24,7 +24,7 @@ use crate::{
 /// ```
 /// use futures::executor::block_on;
 /// use std::sync::Arc;
-/// use threadfold::store::{Archive, MemoryArchive, Visible};
+/// use threadfold::store::{Archive, MemoryArchive};
 /// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
 ///
 /// let told = "The parser is in src/parse.rs, I read. ".repeat(20);
@@ -37,7 +37,7 @@ use crate::{
 /// for text in ["Where is the parser?", "How long is it?", "/compact"] {
 ///     block_on(async { session.send(text).await })?;
 /// }
-/// let batches = block_on(archive.list(session.thread_id(), &Visible::from(session.log())))?;
+/// let batches = block_on(archive.list(session.thread_id(), &session.log().archived()))?;
 /// assert!(batches[0].batch.text.contains("They looked for the parser."));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -75,10 +75,13 @@ impl Archive for MemoryArchive {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let threads = self.threads();
-        Ok(visible.list(threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten()))
+        Ok(list_entries(
+            threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten(),
+            visible,
+        ))
     }
 
     async fn search(
@@ -86,11 +89,11 @@ impl Archive for MemoryArchive {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         let threads = self.threads();
         let entries = threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten();
-        Ok(visible.search(entries, query, limit))
+        Ok(search_entries(entries, query, limit, visible))
     }
 
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {

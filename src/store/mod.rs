@@ -5,7 +5,7 @@
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
 //! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
-//! | a chunked run between two model calls | [`RunStore`] | [`MemoryStore`] |
+//! | a chunked run between two model calls | [`LeaseStore`] | [`MemoryStore`] |
 //! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
 //!
 //! The packages `threadfold-sqlite` and `threadfold-postgres` implement all five on a database.
@@ -36,13 +36,14 @@
 //! # Archives
 //!
 //! An entry is written before its compaction is in the log, and is invisible until then:
-//! [`Visible`] holds the standing compactions. So no summary is ever missing, and none is visible
+//! [`EventLog::archived`](crate::log::EventLog::archived) has the ids of the standing compactions. So no summary is ever missing, and none is visible
 //! whose compaction did not happen. A batch that a later batch replaces is no longer listed, but
 //! still [searched](Archive::search), so no detail is lost.
 //!
 //! Test your own implementation with `testing::conformance`.
 
 mod archive;
+mod archive_search;
 mod file;
 mod held;
 mod journal;
@@ -55,14 +56,13 @@ mod memory_archive;
 mod past;
 mod plain_file;
 mod rules_cache;
-mod run_store;
 mod store_error;
 mod thread_store;
-mod visible;
 mod word_index;
 
 pub use crate::log::Loaded;
 pub use archive::{Archive, check_entries};
+pub use archive_search::{Hit, list_entries, search_entries, search_text, search_words};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
@@ -71,8 +71,6 @@ pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
 #[doc(hidden)]
 pub use plain_file::{create_file, create_folder};
-pub use run_store::RunStore;
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
-pub use visible::{Hit, Visible, search_text, search_words};
 pub use word_index::WordIndex;

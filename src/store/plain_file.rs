@@ -72,7 +72,8 @@ pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
 pub fn create_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
-    private_file(&mut options);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
 
@@ -85,36 +86,22 @@ pub fn create_file(path: &Path) -> io::Result<File> {
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
-    private_folder(&mut builder);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
 }
 
-#[cfg(unix)]
+/// Whether both are metadata of the same file. Only on Unix the standard library has a number that
+/// identifies a file.
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (one, other);
+        true
+    }
 }
-
-/// On other systems the standard library has no number that identifies a file.
-#[cfg(not(unix))]
-fn is_same(_: &Metadata, _: &Metadata) -> bool {
-    true
-}
-
-#[cfg(unix)]
-fn private_file(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn private_file(_: &mut OpenOptions) {}
-
-#[cfg(unix)]
-fn private_folder(builder: &mut DirBuilder) {
-    use std::os::unix::fs::DirBuilderExt;
-    builder.mode(0o700);
-}
-
-#[cfg(not(unix))]
-fn private_folder(_: &mut DirBuilder) {}

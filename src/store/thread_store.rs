@@ -1,6 +1,6 @@
 //! `ThreadStore`: storage for the logs of threads.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use async_trait::async_trait;
 
@@ -8,6 +8,7 @@ use super::{store_error::StoreError, word_index::WordIndex};
 use crate::{
     log::{EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, read_event},
     message::ThreadId,
+    model::for_pointers,
 };
 
 /// Stores logs: in memory, files or a database.
@@ -61,7 +62,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// one.
     ///
     /// The default calls `append`, for stores without ids, which compare lengths only. A store that
-    /// wraps another one must forward this method.
+    /// [wraps](Self::inner) another one must call the method of that one.
     ///
     /// # Errors
     ///
@@ -96,7 +97,10 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     ///
     /// As [`load`](Self::load).
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        Ok(self.load(thread).await?.log.since(seq).to_vec())
+        match self.inner() {
+            Some(inner) => inner.load_from(thread, seq).await,
+            None => Ok(self.load(thread).await?.log.since(seq).to_vec()),
+        }
     }
 
     /// Keeps the base of the stored log in place of an earlier one, so that the thread opens fast
@@ -105,15 +109,14 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// them. It ignores a base of a log with another id, of more events than are stored, or that is
     /// not later than the one it keeps.
     ///
-    /// The default keeps none. A store that wraps another one must forward this method, `load_base`
-    /// and [`load_facts`](Self::load_facts). The future may be dropped at any point.
+    /// The default keeps none. The future may be dropped at any point.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`]. The log is unchanged in every case.
     async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        let _ = (thread, base);
-        Ok(())
+        let Some(inner) = self.inner() else { return Ok(()) };
+        inner.save_base(thread, base).await
     }
 
     /// Returns the base that is kept of the stored log; `None` if there is none, or it cannot be
@@ -125,8 +128,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     ///
     /// As [`load`](Self::load).
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
-        let _ = thread;
-        Ok(None)
+        let Some(inner) = self.inner() else { return Ok(None) };
+        inner.load_base(thread).await
     }
 
     /// Returns the text of the facts that was kept with the base of `seq` events of the log with
@@ -144,14 +147,55 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         log: LogId,
         seq: u64,
     ) -> Result<Option<String>, StoreError> {
-        let _ = (thread, log, seq);
-        Ok(None)
+        let Some(inner) = self.inner() else { return Ok(None) };
+        inner.load_facts(thread, log, seq).await
+    }
+
+    /// Returns the store that this one wraps, if it wraps one. The provided methods then call its
+    /// methods, except `append_to`, which calls [`append`](Self::append).
+    ///
+    /// ```
+    /// # use threadfold::{log::{Loaded, LoggedEvent}, message::ThreadId};
+    /// use threadfold::{async_trait, store::{MemoryStore, StoreError, ThreadStore}};
+    ///
+    /// /// Refuses to delete a thread.
+    /// #[derive(Debug, Default)]
+    /// struct Kept(MemoryStore);
+    ///
+    /// #[async_trait]
+    /// impl ThreadStore for Kept {
+    ///     fn inner(&self) -> Option<&dyn ThreadStore> {
+    ///         Some(&self.0)
+    ///     }
+    ///
+    ///     async fn delete(&self, _: &ThreadId) -> Result<(), StoreError> {
+    ///         Err(StoreError::medium("a kept thread", std::fmt::Error))
+    ///     }
+    ///     // `append`, `load` and `list` call those of `self.0`.
+    /// #     async fn append(
+    /// #         &self,
+    /// #         thread: &ThreadId,
+    /// #         len: u64,
+    /// #         events: &[LoggedEvent],
+    /// #     ) -> Result<(), StoreError> {
+    /// #         self.0.append(thread, len, events).await
+    /// #     }
+    /// #     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+    /// #         self.0.load(thread).await
+    /// #     }
+    /// #     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+    /// #         self.0.list().await
+    /// #     }
+    /// }
+    /// ```
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        None
     }
 
     /// Returns the index of words that the store keeps. The default keeps none, and a search of the
-    /// past reads the whole log. A store that wraps another one should forward this method.
+    /// past reads the whole log.
     fn word_index(&self) -> Option<&dyn WordIndex> {
-        None
+        self.inner()?.word_index()
     }
 
     /// Returns the ids of the threads with stored events, sorted.
@@ -272,80 +316,23 @@ pub(super) fn check_length(expected: u64, found: u64) -> Result<(), StoreError> 
     if found == expected { Ok(()) } else { Err(StoreError::Conflict { expected, found }) }
 }
 
-macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        #[async_trait]
-        impl<S: ThreadStore + ?Sized> ThreadStore for $pointer {
-            async fn append(
-                &self,
-                thread: &ThreadId,
-                expected_len: u64,
-                events: &[LoggedEvent],
-            ) -> Result<(), StoreError> {
-                (**self).append(thread, expected_len, events).await
-            }
-
-            async fn append_to(
-                &self,
-                thread: &ThreadId,
-                log: Option<LogId>,
-                expected_len: u64,
-                events: &[LoggedEvent],
-            ) -> Result<(), StoreError> {
-                (**self).append_to(thread, log, expected_len, events).await
-            }
-
-            async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-                (**self).load(thread).await
-            }
-
-            async fn load_from(
-                &self,
-                thread: &ThreadId,
-                seq: u64,
-            ) -> Result<Vec<LoggedEvent>, StoreError> {
-                (**self).load_from(thread, seq).await
-            }
-
-            async fn save_base(
-                &self,
-                thread: &ThreadId,
-                base: &LogBase,
-            ) -> Result<(), StoreError> {
-                (**self).save_base(thread, base).await
-            }
-
-            async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
-                (**self).load_base(thread).await
-            }
-
-            async fn load_facts(
-                &self,
-                thread: &ThreadId,
-                log: LogId,
-                seq: u64,
-            ) -> Result<Option<String>, StoreError> {
-                (**self).load_facts(thread, log, seq).await
-            }
-
-            fn word_index(&self) -> Option<&dyn WordIndex> {
-                (**self).word_index()
-            }
-
-            async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-                (**self).list().await
-            }
-
-            async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-                (**self).delete(thread).await
-            }
-        }
-    )+};
-}
-
-forward!(&S, Box<S>, Arc<S>);
-
-const _: Option<Box<dyn ThreadStore>> = None;
+for_pointers! { ThreadStore {
+    async fn append(&self, thread: &ThreadId, expected_len: u64, events: &[LoggedEvent])
+        -> Result<(), StoreError>;
+    async fn append_to(
+        &self, thread: &ThreadId, log: Option<LogId>, expected_len: u64, events: &[LoggedEvent]
+    ) -> Result<(), StoreError>;
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError>;
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError>;
+    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError>;
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError>;
+    async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64)
+        -> Result<Option<String>, StoreError>;
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError>;
+    fn inner(&self) -> Option<&dyn ThreadStore>;
+    fn word_index(&self) -> Option<&dyn WordIndex>;
+} }
 
 /// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
 /// loaded event may differ from the appended one in memory.

@@ -75,5 +75,3 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         numbers: &[u64],
     ) -> Result<Vec<(u64, LoggedEvent)>, StoreError>;
 }
-
-const _: Option<Box<dyn WordIndex>> = None;

@@ -5,10 +5,7 @@ use std::{fmt, time::Duration};
 use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
-    message::{
-        ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn,
-        Usage,
-    },
+    message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
 };
 
 /// Returns an attempt that calls no model: it ends at once with the plan or with the error.
@@ -22,6 +19,11 @@ use crate::{
 #[must_use]
 pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
+}
+
+/// Returns the attempt, or one that ends at once with the error.
+pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>, StrategyError>) -> Box<dyn Attempt> {
+    attempt.unwrap_or_else(|error| Box::new(Ended(Err(error))))
 }
 
 /// Which model is asked, and how often a call is repeated.
@@ -59,7 +61,7 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{Misbehaviour, ScriptedModel, WakefulSleeper};
+/// use threadfold::testing::{Misbehaviour, ScriptedModel, TestClock};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -76,7 +78,7 @@ impl From<ModelRole> for AskOptions {
 ///         let last = messages.iter().rposition(Message::is_typed).unwrap_or(messages.len());
 ///         let cut = thread.cut_at_or_before(last);
 ///         let mut request = Request::new(messages[..cut].to_vec());
-///         request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
+///         Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
 ///         attempt::ask(ModelRole::Fast, request, move |turn| {
 ///             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
 ///         })
@@ -88,9 +90,9 @@ impl From<ModelRole> for AskOptions {
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
 /// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
-/// let sleeper = WakefulSleeper::default();
-/// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
+/// let clock = TestClock::default();
+/// let models = Models { clock: Some(&clock), ..Models::one(&model) };
+/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
 /// assert_eq!((driven.calls, driven.plan.messages_after()), (2, 2));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
@@ -157,8 +159,8 @@ pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
     if !is_complete(&stop_reason) {
         return Err(StrategyError::Incomplete { stop_reason });
     }
-    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
-    let texts: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    let texts = turn.message.texts().map(|text| text.trim());
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     if texts.is_empty() {
         return Err(StrategyError::BlankSummary { stop_reason });
     }

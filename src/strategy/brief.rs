@@ -1,7 +1,7 @@
 //! The inputs of a strategy besides the thread.
 
 use crate::{
-    message::{CompactionId, CompactionReason, ContentBlock, Message, Redactor, Text, Timestamp},
+    message::{CompactionId, CompactionReason, Message, Redactor, Text, Timestamp},
     retention::RetentionPolicy,
 };
 
@@ -59,8 +59,8 @@ impl Brief {
 
     /// The texts of the next prompt, joined by line breaks; `None` if it has none.
     pub(super) fn next_text(&self) -> Option<String> {
-        let blocks = self.next_prompt.iter().flat_map(|prompt| &prompt.content);
-        let texts: Vec<&str> = blocks.filter_map(ContentBlock::as_text).map(Text::as_str).collect();
+        let texts = self.next_prompt.iter().flat_map(Message::texts);
+        let texts: Vec<&str> = texts.map(Text::as_str).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 

@@ -9,6 +9,7 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, StrategyError},
     snapshot::Snapshot,
+    tail::nothing,
 };
 use crate::{
     compact::{Insert, Plan, Splice, legality},
@@ -121,8 +122,9 @@ impl ClearResults {
         let calls = answered_calls(messages);
         if before < self.from_tokens || calls.len() < self.from_calls {
             let calls = calls.len();
-            let reason = format!("{before} tokens and {calls} calls are too few to clear results");
-            return Err(StrategyError::NothingToCompact { reason: reason.into() });
+            return nothing(format!(
+                "{before} tokens and {calls} calls are too few to clear results"
+            ));
         }
         let mut changes = self.cleared(thread, &calls);
         changes.extend(self.reasoning(messages));
@@ -130,12 +132,11 @@ impl ClearResults {
         let saved = before.saturating_sub(thread.tokens_after(&plan)?);
         if plan.is_empty() || saved < self.at_least {
             let (of, keep) = (calls.len(), self.keep);
-            let reason = format!(
+            return nothing(format!(
                 "clearing all but the last {keep} of {of} tool results saves {saved} tokens, and \
                  at least {} must be saved",
                 self.at_least.max(1)
-            );
-            return Err(StrategyError::NothingToCompact { reason: reason.into() });
+            ));
         }
         Ok(plan)
     }

@@ -24,7 +24,7 @@ use crate::{
 ///
 /// ```
 /// use threadfold::{Plan, compact::CompactOptions, strategy::*};
-/// use threadfold::compact::{Edit, Position};
+/// use threadfold::compact::Position;
 ///
 /// /// Drops the first half of the thread.
 /// #[derive(Debug)]
@@ -37,7 +37,7 @@ use crate::{
 ///
 ///     fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
 ///         let half = thread.cut_at_or_before(thread.messages().len() / 2);
-///         let edit = Edit { range: Position::before(0)..Position::before(half), insert: vec![] };
+///         let edit = (Position::before(0)..Position::before(half), vec![]);
 ///         attempt::propose(Plan::from_edits(
 ///             thread.messages(),
 ///             vec![edit],

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    prose::{Kind, Speaker, sentences, spans},
+    prose::{Kind, Speaker, item, sentences, spans},
     retention::key,
     tokens::TokenCounter,
 };
@@ -21,7 +21,7 @@ pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
 
 /// Returns the text in at most `most` tokens, by whole sentences: first those that state a fact, such
 /// as a path or a number, then the others, from both ends of the text inwards. A line gives the number
-/// of omitted bytes.
+/// of omitted bytes, even if that alone has more than `most` tokens.
 pub(super) fn excerpt(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
     if counter.text(text) <= most {
         return text.to_owned();
@@ -79,7 +79,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
             parts.push(Part { at, line, mark: "", text, is_sentence: false });
             continue;
         }
-        let body = text.trim_start_matches(['-', '*', '>', ' ']);
+        let listed = text.trim_start();
+        let body = item(listed).unwrap_or(listed).trim_start_matches(['-', '*', '>', ' ']);
         let mark = text.strip_suffix(body).unwrap_or_default();
         parts.extend(sentences(body).enumerate().map(|(index, text)| {
             let is_sentence = true;
@@ -130,4 +131,60 @@ fn states_fact(text: &str) -> bool {
     let mut found = false;
     spans(Speaker::Assistant, Kind::Said, text, &mut |_| found = true);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::tokens::ByteEstimate;
+
+    fn any_summary() -> impl Strategy<Value = String> {
+        let lines = select(vec![
+            "## State",
+            "",
+            "- They fixed src/lex.rs. It took 12 ms.",
+            "The tea is green. Nobody asked why! Was it late?",
+            "let x = 1.",
+            "1. First the tests, e.g. those of `a.rs`. Then the docs.",
+            "\u{8fd9}\u{662f}\u{7b2c}\u{4e00}\u{53e5}\u{3002}\u{8fd9}\u{662f}\u{7b2c}\u{4e8c}\u{53e5}\u{3002}",
+        ]);
+        vec(lines, 0..30).prop_map(|lines| lines.join("\n"))
+    }
+
+    proptest! {
+        #[test]
+        fn an_excerpt_fits_and_consists_of_whole_sentences_in_order(
+            text in any_summary(),
+            most in 40_u64..800,
+        ) {
+            let counter = ByteEstimate::new(1);
+            let short = excerpt(&text, most, &counter);
+            prop_assert!(counter.text(&short) <= most, "{short}");
+            let all: Vec<&str> = parts(&text).iter().map(|part| part.text.trim()).collect();
+            let mut rest = all.iter();
+            let shown: Vec<&str> = short.lines().filter(|line| !line.starts_with("[...")).collect();
+            for part in parts(&shown.join("\n")).iter().map(|part| part.text.trim()) {
+                let is_whole = part.is_empty() || rest.any(|whole| *whole == part);
+                prop_assert!(is_whole, "{part:?} in {short}");
+            }
+        }
+    }
+
+    #[test]
+    fn sentences_that_state_a_fact_stay_longest() {
+        let text = "The tea is green. They fixed src/lex.rs. Nobody asked why.";
+        let short = excerpt(text, 50, &ByteEstimate::new(1));
+        assert_eq!(short, "[... 35 bytes omitted ...]\nThey fixed src/lex.rs.");
+    }
+
+    #[test]
+    fn stated_sentences_go_with_headings_that_have_nothing_left() {
+        let stated = HashSet::from([key("Never touch the lexer.")]);
+        let text = "## Rules\n\n- Never touch the lexer.\n\n## State\n\nAll is well.";
+        assert_eq!(without_stated(text, &stated), "## State\n\nAll is well.");
+        let fenced = "```\nNever touch the lexer.\n```";
+        assert_eq!(without_stated(fenced, &stated), fenced);
+    }
 }

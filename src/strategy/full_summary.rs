@@ -66,9 +66,7 @@ pub(super) fn split(messages: &[Message], brief: &Brief) -> Option<(String, Vec<
     if !is_only || after.is_empty() {
         return None;
     }
-    let mut texts = message.content.iter().filter_map(|block| {
-        if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
-    });
+    let mut texts = message.summaries().map(|summary| &summary.text);
     let (text, is_one) = (texts.next()?, texts.next().is_none());
     let adds = brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed);
     let own = if adds { without_typed(&without_titled(text)) } else { text.to_string() };

@@ -7,10 +7,9 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
-    brief::Brief,
     clip::{ASIDE_TOKENS, clip},
     run_error::RunError,
-    snapshot::Snapshot,
+    task::Task,
 };
 use crate::message::Text;
 
@@ -58,7 +57,7 @@ pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunE
 
 /// Returns the asides, each after the line that introduces it: the focus of the brief, these rules,
 /// and the next prompt after the line `next`.
-pub(super) fn asides(thread: &Snapshot, brief: &Brief, rules: &str, next: &str) -> String {
+pub(super) fn asides(Task { thread, brief }: &Task, rules: &str, next: &str) -> String {
     let clipped = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
     let asides = [
         (FOCUS, brief.reason.focus().map(|focus| clipped(focus))),

@@ -7,7 +7,8 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, StrategyError},
     snapshot::Snapshot,
-    tail::{self, TailRequest},
+    tail::{TailRequest, nothing},
+    task::Task,
 };
 use crate::compact::Plan;
 
@@ -64,20 +65,18 @@ impl KeepRecent {
             messages: self.messages,
             tokens: self.tokens,
             user_messages: 1,
-            user_tokens: 0,
             reserved: last.map_or(0, |message| thread.counter().message(message)),
-            shrinks_when_asked: false,
+            ..TailRequest::default()
         };
-        let candidates = tail::candidates(thread, brief, request)?;
-        if let (None, Some(first)) = (tail::missed_target(thread, brief), candidates.first()) {
-            tail::check_worth(thread, brief, first.cut, &first.typed, 0)?;
+        let task = Task::new(thread, brief);
+        let candidates = task.candidates(request)?;
+        if let (None, Some(first)) = (task.missed_target(), candidates.first()) {
+            task.check_worth(first.cut, &first.typed, 0)?;
         }
-        let plan = tail::first_within_target(thread, brief, &candidates, |candidate| {
-            candidate.plan(thread, brief, Vec::new())
-        })?;
+        let plan =
+            task.first_within_target(&candidates, |candidate| candidate.plan(&task, Vec::new()))?;
         if plan.messages_after() == 0 && brief.next_prompt.is_none() {
-            let reason = "nothing would be left, because the user typed no message".into();
-            return Err(StrategyError::NothingToCompact { reason });
+            return nothing("nothing would be left, because the user typed no message".to_owned());
         }
         Ok(plan)
     }

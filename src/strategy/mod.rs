@@ -33,7 +33,6 @@ mod clear_edits;
 mod clear_results;
 mod clip;
 pub(crate) use clip::clip_result;
-mod config;
 mod contract;
 mod digest;
 mod excerpt;
@@ -50,18 +49,18 @@ mod registry;
 mod rules;
 mod run_error;
 mod settle;
-mod size;
 mod snapshot;
 mod stamps;
 mod summarize;
 mod tail;
+mod task;
 mod trim_tool_results;
 mod typed;
 
 pub use crate::compact::TrimToolResults;
 pub(crate) use breaker::{Breaker, BreakerOptions};
 pub use brief::Brief;
-pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
+pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Rung, Step, StrategyError,

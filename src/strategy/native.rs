@@ -14,10 +14,11 @@ use super::{
     contract::{Attempt, CompactionStrategy, ModelRole, Proposal, StrategyError},
     digest,
     snapshot::Snapshot,
-    tail::{self, Candidate, TailRequest},
+    tail::{Candidate, TailRequest},
+    task::Task,
 };
 use crate::message::{
-    ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Summary, Text, Turn,
+    ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Text, Turn,
 };
 
 /// Replaces the old part of the thread with the provider's own compaction of it, followed by a digest
@@ -72,57 +73,49 @@ impl CompactionStrategy for Native {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let candidates = self.candidates(thread, brief);
-        let asked = candidates.and_then(|candidates| {
-            let head = candidates.first().map_or(0, |candidate| candidate.cut);
-            Ok((self.request(thread, head)?, candidates, head))
-        });
-        let (request, candidates, head) = match asked {
-            Ok(asked) => asked,
-            Err(error) => return attempt::propose(Err(error)),
-        };
-        let (native, thread, brief) = (*self, thread.clone(), brief.clone());
-        let options =
-            AskOptions { max_retries: 0, repeats_without_calls: false, ..ModelRole::Native.into() };
-        attempt::ask_with(options, request, move |turn| {
-            let blocks = compaction(&turn)?;
-            let note = note(&blocks, head);
-            let first = native.message(&thread, &brief, head, blocks);
-            let plan = tail::first_within_target(&thread, &brief, &candidates, |candidate| {
-                candidate.plan_with_first(&thread, &brief, first.clone())
-            })?;
-            Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
-        })
+        attempt::or_failed(self.attempt(Task::new(thread, brief)))
     }
 }
 
 impl Native {
+    fn attempt(self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+        let candidates = self.candidates(&task)?;
+        let head = candidates.first().map_or(0, |candidate| candidate.cut);
+        let request = self.request(&task.thread, head)?;
+        let options =
+            AskOptions { max_retries: 0, repeats_without_calls: false, ..ModelRole::Native.into() };
+        Ok(attempt::ask_with(options, request, move |turn| {
+            let blocks = compaction(&turn)?;
+            let note = note(&blocks, head);
+            let first = self.message(&task, head, blocks);
+            let plan = |candidate: &Candidate| candidate.plan_with_first(&task, first.clone());
+            let plan = task.first_within_target(&candidates, plan)?;
+            Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
+        }))
+    }
+
     /// Returns the candidates that are worth a call and share the cut of the first of them, because
     /// the provider compacts up to one cut.
-    fn candidates(
-        &self,
-        thread: &Snapshot,
-        brief: &Brief,
-    ) -> Result<Vec<Candidate>, StrategyError> {
-        let target = tail::missed_target(thread, brief).unwrap_or(u64::MAX);
+    fn candidates(self, task: &Task) -> Result<Vec<Candidate>, StrategyError> {
+        let Task { thread, brief } = task;
+        let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.output_tokens.min(target / 4);
         let reserved = [expected, self.digest(brief), brief.reserve(), thread.stamp_tokens()];
         let request = TailRequest {
             messages: self.messages,
             tokens: self.tokens,
-            user_messages: 0,
-            user_tokens: 0,
             reserved: reserved.into_iter().fold(0, u64::saturating_add),
             shrinks_when_asked: true,
+            ..TailRequest::default()
         };
-        let mut candidates = tail::worthwhile(thread, brief, request)?;
+        let mut candidates = task.worthwhile(request)?;
         let cut = candidates.first().map(|candidate| candidate.cut);
         candidates.retain(|candidate| Some(candidate.cut) == cut);
         Ok(candidates)
     }
 
     /// The request begins like those of the conversation, so the provider's prompt cache applies.
-    fn request(&self, thread: &Snapshot, head: usize) -> Result<Request, StrategyError> {
+    fn request(self, thread: &Snapshot, head: usize) -> Result<Request, StrategyError> {
         let head: Vec<Message> = thread.messages().iter().take(head).cloned().collect();
         let request = Request {
             system: thread.system().clone(),
@@ -136,26 +129,20 @@ impl Native {
     }
 
     /// Returns the message that replaces the head of the thread.
-    fn message(
-        &self,
-        thread: &Snapshot,
-        brief: &Brief,
-        head: usize,
-        blocks: Vec<Opaque>,
-    ) -> Message {
-        let messages = thread.messages().get(..head).unwrap_or_default();
+    fn message(self, task: &Task, head: usize, blocks: Vec<Opaque>) -> Message {
+        let messages = task.thread.messages().get(..head).unwrap_or_default();
         // The counter is unknown to the writer of digests; a token has about four bytes.
-        let bytes = usize::try_from(self.digest(brief).saturating_mul(4)).unwrap_or(usize::MAX);
+        let bytes =
+            usize::try_from(self.digest(&task.brief).saturating_mul(4)).unwrap_or(usize::MAX);
         let text = digest::of(messages, bytes).filter(|text| !text.trim().is_empty());
         let text = text.unwrap_or_else(|| format!("{head} messages were compacted."));
-        let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
-        let is_last = head == thread.messages().len();
-        let summary = tail::summary_message(thread, brief, summary, is_last);
+        let is_last = head == task.thread.messages().len();
+        let summary = task.summary_message(task.summary(text), is_last);
         let blocks = blocks.into_iter().map(ContentBlock::from);
         Message::new(summary.role, blocks.chain(summary.content.iter().cloned()).collect())
     }
 
-    fn digest(&self, brief: &Brief) -> u64 {
+    fn digest(self, brief: &Brief) -> u64 {
         self.digest_tokens.min(brief.target.unwrap_or(u64::MAX) / 4)
     }
 }

@@ -1,6 +1,8 @@
 //! Redaction of strategy errors, and of the failures and notes in proposals: models and providers
 //! quote what they were sent.
 
+use std::error::Error;
+
 use super::{
     contract::{Proposal, Rung, StrategyError},
     run_error::RunError,
@@ -10,10 +12,10 @@ use crate::message::{
 };
 
 impl Proposal {
-    /// Returns the proposal with its failures and notes redacted.
-    pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
-        let notes = self.notes.iter().map(|note| redacted_text(note, redactor)).collect();
-        Self { rungs: of_rungs(self.rungs, redactor), notes, ..self }
+    /// Redacts the failures of the rungs and the notes.
+    pub(crate) fn redact(&mut self, redactor: &dyn Redactor) {
+        redact_rungs(&mut self.rungs, redactor);
+        self.notes.iter_mut().for_each(|note| redact(note, redactor));
     }
 }
 
@@ -46,86 +48,76 @@ impl StrategyError {
         }
     }
 
-    /// Returns the error with every text from a model, a provider or a strategy redacted.
-    pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
-        let text = |text: &Text| redacted_text(text, redactor);
+    /// Redacts every text from a model, a provider or a strategy.
+    pub(crate) fn redact(&mut self, redactor: &dyn Redactor) {
         match self {
-            Self::NothingToCompact { reason } => Self::NothingToCompact { reason: text(&reason) },
-            Self::Model(error) => Self::Model(Box::new(of_model(*error, redactor))),
-            Self::BlankSummary { stop_reason } => {
-                Self::BlankSummary { stop_reason: stopped(stop_reason, redactor) }
+            Self::NothingToCompact { reason: text }
+            | Self::CalledTool { tool: text }
+            | Self::Panicked { message: text, strategy: _ } => redact(text, redactor),
+            Self::BlankSummary { stop_reason } | Self::Incomplete { stop_reason } => {
+                redact_reason(stop_reason, redactor);
             }
-            Self::Panicked { strategy, message } => {
-                Self::Panicked { strategy, message: text(&message) }
-            }
-            Self::CalledTool { tool } => Self::CalledTool { tool: text(&tool) },
-            Self::Incomplete { stop_reason } => {
-                Self::Incomplete { stop_reason: stopped(stop_reason, redactor) }
-            }
-            Self::Run(error) => Self::Run(Box::new(match *error {
-                RunError::Stopped { chunk, reason } => {
-                    RunError::Stopped { chunk, reason: stopped(reason, redactor) }
-                }
-                RunError::Model { chunk, kind, message } => {
-                    RunError::Model { chunk, kind, message: text(&message) }
-                }
-                RunError::Exhausted { chunk, tries, kind, message } => {
-                    RunError::Exhausted { chunk, tries, kind, message: text(&message) }
-                }
-                error @ (RunError::NothingToSummarise
-                | RunError::TooManyChunks { .. }
-                | RunError::TooManyRounds { .. }
-                | RunError::BlankSummary { .. }
-                | RunError::NotFolded { .. }
-                | RunError::DoesNotFit { .. }
-                | RunError::Aborted { .. }
-                | RunError::Format { .. }
-                | RunError::Chunks { .. }
-                | RunError::Option { .. }
-                | RunError::NoRoom { .. }
-                | RunError::PieceTooLarge { .. }
-                | RunError::NotSmaller { .. }) => error,
-            })),
-            Self::NoRung { rungs } => Self::NoRung { rungs: of_rungs(rungs, redactor) },
-            error @ (Self::NeedsModel
+            Self::Model(error) => redact_model(error, redactor),
+            Self::Run(error) => redact_run(error, redactor),
+            Self::NoRung { rungs } => redact_rungs(rungs, redactor),
+            Self::NeedsModel
             | Self::NotNative
             | Self::TooLong { .. }
             | Self::Plan(_)
             | Self::Rejected(_)
             | Self::KeepsTooLittle(_)
-            | Self::TooManyCalls { .. }) => error,
+            | Self::TooManyCalls { .. } => {}
         }
     }
 }
 
-fn of_rungs(rungs: Vec<Rung>, redactor: &dyn Redactor) -> Vec<Rung> {
-    let rung = |rung: Rung| Rung {
-        failure: rung.failure.map(|failure| failure.redacted(redactor)),
-        ..rung
-    };
-    rungs.into_iter().map(rung).collect()
+fn redact(text: &mut Text, redactor: &dyn Redactor) {
+    *text = redacted_text(text, redactor);
+}
+
+fn redact_rungs(rungs: &mut [Rung], redactor: &dyn Redactor) {
+    let failures = rungs.iter_mut().filter_map(|rung| rung.failure.as_mut());
+    failures.for_each(|failure| failure.redact(redactor));
+}
+
+fn redact_run(error: &mut RunError, redactor: &dyn Redactor) {
+    match error {
+        RunError::Stopped { reason, .. } => redact_reason(reason, redactor),
+        RunError::Model { message, .. } | RunError::Exhausted { message, .. } => {
+            redact(message, redactor);
+        }
+        RunError::NothingToSummarise
+        | RunError::TooManyChunks { .. }
+        | RunError::TooManyRounds { .. }
+        | RunError::BlankSummary { .. }
+        | RunError::NotFolded { .. }
+        | RunError::DoesNotFit { .. }
+        | RunError::Aborted { .. }
+        | RunError::Format { .. }
+        | RunError::Chunks { .. }
+        | RunError::Option { .. }
+        | RunError::NoRoom { .. }
+        | RunError::PieceTooLarge { .. }
+        | RunError::NotSmaller { .. } => {}
+    }
 }
 
 /// Redacts the message, and drops the source error if its text holds secrets.
-fn of_model(error: ModelError, redactor: &dyn Redactor) -> ModelError {
+fn redact_model(error: &mut ModelError, redactor: &dyn Redactor) {
     let message = redacted_text(&error.message, redactor);
-    let source = std::error::Error::source(&error);
-    let mut sources = std::iter::successors(source, |source| source.source());
-    let shows = |source: &dyn std::error::Error| {
+    let mut sources = std::iter::successors(error.source(), |source| (*source).source());
+    let shows = |source: &dyn Error| {
         let words = Text::from(source.to_string());
         redacted_text(&words, redactor) != words
     };
-    if message == error.message && !sources.any(shows) {
-        return error;
+    if message != error.message || sources.any(shows) {
+        *error = ModelError::new(error.kind.clone(), message).with_usage(error.usage);
     }
-    let usage = error.usage;
-    let mut clean = ModelError::new(error.kind, message);
-    clean.usage = usage;
-    clean
 }
 
-fn stopped(reason: StopReason, redactor: &dyn Redactor) -> StopReason {
-    // The names of known stop reasons are constants of this crate and hold no secrets.
-    let StopReason::Other(words) = &reason else { return reason };
-    StopReason::Other(redacted_text(words, redactor))
+/// Redacts the name of an unknown stop reason. Known names are constants of this crate.
+fn redact_reason(reason: &mut StopReason, redactor: &dyn Redactor) {
+    if let StopReason::Other(name) = reason {
+        redact(name, redactor);
+    }
 }

@@ -1,16 +1,16 @@
 //! Strategies by name.
 
-use crate::{compact::TrimToolResults, message::InvalidValue};
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    chunked::Chunked, clear_results::ClearResults, config::name_and_options,
-    contract::CompactionStrategy, digest::Digest, fold_batches::FoldBatches,
-    keep_recent::KeepRecent, ladder::Ladder, native::Native, summarize::Summarize,
+    chunked::Chunked, clear_results::ClearResults, contract::CompactionStrategy, digest::Digest,
+    fold_batches::FoldBatches, keep_recent::KeepRecent, ladder::Ladder, native::Native,
+    summarize::Summarize,
 };
+use crate::{compact::TrimToolResults, message::InvalidValue};
 
 /// Strategies by name, for commands, settings and logs.
 ///
@@ -246,6 +246,28 @@ fn read<T: DeserializeOwned>(name: &str, options: &Value) -> Result<T, InvalidVa
     T::deserialize(options).map_err(|error| {
         InvalidValue::new("a strategy with these options", error.to_string(), name)
     })
+}
+
+/// Returns the name in a setting, and the options if it sets any.
+pub(super) fn name_and_options(setting: &Value) -> Result<(&str, Option<&Value>), InvalidValue> {
+    let wrong =
+        |rule: String| InvalidValue::new("the setting of a strategy", rule, &setting.to_string());
+    match setting {
+        Value::String(name) => Ok((name, None)),
+        Value::Object(fields) => {
+            let mut fields = fields.iter();
+            match (fields.next(), fields.next()) {
+                (Some((name, options)), None) => Ok((name, Some(options))),
+                (None, _) => Err(wrong("an empty object names no strategy".to_owned())),
+                (Some((name, _)), Some((second, _))) => Err(wrong(format!(
+                    "an object names one strategy, this one {name} and {second}"
+                ))),
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Err(wrong(
+            "the name of a strategy or an object with the name as its only key is".to_owned(),
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use super::{
 };
 use crate::{
     ledger::{self, Rule},
-    message::{ContentBlock, ContextWindow, Message, Role, Text},
+    message::{ContextWindow, Message, Role, Text},
     prose::without_typed,
     retention::key,
 };
 
-/// Tokens kept free between an addendum and the target, because the token count of a whole can
-/// exceed the sum of its parts.
+/// Tokens that stay free between an addendum and the target, because a whole text can have more
+/// tokens than the sum of its parts.
 const MARGIN: u64 = 8;
 
 /// Summaries of up to this many bytes are not shortened.
@@ -35,7 +35,10 @@ pub(super) fn for_model(thread: &Snapshot) -> String {
 }
 
 impl Snapshot {
-    /// Appends the active rules to the summary, if the result is acceptable.
+    /// Adds the active rules to the summary of a proposal: those that neither a message that stays
+    /// nor the system prompt states. Returns the proposal, its summary with the rules, and the rules
+    /// that the list of the user's statements must show. If no text is acceptable, the proposal and
+    /// its summary are returned unchanged.
     pub(super) fn append_rules(
         &self,
         proposal: Proposal,
@@ -44,49 +47,48 @@ impl Snapshot {
         brief: &Brief,
     ) -> (Proposal, Text, Vec<&str>) {
         let counter = self.counter();
+        let titled =
+            |rules: &[&str], most| ledger::titled(rules, self.rules().left_out(), most, counter);
         let own = self.own_text(&summary);
-        // A list of rules in the summary itself is replaced, so its tokens are free again.
+        // An earlier list of rules is not part of `own`, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
-        let alone = room.saturating_add(counter.text(&own));
-        let unstated = unstated(self.rules().active(), after, self.system());
-        let list = ledger::titled(&unstated, self.rules().left_out(), RULES_TOKENS, counter);
-        let stated = self.stated_by_lists(after, room, counter.text(&list), brief);
-        let (typed, stated) = stated
-            .unwrap_or_else(|| (HashSet::new(), unstated.iter().map(|rule| key(rule)).collect()));
-        let is_typed = |rule: &&str| typed.contains(&key(rule));
-        let merged: Vec<&str> = unstated.iter().copied().filter(is_typed).collect();
-        let once = without_stated(&own, &stated);
-        if unstated.is_empty() && once.len() == summary.len() {
+        let missing = unstated(self.rules().active(), after, self.system());
+        let list = titled(&missing, RULES_TOKENS);
+        // If rules and statements do not both fit, a rule that the user typed is listed once, as a
+        // statement.
+        let (typed, stated) = self
+            .stated_by_lists(after, room, counter.text(&list), brief)
+            .unwrap_or_else(|| (HashSet::new(), missing.iter().map(|rule| key(rule)).collect()));
+        let (merged, others): (Vec<&str>, Vec<&str>) =
+            missing.iter().partition(|rule| typed.contains(&key(rule)));
+        let unrepeated = without_stated(&own, &stated);
+        if missing.is_empty() && unrepeated.len() == summary.len() {
             return (proposal, summary, merged);
         }
-        let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
-        let half = counter.text(&own).div_ceil(2);
-        let cut =
-            |text: &str| excerpt(text, counter.text(text).saturating_sub(lacks).max(half), counter);
-        // A short summary is not shortened: the note about omitted bytes would take most of its room.
-        let shorter = if own.len() > SHORT { cut(&own) } else { own.clone() };
-        // In order of preference: complete rules matter more than a complete summary. What the lists
-        // state is not stated twice.
-        let (list, short_list) = if merged.is_empty() {
-            (list, ledger::titled(&unstated, self.rules().left_out(), room, counter))
-        } else {
-            let own: Vec<&str> = unstated.iter().copied().filter(|rule| !is_typed(rule)).collect();
-            let own = ledger::titled(&own, self.rules().left_out(), room, counter);
-            (own.clone(), own)
+        let excess = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
+        // A short summary stays whole: the note about omitted bytes would take most of its room.
+        let shortened = |text: &str| {
+            let (tokens, half) = (counter.text(text), counter.text(&own).div_ceil(2));
+            let most = tokens.saturating_sub(excess).max(half);
+            if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
         };
-        let fits = merged.is_empty() || lacks == 0 || once.len() <= SHORT;
-        let once = if fits { once } else { cut(&once) };
+        let short_list = titled(&others, room);
+        let list = if merged.is_empty() { list } else { short_list.clone() };
+        let must_shorten = !merged.is_empty() && excess > 0;
+        let unrepeated = if must_shorten { shortened(&unrepeated) } else { unrepeated };
+        // Complete rules matter more than a complete summary, so the summary shrinks first.
         let texts = [
-            (once.as_str(), list.as_str()),
+            (unrepeated.as_str(), list.as_str()),
             (&own, &list),
-            (&shorter, &list),
+            (&shortened(&own), &list),
             (&own, &short_list),
             (&own, ""),
         ];
+        let alone = room.saturating_add(counter.text(&own));
         for (own, list) in texts {
             let text = joined(own, list);
-            // If the user's words state everything in the summary, they replace it.
+            // If the statements of the user say all that the summary says, they replace it.
             let shown =
                 if text.is_blank() { self.words_alone(alone, brief, after) } else { text.clone() };
             let plan = proposal.plan.clone().with_last_summary(shown.clone());
@@ -97,24 +99,25 @@ impl Snapshot {
         (proposal, summary, Vec::new())
     }
 
-    /// Returns a summary without text that settling adds, replaced values, and repetitions.
+    /// Returns a summary without the lists that settling adds, values that the user replaced, and
+    /// repetitions.
     fn own_text(&self, summary: &str) -> String {
-        // A list that a model wrote under our titles is not ours, whether there are rules or not.
+        // Lists under our titles are removed in any case: a model may have written them.
         let own = without_typed(&ledger::without_titled(summary));
         // A value that the user replaced later would mislead.
         let own = self.statements().without_replaced(&own);
         if digest::is_digest(&own) { own } else { without_repeats(&own) }
     }
 
-    /// Returns the list of the user's words as the whole summary.
+    /// Returns the list of the user's statements, as the whole text of a summary.
     fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
         let statements = self.statements();
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns the keys of the user's words, and the keys of these and of all that stays, if a list
-    /// of rules and the user's words do not both fit. The rules are then the first of the user's
-    /// words, and the summary omits sentences with these keys.
+    /// Returns two sets of keys if a list of rules and the list of the user's statements do not both
+    /// fit: the keys of the statements, and these with the keys of all that stays. The rules then
+    /// come first among the statements, and the summary omits sentences with a key of the second set.
     fn stated_by_lists(
         &self,
         after: &[Message],
@@ -143,7 +146,7 @@ impl Snapshot {
         ledger::titled(&unstated, self.rules().left_out(), room, self.counter())
     }
 
-    /// Rules that the summary need not repeat: revoked ones, and those in the system prompt.
+    /// Returns the rules that a summary need not state: revoked ones, and those in the system prompt.
     pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
         let unstated = unstated(self.rules().active(), &[], self.system());
         let texts = self.rules().rules().map(|rule| &*rule.text);
@@ -158,30 +161,23 @@ impl Snapshot {
     }
 }
 
-/// The rules that no user message and no system prompt states. Summaries do not count.
+/// Returns the rules that neither a user message nor the system prompt states. Summaries do not count.
 fn unstated<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     after: &[Message],
     system: &[Message],
 ) -> Vec<&'a str> {
     let users = after.iter().filter(|message| message.role == Role::User && !message.is_summary());
-    let blocks = users.chain(system).flat_map(|message| &message.content);
-    let texts = blocks.filter_map(ContentBlock::as_text).map(|text| one_line(text));
-    let texts: Vec<String> = texts.collect();
+    let texts = users.chain(system).flat_map(Message::texts);
+    let texts: Vec<String> = texts.map(|text| one_line(text)).collect();
     let rules = rules.map(|rule| &*rule.text);
     rules.filter(|rule| !texts.iter().any(|text| text.contains(rule))).collect()
 }
 
 /// The text and summary blocks of messages, each on one line.
 fn texts(messages: &[Message]) -> Vec<String> {
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let texts = blocks.filter_map(|block| {
-        if let ContentBlock::Summary(summary) = block {
-            Some(&summary.text)
-        } else {
-            block.as_text()
-        }
-    });
+    let summaries = messages.iter().flat_map(Message::summaries).map(|summary| &summary.text);
+    let texts = summaries.chain(messages.iter().flat_map(Message::texts));
     texts.map(|text| one_line(text)).collect()
 }
 

@@ -281,7 +281,7 @@ impl Snapshot {
 
     /// The facts of the whole conversation, without revoked rules and those in the system prompt.
     fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
-        let facts = self.facts(&policy.audit);
+        let facts = self.facts(policy);
         let elsewhere = self.rules_elsewhere();
         if elsewhere.is_empty() {
             return facts;
@@ -412,8 +412,7 @@ impl Snapshot {
         if digest::is_digest(summary) {
             return Vec::new();
         }
-        let stated = self.system().iter().chain(self.messages()).cloned();
-        invented(summary, facts, &stated.collect::<Vec<_>>())
+        invented(summary, facts, self.system().iter().chain(self.messages().iter()))
     }
 }
 
@@ -488,7 +487,7 @@ mod tests {
         compact::{Insert, Splice},
         ledger::Ledger,
         message::{CompactionId, Json, Thinking, ToolResult, ToolUse},
-        retention::AuditOptions,
+        retention::RetentionPolicy,
         tokens::{ByteEstimate, TokenCounter},
     };
 
@@ -572,8 +571,7 @@ mod tests {
         let mut rules = Ledger::default();
         thread.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
         let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
-        let audit = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
-        let policy = RetentionPolicy { audit, ..RetentionPolicy::default() };
+        let policy = RetentionPolicy { tool_mentions: 1, ..RetentionPolicy::default() };
         let brief = Brief { retention: Some(policy.clone()), ..Brief::default() };
         let short = ToolResult::new("t1", vec![ContentBlock::text("cut")]);
         let message = Message::new(Role::User, vec![short.into()]);

@@ -11,19 +11,19 @@ use crate::{
     ledger::Ledger,
     log::Thread,
     message::{
-        CompactionId, ContentBlock, ContextWindow, Message, Redactor, Request, Role, SharedVec,
-        Text, Timestamp, ToolSpec, redact::Redaction,
+        CompactionId, ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text,
+        Timestamp, ToolSpec, redact::Redaction,
     },
-    retention::{AuditOptions, Facts, Statements},
+    retention::{Facts, RetentionPolicy, Statements},
     tokens::{ByteEstimate, TokenCounter},
 };
 
 /// A thread at one moment, with the context that a strategy needs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    messages: SharedVec<Message>,
-    system: SharedVec<Message>,
-    tools: SharedVec<ToolSpec>,
+    messages: Arc<Vec<Message>>,
+    system: Arc<Vec<Message>>,
+    tools: Arc<Vec<ToolSpec>>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
     /// The tokens of the messages, if they were [counted](Self::counted).
@@ -106,11 +106,11 @@ impl Snapshot {
     /// assert_eq!(snapshot.messages().len(), 1);
     /// ```
     #[must_use]
-    pub fn new(messages: impl Into<SharedVec<Message>>) -> Self {
+    pub fn new(messages: impl Into<Arc<Vec<Message>>>) -> Self {
         Self {
             messages: messages.into(),
-            system: SharedVec::default(),
-            tools: SharedVec::default(),
+            system: Arc::default(),
+            tools: Arc::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
             size: None,
@@ -130,7 +130,7 @@ impl Snapshot {
     /// let mut thread = Thread::new(Arc::new(ByteEstimate::new(2)));
     /// thread.push(Message::user("hello!"));
     /// let snapshot = Snapshot::of(&thread);
-    /// assert!(snapshot.messages().ptr_eq(thread.messages()));
+    /// assert!(Arc::ptr_eq(snapshot.messages(), thread.messages()));
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), thread.size().tokens);
     /// ```
     #[must_use]
@@ -168,7 +168,7 @@ impl Snapshot {
     /// assert_eq!(snapshot.system()[0], Message::system("Be brief."));
     /// ```
     #[must_use]
-    pub fn with_context(self, system: SharedVec<Message>, tools: SharedVec<ToolSpec>) -> Self {
+    pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools, ..self }
     }
 
@@ -225,14 +225,14 @@ impl Snapshot {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use threadfold::{Message, retention::{AuditOptions, Facts, Statements}, strategy::Snapshot};
+    /// use threadfold::{Message, retention::{RetentionPolicy, Facts, Statements}, strategy::Snapshot};
     ///
     /// // An earlier compaction left only a summary.
-    /// let said = Facts::of(&[Message::user("Fix src/parse.rs.")], AuditOptions::default());
+    /// let said = Facts::of(&[Message::user("Fix src/parse.rs.")], &RetentionPolicy::default());
     /// let snapshot = Snapshot::new(vec![Message::assistant("A file is to be fixed.")]);
-    /// assert_eq!(snapshot.facts(&AuditOptions::default()).messages(), 1);
+    /// assert_eq!(snapshot.facts(&RetentionPolicy::default()).messages(), 1);
     /// let snapshot = snapshot.with_facts(Arc::new(said));
-    /// let facts = snapshot.facts(&AuditOptions::default());
+    /// let facts = snapshot.facts(&RetentionPolicy::default());
     /// assert_eq!(facts.audit(snapshot.messages()).missing[0].text, "src/parse.rs");
     /// ```
     #[must_use]
@@ -285,11 +285,11 @@ impl Snapshot {
     #[must_use]
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
         let mut redaction = Redaction::of(redactor);
-        let mut redacted = |messages: &SharedVec<Message>| -> SharedVec<Message> {
-            messages.iter().map(|message| redaction.message(message)).collect()
+        let mut redacted = |messages: &Arc<Vec<Message>>| -> Arc<Vec<Message>> {
+            Arc::new(messages.iter().map(|message| redaction.message(message)).collect())
         };
         let (messages, system) = (redacted(&self.messages), redacted(&self.system));
-        let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
+        let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
         let calls = self.calls.redacted(redactor);
         Self { messages, system, tools, calls, size: None, ..self }
     }
@@ -298,6 +298,9 @@ impl Snapshot {
     /// create new cut points, so strategies look for cuts here; otherwise a second compaction would
     /// find more of them than the first.
     pub(super) fn without_reasoning(&self) -> Self {
+        if !self.messages.iter().any(Message::has_reasoning) {
+            return self.clone();
+        }
         let loop_from = legality::open_loop(&self.messages).unwrap_or(self.messages.len());
         let bare = self.messages.iter().enumerate().map(|(index, message)| {
             let mut message = message.clone();
@@ -307,7 +310,7 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: bare.collect(), size: None, ..self.clone() }
+        Self { messages: Arc::new(bare.collect()), size: None, ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -317,12 +320,12 @@ impl Snapshot {
     }
 
     /// The facts of the whole conversation: those set by [`with_facts`](Self::with_facts), else
-    /// those extracted from its messages with these options.
+    /// those extracted from its messages as the policy says.
     #[must_use]
-    pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
+    pub fn facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
         match &self.facts {
             Some(facts) => Arc::clone(facts),
-            None => Arc::new(Facts::of(&self.messages, options.clone())),
+            None => Arc::new(Facts::of(&self.messages, policy)),
         }
     }
 
@@ -342,19 +345,19 @@ impl Snapshot {
 
     /// The messages of the thread.
     #[must_use]
-    pub fn messages(&self) -> &SharedVec<Message> {
+    pub fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
     }
 
     /// The system prompt of the conversation.
     #[must_use]
-    pub fn system(&self) -> &SharedVec<Message> {
+    pub fn system(&self) -> &Arc<Vec<Message>> {
         &self.system
     }
 
     /// The tools of the conversation.
     #[must_use]
-    pub fn tools(&self) -> &SharedVec<ToolSpec> {
+    pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
     }
 
@@ -410,7 +413,8 @@ impl Snapshot {
         if after.is_empty() && brief.next_prompt.is_none() {
             return Err(Rejection::Empty);
         }
-        if plan.new_messages().any(has_blank_summary) {
+        let mut summaries = plan.new_messages().flat_map(Message::summaries);
+        if summaries.any(|summary| summary.text.is_blank()) {
             return Err(Rejection::Blank);
         }
         if let Some(violation) = self.new_violation(&after) {
@@ -480,16 +484,10 @@ fn list(ids: &[Text]) -> String {
     ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn has_blank_summary(message: &Message) -> bool {
-    message.content.iter().any(|block| {
-        if let ContentBlock::Summary(summary) = block { summary.text.is_blank() } else { false }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compact::{CompactOptions, Edit, Insert, Position, Splice};
+    use crate::compact::{CompactOptions, Insert, Position, Splice};
 
     fn snapshot() -> Snapshot {
         Snapshot::new(vec![
@@ -502,7 +500,7 @@ mod tests {
     fn replace(snapshot: &Snapshot, range: std::ops::Range<usize>, text: &str) -> Plan {
         let range = Position::before(range.start)..Position::before(range.end);
         let insert = if text.is_empty() { Vec::new() } else { vec![Message::assistant(text)] };
-        let edits = vec![Edit { range, insert }];
+        let edits = vec![(range, insert)];
         Plan::from_edits(snapshot.messages(), edits, &CompactOptions::default()).unwrap()
     }
 

@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn every_summary_of_a_stamped_thread_ends_with_a_checkpoint_of_its_own() {
-        let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
+        let thread = log::stamp(thread(), 1);
         let plan = settled(&thread, plan(), 0);
         let after = plan.after(&thread).unwrap();
         let ends = after.iter().map(last_checkpoint).collect::<Vec<_>>();
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_same_plan_is_stamped_in_the_same_way_and_only_once() {
-        let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
+        let thread = log::stamp(thread(), 1);
         let once = settled(&thread, plan(), 0);
         assert_eq!(settled(&thread, plan(), 0), once);
         assert_eq!(settled(&thread, once.clone(), 0), once);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_copy_of_a_message_that_stays_gets_a_checkpoint_of_its_own() {
-        let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
+        let thread = log::stamp(thread(), 1);
         let copy = |index: usize| Insert::Message { message: thread[index].clone() };
         // The first copy replaces its original; the original of the second copy stays.
         let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)] };

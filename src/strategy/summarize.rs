@@ -23,9 +23,10 @@ use super::{
     rules,
     snapshot::Snapshot,
     tail::{self, Candidate, TailRequest},
+    task::Task,
 };
 use crate::{
-    message::{CacheMarks, ContextWindow, Message, Request, Role, Summary, Text},
+    message::{ContextWindow, Message, Request, Role, Text},
     render::{RenderOptions, render},
 };
 
@@ -96,62 +97,51 @@ impl CompactionStrategy for Summarize {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let thread = thread.counted();
-        let (candidates, request) = match self.candidates_and_request(&thread, brief) {
-            Ok(found) => found,
-            Err(error) => return attempt::propose(Err(error)),
-        };
-        let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
-        let brief = brief.clone();
-        // A failure is left to the next rung of a ladder, which needs no wait.
-        let options = AskOptions { max_retries: 0, ..model.into() };
-        attempt::ask_with(options, request, move |turn| {
-            let summary = message(&brief, attempt::summary_of(&turn)?);
-            tail::first_within_target(&thread, &brief, &candidates, |candidate| {
-                candidate.plan(&thread, &brief, vec![summary.clone()])
-            })
-        })
+        attempt::or_failed(self.attempt(Task::new(&thread.counted(), brief)))
     }
 }
 
 impl Summarize {
-    /// Returns the candidates of what stays, all with the same cut, and the request for a summary
-    /// of everything before that cut.
-    fn candidates_and_request(
-        &self,
-        thread: &Snapshot,
-        brief: &Brief,
-    ) -> Result<(Vec<Candidate>, Request), StrategyError> {
+    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
-        let candidates = self.candidates(thread, brief)?;
+        let candidates = self.candidates(&task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
+        let request = self.fitting_request(&task, cut)?;
+        let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
+        // A failure is left to the next rung of a ladder, which needs no wait.
+        let options = AskOptions { max_retries: 0, ..model.into() };
+        Ok(attempt::ask_with(options, request, move |turn| {
+            let summary = message(&task, attempt::summary_of(&turn)?);
+            let plan = |candidate: &Candidate| candidate.plan(&task, vec![summary.clone()]);
+            task.first_within_target(&candidates, plan)
+        }))
+    }
+
+    /// Returns the request for a summary of everything before the cut. If it exceeds the window, tool
+    /// results are trimmed: they take most of the room, and their first lines matter most.
+    fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request, StrategyError> {
+        let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
         let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
         let size = |request: &Request| {
             thread.counter().request(request).saturating_add(self.summary_tokens)
         };
-        let request = self.request(thread, brief, head.clone());
+        let request = self.request(task, head.clone());
         let tokens = size(&request);
         if tokens <= window {
-            return Ok((candidates, request));
+            return Ok(request);
         }
-        // Tool results take most of the room, and their first lines matter most.
-        let mut trimmed = tail::trimmed(&head).map(|head| self.request(thread, brief, head));
-        match trimmed.find(|request| size(request) <= window) {
-            Some(request) => Ok((candidates, request)),
-            None => Err(StrategyError::TooLong { tokens, window }),
-        }
+        let mut trimmed = tail::trimmed(&head).map(|head| self.request(task, head));
+        let fitting = trimmed.find(|request| size(request) <= window);
+        fitting.ok_or(StrategyError::TooLong { tokens, window })
     }
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
     /// to meet the target, then smaller ones for a longer summary.
-    fn candidates(
-        &self,
-        thread: &Snapshot,
-        brief: &Brief,
-    ) -> Result<Vec<Candidate>, StrategyError> {
-        let target = tail::missed_target(thread, brief).unwrap_or(u64::MAX);
+    fn candidates(&self, task: &Task) -> Result<Vec<Candidate>, StrategyError> {
+        let Task { thread, brief } = task;
+        let target = task.missed_target().unwrap_or(u64::MAX);
         let user_tokens = self.user_tokens.min(target / 4);
         let reserved = [self.summary_tokens, user_tokens, brief.reserve(), thread.stamp_tokens()];
         let request = TailRequest {
@@ -162,12 +152,12 @@ impl Summarize {
             reserved: reserved.into_iter().fold(0, u64::saturating_add),
             shrinks_when_asked: true,
         };
-        let candidates = tail::worthwhile(thread, brief, request)?;
+        let candidates = task.worthwhile(request)?;
         let expected = self.summary_tokens.min(target / 4);
         let mut chosen = candidates.len().saturating_sub(1);
         for (index, candidate) in candidates.iter().enumerate() {
             // With a summary of one character, everything else has its final size.
-            let frame = candidate.plan(thread, brief, vec![message(brief, ".".into())])?;
+            let frame = candidate.plan(task, vec![message(task, ".".into())])?;
             if thread.tokens_after(&frame)?.saturating_add(expected) <= target {
                 chosen = index;
                 break;
@@ -178,17 +168,17 @@ impl Summarize {
         Ok(rest.filter(|candidate| candidate.cut == cut).collect())
     }
 
-    fn request(&self, thread: &Snapshot, brief: &Brief, head: Vec<Message>) -> Request {
-        let question = self.question(thread, brief, head.iter().any(Message::is_summary));
+    fn request(&self, task: &Task, head: Vec<Message>) -> Request {
+        let question = self.question(task, head.iter().any(Message::is_summary));
         let request = match self.as_text {
             // An earlier summary stays where it is: moved, it would end what the cache serves.
             false => Request {
-                system: thread.system().clone(),
-                tools: thread.tools().clone(),
+                system: task.thread.system().clone(),
+                tools: task.thread.tools().clone(),
                 ..Request::new(head.into_iter().chain([question]).collect::<Vec<_>>())
             },
             true => {
-                let (summary, new) = full_summary::split(&head, brief).unzip();
+                let (summary, new) = full_summary::split(&head, &task.brief).unzip();
                 let transcript = render(&new.unwrap_or(head), &RenderOptions::default());
                 let texts = summary.map(|text| tagged("summary", &text)).into_iter();
                 let texts = texts.chain([tagged("transcript", transcript.text())]);
@@ -196,11 +186,11 @@ impl Summarize {
                 Request::new(messages.collect::<Vec<_>>()).with_system(READER.trim_end())
             }
         };
-        Request { max_output: Some(self.summary_tokens), cache: CacheMarks::Off, ..request }
+        Request { max_output: Some(self.summary_tokens), cache: false, ..request }
     }
 
     /// The message that asks for the summary, or for an update of an earlier one.
-    fn question(&self, thread: &Snapshot, brief: &Brief, is_update: bool) -> Message {
+    fn question(&self, task: &Task, is_update: bool) -> Message {
         let update = if is_update { format!("\n\n{}", UPDATE.trim_end()) } else { String::new() };
         let values = [
             ("opening", self.prompt.as_deref().unwrap_or(OPENING).trim_end()),
@@ -208,20 +198,20 @@ impl Summarize {
             ("values", VALUES),
             ("update", &update),
         ];
-        let asides = asides(thread, brief, &rules::for_model(thread), NEXT);
+        let asides = asides(task, &rules::for_model(&task.thread), NEXT);
         Message::user(fill(PROMPT, &values) + &asides)
     }
 }
 
-fn message(brief: &Brief, text: Text) -> Message {
-    Message::summary(Role::User, Summary { compaction: brief.compaction, ..Summary::new(text) })
+fn message(task: &Task, text: Text) -> Message {
+    Message::summary(Role::User, task.summary(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        message::{CompactionReason, StopReason, Turn},
+        message::{CompactionReason, StopReason, Summary, Turn},
         strategy::Step,
     };
 

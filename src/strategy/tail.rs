@@ -1,14 +1,14 @@
 //! Chooses what stays of a thread: how much of its end, and which earlier messages word for word.
 //!
 //! A strategy requests a tail of some length. If the target leaves too little room, the tail
-//! shrinks: [`candidates`] lists them from the requested one down to the smallest, and a strategy
+//! shrinks: [`Task::candidates`] lists them from the requested one down to the smallest, and a strategy
 //! takes the first with which its plan meets the target.
 
 use std::ops::Range;
 
-use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, typed::Typed};
+use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, task::Task, typed::Typed};
 use crate::{
-    compact::{CompactOptions, Edit, Plan, Position, TrimToolResults, legality, trim, trim_after},
+    compact::{CompactOptions, Plan, Position, TrimToolResults, legality, trim, trim_after},
     message::{ContentBlock, Message, Role, Summary},
     retention::RetentionPolicy,
 };
@@ -28,7 +28,7 @@ pub(super) struct Candidate {
 }
 
 /// What should stay, if there is room.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TailRequest {
     /// Number of messages at the end.
     pub(super) messages: usize,
@@ -45,157 +45,237 @@ pub(super) struct TailRequest {
     pub(super) shrinks_when_asked: bool,
 }
 
-/// Returns those of the [`candidates`] that remove enough to be worth a model call, at least one.
-///
-/// # Errors
-///
-/// [`StrategyError::NothingToCompact`], for the first candidate.
-pub(super) fn worthwhile(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    request: TailRequest,
-) -> Result<Vec<Candidate>, StrategyError> {
-    let (mut found, mut worthless) = (Vec::new(), None);
-    let snapshot = &snapshot.counted();
-    for candidate in candidates(snapshot, brief, request)? {
-        match check_worth(snapshot, brief, candidate.cut, &candidate.typed, MIN_TOKENS) {
-            Ok(()) => found.push(candidate),
-            Err(error) => worthless = worthless.or(Some(error)),
+impl Task {
+    /// Returns those of the [candidates](Self::candidates) that remove enough to be worth a model call, at least one.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::NothingToCompact`], for the first candidate.
+    pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
+        let (mut found, mut worthless) = (Vec::new(), None);
+        let counted = self.with_thread(self.thread.counted());
+        for candidate in counted.candidates(request)? {
+            match counted.check_worth(candidate.cut, &candidate.typed, MIN_TOKENS) {
+                Ok(()) => found.push(candidate),
+                Err(error) => worthless = worthless.or(Some(error)),
+            }
+        }
+        worthless.filter(|_| found.is_empty()).map_or(Ok(found), Err)
+    }
+
+    /// Returns the candidates from the requested one down to the smallest, at least one.
+    ///
+    /// If the thread is over its target they are: the tail that the target has room for, with the last
+    /// turn if that can be trimmed, which keeps more than a summary of it; then fewer user messages;
+    /// then harder and harder trimmed tool results; then a tail without the last turn, plain and
+    /// trimmed; then only what no cut can remove, plain and trimmed; and, if a next prompt follows,
+    /// that without the user's earlier messages.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all of
+    /// it.
+    pub(super) fn candidates(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
+        let Self { thread: snapshot, brief } = self;
+        let bare_task = self.with_thread(snapshot.without_reasoning());
+        let bare = &bare_task.thread;
+        let Some(target) = self.missed_target() else { return self.within_target(bare, request) };
+        let typed_need = snapshot.typed_need(brief).saturating_sub(brief.reserve()).min(target / 2);
+        let reserved = request.reserved.saturating_add(typed_need);
+        let room = target - reserved.min(target - target / 10);
+        let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
+        let points = legality::cut_points(bare.messages());
+        let end = at_or_before(&points, snapshot.messages().len());
+        let before_last = at_or_before(&points, snapshot.messages().len().saturating_sub(1));
+        // Tool results can be trimmed to fit, and the user's newest message always stays. An answer in
+        // words can only be removed.
+        let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
+        let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
+        let with_last = |cut: usize| if ends_in_words { cut } else { before_last.min(cut) };
+        // Earlier messages of the user are listed after the summary, so few of them need to stay whole.
+        let share = if typed_need > 0 { 16 } else { 4 };
+        let user_tokens = request.user_tokens.min(target / share);
+        let fits = first_within(bare, Some(tokens));
+        let cuts = self.lengths(request).map(|length| cut(&points, bare, length, fits));
+        // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh one.
+        let takes = |cut: &usize| {
+            let cut = with_last(*cut);
+            let typed = typed(bare, cut, request.user_messages, user_tokens);
+            bare_task.check_worth(cut, &typed, MIN_TOKENS).is_ok()
+        };
+        let shortest = cuts.clone().find(takes).or(cuts.min()).unwrap_or(end);
+        let first = with_last(shortest);
+        let candidate = |cut, count, tokens, trim| {
+            let typed = typed(snapshot, cut, count, tokens);
+            Candidate { cut, typed, trim }
+        };
+        let mut all = vec![
+            candidate(first, request.user_messages, user_tokens, None),
+            candidate(first, 1, 0, None),
+        ];
+        all.extend(STEPS.iter().map(|step| candidate(first, 1, 0, Some(*step))));
+        for cut in [shortest, end] {
+            all.extend([None, Some(HARDEST)].map(|trim| candidate(cut, 1, 0, trim)));
+        }
+        if brief.next_prompt.is_some() {
+            // With a next prompt, the messages typed before it need not stay and may be too long.
+            let candidate = |trim| Candidate { cut: end, typed: Vec::new(), trim };
+            all.extend([None, Some(HARDEST)].map(candidate));
+        }
+        all.dedup();
+        Ok(all)
+    }
+
+    /// The candidates for a thread within its target.
+    fn within_target(
+        &self,
+        bare: &Snapshot,
+        request: TailRequest,
+    ) -> Result<Vec<Candidate>, StrategyError> {
+        let snapshot = &self.thread;
+        // In an open tool loop the agent has not yet read the last message.
+        let is_open = legality::open_loop(snapshot.messages()).is_some();
+        let most = snapshot.messages().len() - usize::from(is_open);
+        let points = legality::cut_points(bare.messages());
+        let fits = first_within(bare, request.tokens);
+        let most = most.max(cut(&points, bare, request.messages, fits));
+        let mut all = Vec::new();
+        for length in self.lengths(request) {
+            let cut = cut(&points, bare, length, fits);
+            if (1..=most).contains(&cut) {
+                let typed = typed(snapshot, cut, request.user_messages, request.user_tokens);
+                all.push(Candidate { cut, typed, trim: None });
+            }
+        }
+        all.dedup();
+        if all.is_empty() {
+            let (messages, count) = (request.messages, snapshot.messages().len());
+            return nothing(format!(
+                "the last {messages} messages stay, and {count} are all that can be cut"
+            ));
+        }
+        Ok(all)
+    }
+
+    /// The lengths of the tail to try: the requested one and, if the user asked for the first compaction
+    /// of the thread, half of it and so on, so that something goes.
+    fn lengths(&self, request: TailRequest) -> impl Iterator<Item = usize> + Clone + use<> {
+        // A repeated request must not shrink an already compacted thread further.
+        let is_fresh = !self.thread.messages().iter().any(Message::is_summary);
+        let shrinks = request.shrinks_when_asked && self.brief.reason.is_manual() && is_fresh;
+        std::iter::successors(Some(request.messages), move |length| {
+            (shrinks && *length > 0).then_some(*length / 2)
+        })
+    }
+
+    /// Returns the first plan that meets the target of the brief, else the smallest one.
+    ///
+    /// # Errors
+    ///
+    /// Those of `build`, and [`StrategyError::NothingToCompact`] if there are no candidates.
+    pub(super) fn first_within_target(
+        &self,
+        candidates: &[Candidate],
+        build: impl Fn(&Candidate) -> Result<Plan, StrategyError>,
+    ) -> Result<Plan, StrategyError> {
+        let target = self.brief.target.unwrap_or(u64::MAX);
+        let mut smallest: Option<(u64, Plan)> = None;
+        for candidate in candidates {
+            let plan = build(candidate)?;
+            let tokens = self.thread.tokens_after(&plan)?;
+            if tokens <= target {
+                return Ok(plan);
+            }
+            if smallest.as_ref().is_none_or(|(least, _)| tokens < *least) {
+                smallest = Some((tokens, plan));
+            }
+        }
+        match smallest {
+            Some((_, plan)) => Ok(plan),
+            None => nothing("all of it stays".to_owned()),
         }
     }
-    worthless.filter(|_| found.is_empty()).map_or(Ok(found), Err)
-}
 
-/// Returns the candidates from the requested one down to the smallest, at least one.
-///
-/// If the thread is over its target they are: the tail that the target has room for, with the last
-/// turn if that can be trimmed, which keeps more than a summary of it; then fewer user messages;
-/// then harder and harder trimmed tool results; then a tail without the last turn, plain and
-/// trimmed; then only what no cut can remove, plain and trimmed; and, if a next prompt follows,
-/// that without the user's earlier messages.
-///
-/// # Errors
-///
-/// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all of
-/// it.
-pub(super) fn candidates(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    request: TailRequest,
-) -> Result<Vec<Candidate>, StrategyError> {
-    let bare = &snapshot.without_reasoning();
-    let Some(target) = missed_target(snapshot, brief) else {
-        return within_target(snapshot, bare, brief, request);
-    };
-    let typed_need = typed_need(snapshot, brief).saturating_sub(brief.reserve()).min(target / 2);
-    let reserved = request.reserved.saturating_add(typed_need);
-    let room = target - reserved.min(target - target / 10);
-    let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
-    let points = legality::cut_points(bare.messages());
-    let end = at_or_before(&points, snapshot.messages().len());
-    let before_last = at_or_before(&points, snapshot.messages().len().saturating_sub(1));
-    // Tool results can be trimmed to fit, and the user's newest message always stays. An answer in
-    // words can only be removed.
-    let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
-    let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
-    let with_last = |cut: usize| if ends_in_words { cut } else { before_last.min(cut) };
-    // Earlier messages of the user are listed after the summary, so few of them need to stay whole.
-    let share = if typed_need > 0 { 16 } else { 4 };
-    let user_tokens = request.user_tokens.min(target / share);
-    let fits = first_within(bare, Some(tokens));
-    let cuts = lengths(snapshot, brief, request).map(|length| cut(&points, bare, length, fits));
-    // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh one.
-    let takes = |cut: &usize| {
-        let cut = with_last(*cut);
-        let typed = typed(bare, cut, request.user_messages, user_tokens);
-        check_worth(bare, brief, cut, &typed, MIN_TOKENS).is_ok()
-    };
-    let shortest = cuts.clone().find(takes).or(cuts.min()).unwrap_or(end);
-    let first = with_last(shortest);
-    let candidate = |cut, count, tokens, trim| {
-        let typed = typed(snapshot, cut, count, tokens);
-        Candidate { cut, typed, trim }
-    };
-    let mut all = vec![
-        candidate(first, request.user_messages, user_tokens, None),
-        candidate(first, 1, 0, None),
-    ];
-    all.extend(STEPS.iter().map(|step| candidate(first, 1, 0, Some(*step))));
-    for cut in [shortest, end] {
-        all.extend([None, Some(HARDEST)].map(|trim| candidate(cut, 1, 0, trim)));
-    }
-    if brief.next_prompt.is_some() {
-        // With a next prompt, the messages typed before it need not stay and may be too long.
-        let candidate = |trim| Candidate { cut: end, typed: Vec::new(), trim };
-        all.extend([None, Some(HARDEST)].map(candidate));
-    }
-    all.dedup();
-    Ok(all)
-}
-
-/// The tokens that the rules and the user's most important statements need after a summary.
-pub(super) fn typed_need(snapshot: &Snapshot, brief: &Brief) -> u64 {
-    let lists = brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed);
-    if !lists {
-        return 0;
-    }
-    let counter = snapshot.counter();
-    let rules = snapshot.rules().active().map(|rule| counter.text(&rule.text));
-    let statements = snapshot.statements();
-    let need = rules.fold(0, u64::saturating_add);
-    let typed = Typed::new(&statements, snapshot, brief, []).emphasised(counter);
-    need.saturating_add(typed)
-}
-
-/// The target of the brief, if the thread exceeds it.
-pub(super) fn missed_target(snapshot: &Snapshot, brief: &Brief) -> Option<u64> {
-    brief.target.filter(|target| snapshot.size() > *target)
-}
-
-/// The candidates for a thread within its target.
-fn within_target(
-    snapshot: &Snapshot,
-    bare: &Snapshot,
-    brief: &Brief,
-    request: TailRequest,
-) -> Result<Vec<Candidate>, StrategyError> {
-    // In an open tool loop the agent has not yet read the last message.
-    let most =
-        snapshot.messages().len() - usize::from(legality::open_loop(snapshot.messages()).is_some());
-    let points = legality::cut_points(bare.messages());
-    let fits = first_within(bare, request.tokens);
-    let most = most.max(cut(&points, bare, request.messages, fits));
-    let mut all = Vec::new();
-    for length in lengths(snapshot, brief, request) {
-        let cut = cut(&points, bare, length, fits);
-        if (1..=most).contains(&cut) {
-            let typed = typed(snapshot, cut, request.user_messages, request.user_tokens);
-            all.push(Candidate { cut, typed, trim: None });
+    /// Returns the plan with the tool results that it keeps trimmed until the target is met, or as far
+    /// as possible.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::Rejected`] if the plan was made for another thread.
+    pub(super) fn fitted(&self, mut plan: Plan) -> Result<Plan, StrategyError> {
+        let target = self.brief.target.unwrap_or(u64::MAX);
+        for step in &STEPS {
+            if self.thread.tokens_after(&plan)? <= target {
+                break;
+            }
+            plan = trim_after(&plan, self.thread.messages(), step, None);
         }
+        Ok(plan)
     }
-    all.dedup();
-    if all.is_empty() {
-        let (messages, count) = (request.messages, snapshot.messages().len());
-        return nothing(format!(
-            "the last {messages} messages stay, and {count} are all that can be cut"
-        ));
+
+    /// Rejects an edit that removes fewer tokens than its replacement is likely to cost. In a thread
+    /// within its target an earlier summary does not count as removable: each summary of a summary
+    /// loses something.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::NothingToCompact`], with the number of removable tokens.
+    pub(super) fn check_worth(
+        &self,
+        cut: usize,
+        kept: &[Range<Position>],
+        least: u64,
+    ) -> Result<(), StrategyError> {
+        let counter = self.thread.counter();
+        let needed = self.missed_target().is_some();
+        let is_kept = |message: usize, block: usize| {
+            kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
+        };
+        let removable = |(index, message): (usize, &Message)| {
+            let blocks = message.content.iter().enumerate();
+            if !blocks.clone().any(|(block, _)| is_kept(index, block)) {
+                return if needed || !message.is_summary() { counter.message(message) } else { 0 };
+            }
+            let removed = blocks.filter(|(block, _)| !is_kept(index, *block));
+            // Markers beside kept text do not count as savings.
+            let counted = removed.filter(|(_, block)| {
+                !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
+            });
+            counted.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
+        };
+        let mut goes: u64 = 0;
+        for removable in self.thread.messages().iter().enumerate().take(cut).map(removable) {
+            goes = goes.saturating_add(removable);
+            if goes > least {
+                return Ok(());
+            }
+        }
+        nothing(format!("about {goes} tokens could go, too few to be worth it"))
     }
-    Ok(all)
+
+    /// Returns the message of a summary. If it will be the end of the thread during the agent's work,
+    /// it asks the agent to continue: a request that ends with a summary asks for nothing.
+    pub(super) fn summary_message(&self, summary: Summary, is_last: bool) -> Message {
+        let mut content = vec![ContentBlock::from(summary)];
+        let at_work = legality::open_loop(self.thread.messages()).is_some();
+        if is_last && at_work && self.brief.next_prompt.is_none() {
+            content.push(ContentBlock::text("Please continue."));
+        }
+        Message::new(Role::User, content)
+    }
 }
 
-/// The lengths of the tail to try: the requested one and, if the user asked for the first compaction
-/// of the thread, half of it and so on, so that something goes.
-fn lengths(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    request: TailRequest,
-) -> impl Iterator<Item = usize> + Clone {
-    // A repeated request must not shrink an already compacted thread further.
-    let is_fresh = !snapshot.messages().iter().any(Message::is_summary);
-    let shrinks = request.shrinks_when_asked && brief.reason.is_manual() && is_fresh;
-    std::iter::successors(Some(request.messages), move |length| {
-        (shrinks && *length > 0).then_some(*length / 2)
-    })
+impl Snapshot {
+    /// The tokens that the rules and the user's most important statements need after a summary.
+    pub(super) fn typed_need(&self, brief: &Brief) -> u64 {
+        if !brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed) {
+            return 0;
+        }
+        let counter = self.counter();
+        let rules = self.rules().active().map(|rule| counter.text(&rule.text));
+        let typed = Typed::new(&self.statements(), self, brief, []).emphasised(counter);
+        rules.fold(typed, u64::saturating_add)
+    }
 }
 
 /// Steps of trimming tool results, harder and harder.
@@ -207,57 +287,6 @@ const HARDEST: TrimToolResults = step(1, 100, false);
 
 const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimToolResults {
     TrimToolResults { lines, bytes: Some(bytes), keep_recent: 0, min_bytes: 0, keep_errors }
-}
-
-/// Returns the first plan that meets the target of the brief, else the smallest one.
-///
-/// # Errors
-///
-/// Those of `build`, and [`StrategyError::NothingToCompact`] if there are no candidates.
-pub(super) fn first_within_target(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    candidates: &[Candidate],
-    build: impl Fn(&Candidate) -> Result<Plan, StrategyError>,
-) -> Result<Plan, StrategyError> {
-    let target = brief.target.unwrap_or(u64::MAX);
-    let mut smallest: Option<(u64, Plan)> = None;
-    for candidate in candidates {
-        let plan = build(candidate)?;
-        let tokens = snapshot.tokens_after(&plan)?;
-        if tokens <= target {
-            return Ok(plan);
-        }
-        if smallest.as_ref().is_none_or(|(least, _)| tokens < *least) {
-            smallest = Some((tokens, plan));
-        }
-    }
-    match smallest {
-        Some((_, plan)) => Ok(plan),
-        None => nothing("all of it stays".to_owned()),
-    }
-}
-
-/// Returns the plan with the tool results that it keeps trimmed until the target is met, or as far
-/// as possible.
-///
-/// # Errors
-///
-/// [`StrategyError::Rejected`] if the plan was made for another thread.
-pub(super) fn fitted(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    plan: Plan,
-) -> Result<Plan, StrategyError> {
-    let target = brief.target.unwrap_or(u64::MAX);
-    let mut fitted = plan;
-    for step in &STEPS {
-        if snapshot.tokens_after(&fitted)? <= target {
-            break;
-        }
-        fitted = trim_after(&fitted, snapshot.messages(), step, None);
-    }
-    Ok(fitted)
 }
 
 /// The messages with their tool results trimmed, harder with each item.
@@ -331,103 +360,37 @@ fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
     blocks.map(range).collect()
 }
 
-/// Rejects an edit that removes fewer tokens than its replacement is likely to cost. In a thread
-/// within its target an earlier summary does not count as removable: each summary of a summary
-/// loses something.
-///
-/// # Errors
-///
-/// [`StrategyError::NothingToCompact`], with the number of removable tokens.
-pub(super) fn check_worth(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    cut: usize,
-    kept: &[Range<Position>],
-    least: u64,
-) -> Result<(), StrategyError> {
-    let counter = snapshot.counter();
-    let thread = snapshot.messages();
-    let needed = missed_target(snapshot, brief).is_some();
-    let is_kept = |message: usize, block: usize| {
-        kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
-    };
-    let removable = |(index, message): (usize, &Message)| {
-        let blocks = message.content.iter().enumerate();
-        if !blocks.clone().any(|(block, _)| is_kept(index, block)) {
-            return if needed || !message.is_summary() { counter.message(message) } else { 0 };
-        }
-        let removed = blocks.filter(|(block, _)| !is_kept(index, *block));
-        // Markers beside kept text do not count as savings.
-        let counted = removed.filter(|(_, block)| {
-            !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
-        });
-        counted.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
-    };
-    let mut goes: u64 = 0;
-    for removable in thread.iter().enumerate().take(cut).map(removable) {
-        goes = goes.saturating_add(removable);
-        if goes > least {
-            return Ok(());
-        }
-    }
-    nothing(format!("about {goes} tokens could go, too few to be worth it"))
-}
-
 impl Candidate {
     /// Returns the plan that removes everything else and inserts these messages at the cut.
-    pub(super) fn plan(
-        &self,
-        snapshot: &Snapshot,
-        brief: &Brief,
-        insert: Vec<Message>,
-    ) -> Result<Plan, StrategyError> {
-        let edits = remove_except(self.typed.clone(), self.cut, insert);
-        self.plan_of(snapshot, brief, edits)
+    pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan, StrategyError> {
+        self.plan_of(task, remove_except(self.typed.clone(), self.cut, insert))
     }
 
     /// Like [`plan`](Self::plan), with the message before everything that stays.
     pub(super) fn plan_with_first(
         &self,
-        snapshot: &Snapshot,
-        brief: &Brief,
+        task: &Task,
         first: Message,
     ) -> Result<Plan, StrategyError> {
         let mut edits = remove_except(self.typed.clone(), self.cut, Vec::new());
         let start = Position::before(0);
         match edits.first_mut() {
-            Some(edit) if edit.range.start == start => edit.insert.insert(0, first),
-            _ => edits.insert(0, Edit { range: start..start, insert: vec![first] }),
+            Some((range, insert)) if range.start == start => insert.insert(0, first),
+            _ => edits.insert(0, (start..start, vec![first])),
         }
-        self.plan_of(snapshot, brief, edits)
+        self.plan_of(task, edits)
     }
 
     fn plan_of(
         &self,
-        snapshot: &Snapshot,
-        brief: &Brief,
-        edits: Vec<Edit>,
+        task: &Task,
+        edits: Vec<(Range<Position>, Vec<Message>)>,
     ) -> Result<Plan, StrategyError> {
-        let messages = snapshot.messages();
+        let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
-        Ok(snapshot.stamped(trimmed.unwrap_or(plan), brief))
+        Ok(task.thread.stamped(trimmed.unwrap_or(plan), &task.brief))
     }
-}
-
-/// Returns the message of a summary. If it will be the end of the thread during the agent's work,
-/// it asks the agent to continue: a request that ends with a summary asks for nothing.
-pub(super) fn summary_message(
-    snapshot: &Snapshot,
-    brief: &Brief,
-    summary: Summary,
-    is_last: bool,
-) -> Message {
-    let mut content = vec![ContentBlock::from(summary)];
-    let at_work = legality::open_loop(snapshot.messages()).is_some();
-    if is_last && at_work && brief.next_prompt.is_none() {
-        content.push(ContentBlock::text("Please continue."));
-    }
-    Message::new(Role::User, content)
 }
 
 /// Returns the edits that remove everything before the cut except these ranges and insert the
@@ -436,16 +399,16 @@ pub(super) fn remove_except(
     kept: Vec<Range<Position>>,
     cut: usize,
     insert: Vec<Message>,
-) -> Vec<Edit> {
+) -> Vec<(Range<Position>, Vec<Message>)> {
     let mut edits = Vec::with_capacity(kept.len() + 1);
     let mut from = Position::before(0);
     for range in kept {
         if from < range.start {
-            edits.push(Edit { range: from..range.start, insert: Vec::new() });
+            edits.push((from..range.start, Vec::new()));
         }
         from = range.end;
     }
-    edits.push(Edit { range: from..Position::before(cut), insert });
+    edits.push((from..Position::before(cut), insert));
     edits
 }
 
@@ -458,7 +421,6 @@ mod tests {
     use super::*;
     use crate::{
         log,
-        message::CheckpointIds,
         strategy::{CompactionStrategy, KeepRecent, Step},
     };
 
@@ -468,7 +430,7 @@ mod tests {
         asked.make_mut().content.push(ContentBlock::reminder("Be brief."));
         let answers = (0..4).map(|number| Message::assistant(format!("I look for it: {number}")));
         let thread: Vec<Message> = std::iter::once(asked).chain(answers).collect();
-        let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+        let thread = log::stamp(thread, 1);
         let snapshot = Snapshot::new(thread.clone());
         let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
         let attempt = strategy.begin(&snapshot, &Brief::default());

@@ -5,6 +5,7 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, StrategyError},
     snapshot::Snapshot,
+    tail::nothing,
 };
 use crate::{
     compact::{Plan, TrimToolResults, trim_after},
@@ -47,18 +48,15 @@ fn plan(
     }
     match best {
         Some(trimmed) if !trimmed.is_empty() => Ok(trimmed),
-        Some(_) | None => Err(nothing(options, thread)),
+        Some(_) | None => {
+            let TrimToolResults { lines, keep_recent, .. } = options;
+            let results = messages.iter().flat_map(|message| message.tool_results()).count();
+            nothing(format!(
+                "none of {results} tool results becomes shorter if {lines} lines of it stay and \
+                 the last {keep_recent} messages are left alone"
+            ))
+        }
     }
-}
-
-fn nothing(options: &TrimToolResults, thread: &Snapshot) -> StrategyError {
-    let TrimToolResults { lines, keep_recent, .. } = options;
-    let results = thread.messages().iter().flat_map(|message| message.tool_results()).count();
-    let reason = format!(
-        "none of {results} tool results becomes shorter if {lines} lines of it stay and the \
-             last {keep_recent} messages are left alone"
-    );
-    StrategyError::NothingToCompact { reason: reason.into() }
 }
 
 /// The options and the harder ones, each with the message to leave untouched.

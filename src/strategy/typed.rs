@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
-    message::{ContentBlock, Message, Role},
+    message::{Message, Role},
     prose::{paragraphs, sentences},
     retention::{Fact, FactClass, Statements, key},
     tokens::TokenCounter,
@@ -37,10 +37,13 @@ impl<'a> Typed<'a> {
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
             elsewhere.extend(keys(&rule.text));
+            // A rule begins with the heading under which the user listed it.
+            let listed = rule.text.split_once(": ").into_iter();
+            elsewhere.extend(listed.flat_map(|(heading, item)| [key(heading), key(item)]));
         }
         let typed = stay.into_iter().filter(|message| message.role == Role::User);
         let stay = typed.filter(|message| !message.is_summary()).chain(thread.system().iter());
-        for text in stay.flat_map(|message| &message.content).filter_map(ContentBlock::as_text) {
+        for text in stay.flat_map(Message::texts) {
             elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
         }
         let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);

@@ -13,23 +13,25 @@ use crate::{
 };
 
 /// What was found in a thread. Each list is in the order of the thread and without duplicates.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Findings {
     /// The first two sentences of each message of the user.
-    pub(super) requests: Vec<String>,
+    pub(super) requests: Distinct,
     /// Sentences in which the user demands or forbids something, or states a preference.
-    pub(super) rules: Vec<String>,
-    /// Paths, the number of their mentions, and whether a tool wrote them. Written ones come first,
-    /// then the most mentioned.
-    pub(super) files: Vec<(String, usize, bool)>,
+    pub(super) rules: Distinct,
     /// Commands that tools ran.
-    pub(super) commands: Vec<String>,
+    pub(super) commands: Distinct,
     /// Lines that report a failure.
-    pub(super) errors: Vec<String>,
-    /// The model's sentences whose words are most common in the thread.
-    pub(super) statements: Vec<String>,
+    pub(super) errors: Distinct,
     /// Texts of earlier summaries.
     pub(super) earlier: Vec<String>,
+    /// Of each path, the number of its mentions, whether a tool wrote it, and the rank of its first
+    /// mention.
+    files: BTreeMap<String, (usize, bool, usize)>,
+    /// The model's sentences.
+    sentences: Vec<String>,
+    /// How often each of the model's words occurs.
+    words: HashMap<String, usize>,
 }
 
 /// A tool whose name contains one of these words writes the paths in its input.
@@ -38,30 +40,43 @@ const WRITING: [&str; 6] = ["write", "edit", "create", "patch", "replace", "inse
 impl Findings {
     /// Returns what is found in these messages.
     pub(super) fn of(messages: &[Message]) -> Self {
-        let mut reader = Reader::default();
+        let mut findings = Self::default();
         for message in messages {
-            for block in &message.content {
-                reader.read(message.role, block);
-            }
+            message.content.iter().for_each(|block| findings.read(message.role, block));
         }
-        reader.finish()
+        findings
     }
-}
 
-#[derive(Default)]
-struct Reader {
-    requests: Distinct,
-    rules: Distinct,
-    commands: Distinct,
-    errors: Distinct,
-    earlier: Vec<String>,
-    /// Number of mentions, whether a tool wrote the path, and the rank of its first mention.
-    files: BTreeMap<String, (usize, bool, usize)>,
-    sentences: Vec<String>,
-    words: HashMap<String, usize>,
-}
+    /// Returns a line for each path: first the paths that a tool wrote, then the most mentioned.
+    pub(super) fn files(&self) -> impl Iterator<Item = String> {
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(_, (count, written, order))| (!written, Reverse(*count), *order));
+        files.into_iter().map(|(path, (count, written, _))| {
+            format!("{path} ({}, {count}x)", if *written { "changed" } else { "seen" })
+        })
+    }
 
-impl Reader {
+    /// Returns the 24 sentences of the model whose words are most common in the thread on average, in
+    /// order. Skips short, very long and repeated ones.
+    pub(super) fn statements(&self) -> Vec<String> {
+        let mut scored: Vec<(usize, usize, &String)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (order, sentence) in self.sentences.iter().enumerate() {
+            let found: Vec<String> = words(sentence).collect();
+            if found.len() < 5 || sentence.len() > 400 || !seen.insert(sentence) {
+                continue;
+            }
+            let sum: usize = found.iter().filter_map(|word| self.words.get(word)).sum();
+            // Later sentences weigh a little more: they describe the current state.
+            let score = sum * 100 / found.len() + order * 50 / self.sentences.len().max(1);
+            scored.push((score, order, sentence));
+        }
+        scored.sort_by_key(|(score, order, _)| (Reverse(*score), *order));
+        scored.truncate(24);
+        scored.sort_by_key(|(_, order, _)| *order);
+        scored.into_iter().map(|(_, _, sentence)| sentence.clone()).collect()
+    }
+
     fn read(&mut self, role: Role, block: &ContentBlock) {
         if let ContentBlock::Summary(summary) = block {
             self.earlier.push(summary.text.to_string());
@@ -124,27 +139,12 @@ impl Reader {
             | FactClass::Checkpoint => {}
         }
     }
-
-    fn finish(self) -> Findings {
-        let mut files: Vec<_> = self.files.into_iter().collect();
-        files.sort_by_key(|(_, (count, written, order))| (!written, Reverse(*count), *order));
-        let file = |(path, (count, written, _))| (path, count, written);
-        Findings {
-            requests: self.requests.items,
-            rules: self.rules.items,
-            files: files.into_iter().map(file).collect(),
-            commands: self.commands.items,
-            errors: self.errors.items,
-            statements: most_informative(&self.sentences, &self.words),
-            earlier: self.earlier,
-        }
-    }
 }
 
 /// A list without duplicates.
 #[derive(Default)]
-struct Distinct {
-    items: Vec<String>,
+pub(super) struct Distinct {
+    pub(super) items: Vec<String>,
     seen: HashSet<String>,
 }
 
@@ -156,27 +156,6 @@ impl Distinct {
             self.items.push(text);
         }
     }
-}
-
-/// Returns the 24 sentences whose words are most common in the thread on average, in order. Skips
-/// short, very long and repeated ones.
-fn most_informative(sentences: &[String], frequencies: &HashMap<String, usize>) -> Vec<String> {
-    let mut scored: Vec<(usize, usize, &String)> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (order, sentence) in sentences.iter().enumerate() {
-        let found: Vec<String> = words(sentence).collect();
-        if found.len() < 5 || sentence.len() > 400 || !seen.insert(sentence) {
-            continue;
-        }
-        let sum: usize = found.iter().filter_map(|word| frequencies.get(word)).sum();
-        // Later sentences weigh a little more: they describe the current state.
-        let score = sum * 100 / found.len() + order * 50 / sentences.len().max(1);
-        scored.push((score, order, sentence));
-    }
-    scored.sort_by_key(|(score, order, _)| (Reverse(*score), *order));
-    scored.truncate(24);
-    scored.sort_by_key(|(_, order, _)| *order);
-    scored.into_iter().map(|(_, _, sentence)| sentence.clone()).collect()
 }
 
 /// The words of more than three characters, in lower case.
@@ -196,8 +175,8 @@ mod tests {
             Message::assistant("Running it.\n```bash\ncargo test\n```"),
             Message::user("error[E0502]: cannot borrow"),
         ]);
-        assert_eq!(findings.rules, ["Never touch the lexer."]);
-        assert_eq!(findings.commands, ["cargo test"]);
-        assert_eq!(findings.errors, ["error[E0502]: cannot borrow"]);
+        assert_eq!(findings.rules.items, ["Never touch the lexer."]);
+        assert_eq!(findings.commands.items, ["cargo test"]);
+        assert_eq!(findings.errors.items, ["error[E0502]: cannot borrow"]);
     }
 }

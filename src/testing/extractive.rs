@@ -118,18 +118,15 @@ impl Model for ExtractiveModel {
 /// Writes the findings as sections in at most `most` bytes. The sections take turns, so that a long
 /// list does not displace another.
 fn write(findings: Findings, most: usize) -> String {
-    let file = |(path, count, written): (String, usize, bool)| {
-        let verb = if written { "changed" } else { "seen" };
-        format!("{path} ({verb}, {count}x)")
-    };
+    let (files, statements) = (findings.files().take(16).collect(), findings.statements());
     let mut sections = [
         ("Earlier", findings.earlier),
-        ("Request", ends(findings.requests, 8)),
-        ("Rules", findings.rules),
-        ("Files", findings.files.into_iter().take(16).map(file).collect()),
-        ("Commands", ends(findings.commands, 12)),
-        ("Errors", ends(findings.errors, 12)),
-        ("State", findings.statements),
+        ("Request", ends(findings.requests.items, 8)),
+        ("Rules", findings.rules.items),
+        ("Files", files),
+        ("Commands", ends(findings.commands.items, 12)),
+        ("Errors", ends(findings.errors.items, 12)),
+        ("State", statements),
     ]
     .map(|(name, items)| Section { name, waiting: items.into(), lines: Vec::new() });
     let mut left = most;

@@ -94,8 +94,8 @@ impl<S: ThreadStore> ThreadStore for FaultyStore<S> {
         self.inner.load(thread).await
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.inner.load_from(thread, seq).await
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        Some(&self.inner)
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

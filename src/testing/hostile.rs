@@ -57,40 +57,36 @@ impl Misbehaviour {
         Self::Slow,
         Self::Inflates,
     ];
-
-    fn answer(self) -> Answer {
-        let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
-        let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
-        match self {
-            Self::Overflow => {
-                fails(ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None })
-            }
-            Self::Fails => fails(ModelErrorKind::Other),
-            Self::Overloaded => fails(ModelErrorKind::Retryable { after: None }),
-            Self::Blank => Answer::from(" \n\t "),
-            Self::Empty => {
-                turn(Message::new(Role::Assistant, Vec::new()), StopReason::EndTurn).into()
-            }
-            Self::CallsTool => {
-                let call = ToolUse::new("hostile", "rm", Json::default());
-                Message::new(Role::Assistant, vec![call.into()]).into()
-            }
-            Self::CutStream => Answer::Cut(turn(
-                Message::assistant("this will not be said to its end"),
-                StopReason::EndTurn,
-            )),
-            Self::Truncated => turn(Message::assistant(HALF), StopReason::MaxTokens).into(),
-            Self::Refuses => turn(Message::assistant("no"), StopReason::Refusal).into(),
-            Self::Slow => {
-                Answer::Slow(turn(Message::assistant("slowly said"), StopReason::EndTurn))
-            }
-            Self::Inflates => Answer::from("word ".repeat(200_000)),
-        }
-    }
 }
 
 impl From<Misbehaviour> for Answer {
     fn from(way: Misbehaviour) -> Self {
-        way.answer()
+        let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
+        let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
+        match way {
+            Misbehaviour::Overflow => {
+                fails(ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None })
+            }
+            Misbehaviour::Fails => fails(ModelErrorKind::Other),
+            Misbehaviour::Overloaded => fails(ModelErrorKind::Retryable { after: None }),
+            Misbehaviour::Blank => Answer::from(" \n\t "),
+            Misbehaviour::Empty => {
+                turn(Message::new(Role::Assistant, Vec::new()), StopReason::EndTurn).into()
+            }
+            Misbehaviour::CallsTool => {
+                let call = ToolUse::new("hostile", "rm", Json::default());
+                Message::new(Role::Assistant, vec![call.into()]).into()
+            }
+            Misbehaviour::CutStream => Answer::Cut(turn(
+                Message::assistant("this will not be said to its end"),
+                StopReason::EndTurn,
+            )),
+            Misbehaviour::Truncated => turn(Message::assistant(HALF), StopReason::MaxTokens).into(),
+            Misbehaviour::Refuses => turn(Message::assistant("no"), StopReason::Refusal).into(),
+            Misbehaviour::Slow => {
+                Answer::Slow(turn(Message::assistant("slowly said"), StopReason::EndTurn))
+            }
+            Misbehaviour::Inflates => Answer::from("word ".repeat(200_000)),
+        }
     }
 }

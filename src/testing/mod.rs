@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a model that answers from a script | [`ScriptedModel`] |
 //! | a model that misbehaves | [`ScriptedModel::repeating`] with a [`Misbehaviour`] |
-//! | a sleeper that returns at once | [`WakefulSleeper`] |
+//! | a clock that ticks with every reading and does not wait | [`TestClock`] |
 //! | a store whose appends fail on request | [`faulty_store`] |
 //! | a model that summarises offline | [`ExtractiveModel`] |
 //! | threads as text, in test cases and failure messages | [`notation`] |
@@ -18,15 +18,11 @@ mod faulty_store;
 pub mod generate;
 mod hostile;
 pub mod notation;
-mod pieces;
 mod scripted;
-mod sleeper;
+mod test_clock;
 
 pub use extractive::ExtractiveModel;
 pub use faulty_store::faulty_store;
 pub use hostile::Misbehaviour;
 pub use scripted::{Answer, ScriptedModel};
-pub use sleeper::WakefulSleeper;
-
-#[cfg(test)]
-mod prose;
+pub use test_clock::TestClock;

@@ -211,7 +211,7 @@ proptest! {
     #![proptest_config(tries(2_000))]
 
     #[test]
-    fn whatever_it_is_told_a_request_is_let_through_or_refused_in_the_end(
+    fn whatever_the_input_a_request_is_sent_or_refused_in_the_end(
         policy in any_policy(), inputs in prop::collection::vec(any_input(), 0..30),
         last in any_pressure(), limit in option::of(1_u64..300_000), fails in any::<bool>()
     ) {

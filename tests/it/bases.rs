@@ -9,7 +9,7 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, EventLog, Message, ModelAgent, Plan, Session, Usage,
     compact::{Insert, Splice},
-    log::{CompactionFailure, CompactionRecord, Event, LogError, LogId, PromptAuthor, RuleChange},
+    log::{CompactionFailure, CompactionRecord, Event, LogError, LogId, RuleChange},
     message::{CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult},
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
@@ -114,7 +114,7 @@ impl Twins {
             }
             Step::Prompt => {
                 let text = format!("Be brief, {number}.").into();
-                self.both(Event::SystemPromptSet { text, by: PromptAuthor::User });
+                self.both(Event::SystemPromptSet { text, by_user: true });
             }
             Step::Rule => {
                 let text = format!("Always say {number}.").into();
@@ -163,12 +163,12 @@ impl Twins {
             assert!(log.times().eq(whole.times()));
             assert_eq!(log.next_compaction(), whole.next_compaction());
             assert_eq!(log.billed(), whole.billed());
-            let prompt = |log: &EventLog| log.system_prompt(PromptAuthor::User).cloned();
+            let prompt = |log: &EventLog| log.user_prompt().cloned();
             assert_eq!(prompt(log), prompt(whole));
             assert_eq!(log.rules(None), whole.rules(None));
             let latest = |log: &EventLog| log.standing().next_back().cloned();
             assert_eq!(latest(log), latest(whole));
-            let visible = threadfold::store::Visible::from;
+            let visible = EventLog::archived;
             assert_eq!(visible(log), visible(whole));
             assert_eq!(*block_on(journal.whole()).unwrap(), *whole);
         }

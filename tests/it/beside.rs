@@ -14,8 +14,8 @@ use threadfold::{
         Timestamp,
     },
     model::ModelError,
-    session::{CompactionEvent, PreparedCompaction, SessionError, SessionStatus},
-    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    session::{CompactionEvent, PreparedCompaction, SessionError},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
 };
@@ -94,8 +94,10 @@ fn an_adopted_compaction_begins_when_it_is_adopted() {
     say(&mut bench.session, "And meanwhile?").unwrap();
     let last = bench.session.log().events().last().unwrap().at;
     block_on(bench.session.adopt(prepared)).unwrap();
-    let told = compactions(&events(&mut bench.session, "And now?"));
-    let Some(CompactionEvent::Started { at, .. }) = told.first() else { panic!("{told:?}") };
+    let reported = compactions(&events(&mut bench.session, "And now?"));
+    let Some(CompactionEvent::Started { at, .. }) = reported.first() else {
+        panic!("{reported:?}")
+    };
     assert!(*at > last, "{at:?} and {last:?}");
 }
 
@@ -107,7 +109,7 @@ fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
         serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()
     };
     let mut log = EventLog::new(bench::THREAD.parse().unwrap());
-    for message in bench.session.messages() {
+    for message in bench.session.messages().iter() {
         log.append(Timestamp(0), Event::MessageAppended(read_again(message))).unwrap();
     }
     let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();
@@ -138,8 +140,8 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
     let script = replies(&["They talked.", "They talked, says the other."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
-    let told = compactions(&events(&mut bench.session, "/compact"));
-    assert!(told.last().unwrap().is_end());
+    let reported = compactions(&events(&mut bench.session, "/compact"));
+    assert!(reported.last().unwrap().is_end());
     let before = bench.session.messages().clone();
 
     let failed = block_on(async { bench.session.adopt(job.await).await }).unwrap_err();
@@ -149,7 +151,7 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
         panic!("{failed}")
     };
     assert_eq!((*message, failed.calls), (0, 1));
-    assert!(failed.usage.input > 0, "what it cost is told");
+    assert!(failed.usage.input > 0, "its cost is reported");
     assert_eq!(*bench.session.messages(), before);
     let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
         panic!("what it cost is in the log")
@@ -164,8 +166,8 @@ fn the_number_of_a_prepared_compaction_is_not_given_away() {
     let script = vec![Answer::Error(error), "They talked.".into()];
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
-    let told = compactions(&events(&mut bench.session, "/compact"));
-    assert_eq!(told.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
+    let reported = compactions(&events(&mut bench.session, "/compact"));
+    assert_eq!(reported.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
     let done = block_on(async { bench.session.adopt(job.await).await }).unwrap();
     assert_eq!(done.id, CompactionId(0));
     bench.assert_whole();
@@ -330,19 +332,19 @@ fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
 fn the_handle_says_what_the_session_does() {
     let mut bench = with_past(6, replies(&["They talked.", "Fine."]), &ScriptedModel::default());
     let handle = bench.session.handle();
-    let mut seen = vec![handle.status()];
+    let status = || (handle.is_busy(), handle.compacting());
+    let mut seen = vec![status()];
     let mut stream = bench.session.send("@compact");
     while let Some(event) = block_on(stream.next()) {
         let _ = event.unwrap();
-        if seen.last() != Some(&handle.status()) {
-            seen.push(handle.status());
+        if seen.last() != Some(&status()) {
+            seen.push(status());
         }
     }
     drop(stream);
-    let id = CompactionId(0);
-    let expected = [SessionStatus::Idle, SessionStatus::Compacting { id }, SessionStatus::Working];
+    let expected = [(false, None), (true, Some(CompactionId(0))), (true, None)];
     assert_eq!(seen, expected);
-    assert_eq!(handle.status(), SessionStatus::Idle);
+    assert_eq!(status(), (false, None));
 }
 
 #[test]
@@ -355,8 +357,8 @@ fn a_compaction_that_was_dropped_keeps_its_number() {
     assert_eq!(compactions(&[Ok(first)])[0].id(), CompactionId(0));
 
     let job = job(&mut bench);
-    let told = compactions(&events(&mut bench.session, "And now?"));
-    assert!(matches!(&told[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
+    let reported = compactions(&events(&mut bench.session, "And now?"));
+    assert!(matches!(&reported[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
     let done = block_on(async { bench.session.adopt(job.await).await }).unwrap();
     assert_eq!(done.id, CompactionId(1));
     bench.assert_whole();
@@ -441,6 +443,6 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
         failed.kind,
         CompactionErrorKind::Log(LogError::IdUsed { id: CompactionId(0) })
     ));
-    let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
+    let there = block_on(archive.list(&thread, &journal.log().archived())).unwrap();
     assert_eq!(there, [entry]);
 }

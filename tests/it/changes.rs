@@ -222,13 +222,14 @@ fn a_breakdown_sums_up_to_the_count_of_the_context() {
     let mut bench =
         bench([call, Message::assistant("Done.")], |builder| builder.system("Be kind."));
     say(&mut bench.session, "Go.").unwrap();
-    let breakdown = bench.session.breakdown();
-    assert_eq!(breakdown.tokens(), bench.session.context_tokens());
-    let has = |kind| breakdown.parts.iter().any(|part| part.kind == kind);
+    let parts = bench.session.breakdown();
+    let tokens: u64 = parts.iter().map(|part| part.tokens).sum();
+    assert_eq!(tokens, bench.session.context_tokens());
+    let has = |kind| parts.iter().any(|part| part.kind == kind);
     for kind in [PartKind::System, PartKind::Tool, PartKind::Typed, PartKind::Answer] {
-        assert!(has(kind), "{kind:?}: {breakdown}");
+        assert!(has(kind), "{kind:?}: {parts:?}");
     }
-    let result = breakdown.parts.iter().find(|part| part.kind == PartKind::ToolResult).unwrap();
+    let result = parts.iter().find(|part| part.kind == PartKind::ToolResult).unwrap();
     assert_eq!(result.tool.as_deref(), Some("quick"));
 }
 

@@ -124,7 +124,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     (
         "the command: the exact word, intercepted, with start and end on every path",
         &[
-            By("src/session/command.rs", "only_the_word_itself_is_a_command"),
+            By("src/session/send.rs", "only_the_word_itself_is_a_command"),
             By("tests/it/sessions.rs", "the_command_compacts_and_asks_the_model_nothing_else"),
             By("tests/it/sessions.rs", "a_command_that_comes_to_nothing_says_so_on_every_path"),
         ],

@@ -13,16 +13,13 @@ use futures::{executor::block_on, task::noop_waker};
 use proptest::prelude::*;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Role, Turn, Usage,
-    drive::{DriveEvent, Models, advance, drive, propose},
+    drive::{Models, advance, drive, propose},
     legality,
-    message::{CompactionReason, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
+    message::{CompactionReason, Delta, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
-    strategy::{
-        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step,
-        StrategyError,
-    },
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper},
+    strategy::{Brief, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step, StrategyError},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock},
 };
 
 use crate::support::tries::tries;
@@ -54,7 +51,7 @@ fn run() -> CompactionRun {
 fn a_step_says_whether_the_run_needs_another_one() {
     let mut run = run();
     for _ in 0..100 {
-        let goes_on = block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {}));
+        let goes_on = block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_, _| {}));
         assert_eq!(goes_on, matches!(run.step(), RunStep::Call { .. }));
     }
     assert!(matches!(run.step(), RunStep::Done { .. }));
@@ -190,7 +187,7 @@ fn at_the_cap_what_was_folded_in_counts() {
     let mut run = short_run();
     answer(&mut run, |_, round| calls(vec![append("a", &format!("Line {round}."))]));
     assert!(matches!(run.step(), RunStep::Done { .. }));
-    assert_eq!(run.steps()[0].outcome, ChunkOutcome::Capped);
+    assert_eq!(run.steps()[0].outcome(), "capped");
 }
 
 #[test]
@@ -222,7 +219,7 @@ fn a_chunk_that_adds_nothing_is_done_with() {
         _ => says("Done."),
     });
     assert_eq!(run.step(), RunStep::Done { summary: "All of it.\n" });
-    assert_eq!(run.steps()[3].outcome, ChunkOutcome::Unchanged);
+    assert_eq!(run.steps()[3].outcome(), "unchanged");
 }
 
 #[test]
@@ -256,8 +253,8 @@ fn a_failure_in_the_middle_keeps_what_was_folded_in_and_goes_on() {
     run.abort();
     assert_eq!(error(&run), RunError::Aborted { chunk: 3 });
     assert_eq!(run.next_prompt(), Some(&Message::user("What next?")));
-    let outcomes: Vec<ChunkOutcome> = run.steps().iter().map(|step| step.outcome).collect();
-    assert_eq!(outcomes, [ChunkOutcome::Folded, ChunkOutcome::Capped, ChunkOutcome::Failed]);
+    let outcomes: Vec<&'static str> = run.steps().iter().map(|step| step.outcome()).collect();
+    assert_eq!(outcomes, ["folded", "capped", "failed"]);
     let why = run.steps()[1].failure.clone();
     let kind = ModelErrorKind::Other;
     assert_eq!(why, Some(RunError::Model { chunk: 2, kind, message: "scripted".into() }));
@@ -307,7 +304,7 @@ fn a_chunk_that_does_not_fit_is_halved_and_folded_in_once() {
     });
     assert_eq!(run.summary().lines().count(), 7);
     let covered: usize = run.steps()[1..].iter().map(|step| step.bytes.len()).sum();
-    assert_eq!(covered, run.steps().last().unwrap().bytes.end, "nothing is left out or told twice");
+    assert_eq!(covered, run.steps().last().unwrap().bytes.end, "no chunk is left out or repeated");
 }
 
 #[test]
@@ -460,12 +457,12 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
     let fast = ScriptedModel::new(
         [overloaded, edit].into_iter().chain(std::iter::repeat_with(done).take(20)),
     );
-    let (own, waits) = (ScriptedModel::new(["never"]), WakefulSleeper::default());
-    let models = Models { conversation: Some(&own), fast: Some(&fast), sleeper: Some(&waits) };
+    let (own, waits) = (ScriptedModel::new(["never"]), TestClock::default());
+    let models = Models { conversation: Some(&own), fast: Some(&fast), clock: Some(&waits) };
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut progress = Vec::new();
-    let mut observe = |event: DriveEvent<'_>| {
-        if let DriveEvent::Called { done, total, .. } = event {
+    let mut observe = |call: Step<'_>, delta: Option<&Delta>| {
+        if let (Step::Call { done, total, .. }, None) = (call, delta) {
             progress.push((done, total));
         }
     };
@@ -533,7 +530,7 @@ fn open_calls_stay_behind_the_summary() {
         &snapshot,
         &brief,
         Models::one(&ExtractiveModel),
-        &mut |_| {},
+        &mut |_, _| {},
     ));
     let after = snapshot.accept(&driven.unwrap().plan, &brief).unwrap();
     assert_eq!(after.len(), 2);
@@ -548,7 +545,7 @@ fn an_agent_in_the_middle_of_its_work_is_asked_to_go_on() {
     thread.push(Message::new(Role::User, vec![result.into()]));
     let (snapshot, brief) = (Snapshot::new(thread), Brief::default());
     let models = Models::one(&ExtractiveModel);
-    let driven = block_on(propose(&strategy(), &snapshot, &brief, models, &mut |_| {})).unwrap();
+    let driven = block_on(propose(&strategy(), &snapshot, &brief, models, &mut |_, _| {})).unwrap();
     let after = snapshot.accept(&driven.plan, &brief).unwrap();
     let last = after.last().unwrap();
     assert_eq!(last.content.last().unwrap().as_text().unwrap(), "Please continue.");
@@ -560,10 +557,10 @@ fn a_hostile_model_leaves_the_thread_as_it_was() {
     for way in Misbehaviour::ALL {
         let model = ScriptedModel::repeating([way]);
         let (thread, brief, waits) =
-            (Snapshot::new(conversation()), Brief::default(), WakefulSleeper::default());
-        let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
+            (Snapshot::new(conversation()), Brief::default(), TestClock::default());
+        let models = Models { clock: Some(&waits), ..Models::one(&model) };
         let failed =
-            block_on(propose(&strategy(), &thread, &brief, models, &mut |_| {})).unwrap_err();
+            block_on(propose(&strategy(), &thread, &brief, models, &mut |_, _| {})).unwrap_err();
         assert!(matches!(failed.strategy(), Some(StrategyError::Run(_))), "{way:?}: {failed:?}");
         assert_eq!(thread.messages()[..], conversation()[..]);
     }
@@ -572,7 +569,7 @@ fn a_hostile_model_leaves_the_thread_as_it_was() {
 #[test]
 fn without_a_model_the_strategy_says_that_it_needs_one() {
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
-    let failed = block_on(propose(&strategy(), &thread, &brief, Models::default(), &mut |_| {}));
+    let failed = block_on(propose(&strategy(), &thread, &brief, Models::default(), &mut |_, _| {}));
     assert!(matches!(failed.unwrap_err().strategy(), Some(StrategyError::NeedsModel)));
 }
 
@@ -581,7 +578,7 @@ fn an_answer_that_nobody_asked_for_changes_nothing() {
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut attempt = strategy().begin(&thread, &brief);
     let models = Models::one(&ExtractiveModel);
-    block_on(drive(attempt.as_mut(), models, &mut |_| {})).unwrap();
+    block_on(drive(attempt.as_mut(), models, &mut |_, _| {})).unwrap();
     attempt.handle(Err(ModelError::new(ModelErrorKind::NoModel, "")));
     assert!(matches!(attempt.step(), threadfold::strategy::Step::Proposed(_)));
 }
@@ -624,7 +621,7 @@ fn a_drive_that_is_dropped_at_any_await_can_be_driven_on() {
         let model = answers();
         let mut attempt = strategy().begin(&thread, &brief);
         let ended = {
-            let mut observe = |_: DriveEvent<'_>| {};
+            let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
             let mut work = pin!(drive(attempt.as_mut(), Models::one(&model), &mut observe));
             let waker = noop_waker();
             let mut context = Context::from_waker(&waker);
@@ -633,7 +630,7 @@ fn a_drive_that_is_dropped_at_any_await_can_be_driven_on() {
         // The future is dropped here. The attempt continues from its last answer and repeats the
         // open call, so the script has more answers than needed.
         let rest = Arc::new(Breathing(ScriptedModel::new((0..20).map(|round| script(9, round)))));
-        let driven = block_on(drive(attempt.as_mut(), Models::one(&rest), &mut |_| {})).unwrap();
+        let driven = block_on(drive(attempt.as_mut(), Models::one(&rest), &mut |_, _| {})).unwrap();
         thread.accept(&driven.plan, &brief).unwrap();
         assert_eq!(thread.messages()[..], conversation()[..]);
         if ended {

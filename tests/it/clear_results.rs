@@ -11,8 +11,8 @@ use threadfold::{
     drive::{self, Conversation, Models},
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
-    recall::{Recall, RecallRequest, tool},
-    retention::{AuditOptions, FactClass, Facts, RetentionPolicy},
+    recall::{Recall, tool},
+    retention::{FactClass, Facts, RetentionPolicy},
     store::Journal,
     strategy::{Brief, ClearResults, Ladder, Snapshot, Step, Summarize},
     testing::ScriptedModel,
@@ -221,7 +221,7 @@ fn compacted(messages: Vec<Message>, tools: bool) -> EventLog {
         Conversation::new(&mut agent, &mut journal).with_context(vec![].into(), specs.into());
     let (strategy, brief) = (keeping(1), Brief::default());
     let models = Models::default();
-    block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {})).unwrap();
+    block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {})).unwrap();
     assert_eq!(journal.log().replay().unwrap(), agent.messages()[..]);
     journal.log().clone()
 }
@@ -239,10 +239,9 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
             let line = result.content[0].as_text().unwrap();
             assert!(ByteEstimate::TRIGGER.text(line) < 30, "{line}");
             let json = line.split_once("recall with ").unwrap().1.trim_end_matches(']');
-            let request = RecallRequest::parse(&serde_json::from_str(json).unwrap()).unwrap();
-            let recalled = Recall::of(&log).answer(&request).unwrap();
+            let recalled = Recall::of(&log).call(&serde_json::from_str(json).unwrap()).unwrap();
             let text = original.tool_results().next().unwrap().content[0].as_text().unwrap();
-            assert!(recalled.passages[0].text.contains(text.trim_end()), "{line}");
+            assert!(recalled.contains(text.trim_end()), "{line}");
         }
     }
     // Without the tool no line mentions it.
@@ -289,7 +288,7 @@ fn transcripts_keep_constraints_and_paths_and_lose_half_where_results_are_most()
         // A result may be shorter than the list of its facts; then it stays.
         let Ok(settled) = thread.settle(proposal.clone(), &brief) else { continue };
         let left = settled.plan.after(thread.messages()).unwrap();
-        let facts = Facts::of(thread.messages(), AuditOptions::default()).audit(&left);
+        let facts = Facts::of(thread.messages(), &RetentionPolicy::default()).audit(&left);
         for class in [FactClass::Constraint, FactClass::Path] {
             let kept = facts.of(class);
             assert_eq!(kept.kept, kept.facts, "{name}: {:?}", facts.missing);

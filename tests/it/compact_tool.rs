@@ -72,13 +72,13 @@ fn the_model_compacts_ranges_as_its_cases_say() {
         assert_eq!(named(&sent, &before), case.section("expect").unwrap(), "{}", case.name);
         assert_eq!(legality::violations(&sent), [], "{}", case.name);
         assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..]);
-        let told = |event: &SessionEvent| match event {
+        let reported = |event: &SessionEvent| match event {
             SessionEvent::Compaction(event) => Some(event.is_end()),
             _ => None,
         };
-        let told: Vec<bool> = events.iter().filter_map(told).collect();
+        let reported: Vec<bool> = events.iter().filter_map(reported).collect();
         let failed = case.name.starts_with("error-");
-        assert_eq!(told, if failed { vec![] } else { vec![false, true] }, "{}", case.name);
+        assert_eq!(reported, if failed { vec![] } else { vec![false, true] }, "{}", case.name);
     }
 }
 
@@ -148,8 +148,8 @@ fn a_tool_that_is_not_offered_says_that_it_is_not_configured() {
     let results: Vec<_> = sent.last().unwrap().tool_results().collect();
     let text = |index: usize| results[index].content[0].as_text().unwrap().as_str();
     assert_eq!((text(0), results[0].is_error), ("Compaction not yet configured", true));
-    let told: serde_json::Value = serde_json::from_str(text(1)).unwrap();
-    assert_eq!(told, json!({"success": false, "output": "Compaction not yet configured"}));
+    let reported: serde_json::Value = serde_json::from_str(text(1)).unwrap();
+    assert_eq!(reported, json!({"success": false, "output": "Compaction not yet configured"}));
     assert_eq!(sent[..2], greeting());
     assert!(bench.model.requests()[0].tools.iter().all(|tool| !tool.name.starts_with("compact")));
 }
@@ -164,7 +164,7 @@ fn a_tool_of_the_host_with_that_name_is_the_hosts() {
 }
 
 #[test]
-fn the_model_is_told_when_to_compact_and_how() {
+fn the_tool_says_when_to_compact_and_how() {
     let offer = |builder: SessionBuilder| builder.compact_tool().compact_context_tool();
     let mut bench = from_thread(&greeting(), vec!["Well.".into()], offer);
     say(&mut bench, "Work.");
@@ -174,8 +174,8 @@ fn the_model_is_told_when_to_compact_and_how() {
         (tool.description.to_string(), tool.input_schema.as_str().to_owned())
     };
     let (words, schema) = about("compact");
-    for told in ["between two pieces of work", "<checkpoint:", "their words", "past tense"] {
-        assert!(words.contains(told), "{told}: {words}");
+    for reported in ["between two pieces of work", "<checkpoint:", "their words", "past tense"] {
+        assert!(words.contains(reported), "{reported}: {words}");
     }
     for field in ["replacements", "from", "to", "summary"] {
         assert!(schema.contains(field), "{schema}");

@@ -10,14 +10,14 @@ use threadfold::{
     Request, StrategyRegistry, Turn, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Done, Models},
     legality,
-    log::{CompactionFailure, Event, PromptAuthor, RungReport},
+    log::{CompactionFailure, Event, RungReport},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
-    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
     strategy::{
         Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
     },
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, notation},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock, notation},
 };
 
 const RAW: &str = "zebra stripes matter here";
@@ -97,9 +97,9 @@ impl Kept {
         let mut conversation = Conversation::new(&mut self.agent, &mut self.journal)
             .with_archive(&self.archive)
             .with_window(Some(ContextWindow::new(100_000)));
-        let sleeper = WakefulSleeper::default();
-        let models = Models { sleeper: Some(&sleeper), ..models };
-        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_| {}))
+        let clock = TestClock::default();
+        let models = Models { clock: Some(&clock), ..models };
+        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {}))
     }
 
     fn messages(&self) -> Vec<Message> {
@@ -116,7 +116,7 @@ impl Kept {
 
     fn archived(&self) -> usize {
         let log = self.journal.log();
-        block_on(self.archive.list(log.thread_id(), &Visible::from(log))).unwrap().len()
+        block_on(self.archive.list(log.thread_id(), &log.archived())).unwrap().len()
     }
 
     /// Checks that thread, log and store hold the same messages.
@@ -383,7 +383,7 @@ fn only_messages_are_sent_whatever_else_is_in_the_log() {
     for event in [
         Event::LocalNotice { text: "secret".into() },
         host,
-        Event::SystemPromptSet { text: "secret".into(), by: PromptAuthor::User },
+        Event::SystemPromptSet { text: "secret".into(), by_user: true },
     ] {
         kept.journal.append(Timestamp(kept.now), event).unwrap();
     }

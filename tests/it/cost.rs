@@ -123,7 +123,9 @@ fn dropped(minutes: u64, prices: Option<Prices>) -> CompactReport {
     let brief = Brief { now: Timestamp(minutes * MINUTE), ..Brief::default() };
     let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
     let models = Models::default();
-    block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_| {})).unwrap().report
+    block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_, _| {}))
+        .unwrap()
+        .report
 }
 
 #[test]

@@ -82,10 +82,7 @@ fn checkpoints(message: &Message) -> Vec<(threadfold::message::CheckpointId, usi
 #[test]
 fn a_thread_whose_counter_panics_is_as_it_was() {
     let operations: [fn(&mut Thread); 3] = [
-        |thread| {
-            let mut ids = threadfold::message::CheckpointIds::new(7);
-            let _ = thread.push_stamped(Message::user("four"), &mut ids);
-        },
+        |thread| thread.push(Message::user("four")),
         |thread| thread.extend(["four", "five"].map(Message::user)),
         |thread| {
             let plan =

@@ -5,9 +5,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
     compact::{TrimToolResults, trim},
     legality, log,
-    message::{
-        CheckpointIds, CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse,
-    },
+    message::{CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, Step, StrategyError},
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
@@ -101,7 +99,7 @@ fn what_was_typed_last_goes_only_where_a_prompt_follows_and_nothing_else_helps()
 }
 
 #[test]
-fn a_digest_tells_of_task_rules_files_commands_errors_and_state() {
+fn a_digest_lists_task_rules_files_commands_errors_and_state() {
     let thread = work();
     let brief = Brief { compaction: Some(CompactionId(7)), ..Brief::default() };
     let after = digested(&thread, &brief).unwrap();
@@ -367,7 +365,7 @@ proptest! {
         thread in generate::legal_thread(1..24), extra in 0_u64..300, next in any::<bool>(),
         stamped in any::<bool>(),
     ) {
-        let thread = if stamped { log::stamp(thread, &mut CheckpointIds::new(5)) } else { thread };
+        let thread = if stamped { log::stamp(thread, 5) } else { thread };
         let next_prompt = next.then(|| Message::user("And now?"));
         let target = floor(&thread, next) + extra;
         if count(&thread) <= target {

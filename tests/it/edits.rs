@@ -5,9 +5,10 @@
 //! expect error` with the text of the error.
 
 use crate::support::cases::{self, Case};
+use std::ops::Range;
 use threadfold::{
     Message, Plan, Replacement, Role,
-    compact::{CompactError, CompactOptions, Edit, Position},
+    compact::{CompactError, CompactOptions, Position},
     legality,
     message::{CompactionId, Summary},
     testing::notation,
@@ -46,7 +47,7 @@ fn a_summary_has_the_number_of_its_compaction() {
 fn what_is_stripped_is_counted() {
     let thread = "# user\nHello\n# user\n[reminder] be brief\n[text] Well?\n# assistant\n[thinking] hm\n[text] Yes.";
     let thread = notation::parse(thread).unwrap();
-    let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
+    let edit = (Position::before(0)..Position::before(1), Vec::new());
     let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap();
     assert_eq!((plan.blocks_stripped(), plan.first_touched()), (2, 0));
 }
@@ -54,7 +55,7 @@ fn what_is_stripped_is_counted() {
 #[test]
 fn what_stays_whole_behind_an_edit_is_not_touched() {
     let thread = [Message::user("one"), Message::assistant("two"), Message::user("three")];
-    let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
+    let edit = (Position::before(0)..Position::before(1), Vec::new());
     let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap();
     let touched: Vec<usize> = plan.splices().iter().flat_map(|splice| splice.at.clone()).collect();
     assert_eq!(touched, [0]);
@@ -64,7 +65,7 @@ fn what_stays_whole_behind_an_edit_is_not_touched() {
 fn the_first_touched_message_is_that_of_the_first_edit() {
     let thread = ["one", "two", "three"].map(Message::user);
     let touched = |from: usize, to: usize| {
-        let edit = Edit { range: Position::before(from)..Position::before(to), insert: Vec::new() };
+        let edit = (Position::before(from)..Position::before(to), Vec::new());
         Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap().first_touched()
     };
     assert_eq!([touched(0, 1), touched(1, 3), touched(2, 3)], [0, 1, 2]);
@@ -82,9 +83,9 @@ fn edited(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError>
     Ok(messages)
 }
 
-fn edit(range: &str, insert: &str) -> Edit {
+fn edit(range: &str, insert: &str) -> (Range<Position>, Vec<Message>) {
     let (start, end) = range.split_once("..").unwrap();
-    Edit { range: position(start)..position(end), insert: notation::parse(insert).unwrap() }
+    (position(start)..position(end), notation::parse(insert).unwrap())
 }
 
 fn position(text: &str) -> Position {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use futures::{StreamExt, executor::block_on};
 use threadfold::{
     Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Turn, Usage,
-    drive::{CompactionError, DriveEvent, Models, propose},
+    drive::{CompactionError, Models, propose},
     legality,
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
     model::{ModelError, model_of, turn_of},
     strategy::{
-        Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, StrategyError, Summarize,
+        Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, Step, StrategyError, Summarize,
     },
     testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, notation},
 };
@@ -43,7 +43,7 @@ fn run(
     thread: &Snapshot,
     models: Models<'_>,
 ) -> Result<Proposal, CompactionError> {
-    block_on(propose(strategy, thread, &Brief::default(), models, &mut |_| {}))
+    block_on(propose(strategy, thread, &Brief::default(), models, &mut |_, _| {}))
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
     let thread =
         Snapshot::new(conversation()).with_context(system.clone().into(), tools.clone().into());
     let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
-    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are told");
+    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are counted");
     let [request, again] = <[Request; 2]>::try_from(model.requests()).unwrap();
     assert_eq!(request.system[..], system[..]);
     assert_eq!(request.tools[..], tools[..]);
@@ -145,11 +145,11 @@ fn a_strategy_that_needs_a_model_says_so_where_there_is_none() {
 fn whoever_drives_sees_the_summary_as_it_is_written() {
     let thread = Snapshot::new(conversation());
     let (mut text, mut turns, mut calls) = (String::new(), 0, 0);
-    let mut observe = |event: DriveEvent<'_>| match event {
-        DriveEvent::Delta(Delta::Text { text: piece }) => text.push_str(piece),
-        DriveEvent::Delta(Delta::Turn { .. }) => turns += 1,
-        DriveEvent::Called { .. } => calls += 1,
-        _ => {}
+    let mut observe = |_: Step<'_>, delta: Option<&Delta>| match delta {
+        Some(Delta::Text { text: piece }) => text.push_str(piece),
+        Some(Delta::Turn { .. }) => turns += 1,
+        None => calls += 1,
+        Some(_) => {}
     };
     let (strategy, brief) = (Summarize::default(), Brief::default());
     let models = Models::one(&ExtractiveModel);
@@ -171,7 +171,7 @@ fn a_dropped_compaction_can_be_begun_again() {
     let model = ScriptedModel::new(["Summary of it all."]);
     let thread = Snapshot::new(conversation());
     let (strategy, brief) = (Summarize::default(), Brief::default());
-    let mut observe = |_: DriveEvent<'_>| {};
+    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
     drop(propose(&strategy, &thread, &brief, Models::one(&model), &mut observe));
     assert_eq!(model.requests().len(), 0, "nothing is asked before the first poll");
     assert!(run(&strategy, &thread, Models::one(&model)).is_ok());
@@ -251,7 +251,7 @@ impl threadfold::strategy::Attempt for Stubborn {
 #[test]
 fn an_attempt_that_never_ends_is_stopped_also_without_a_model() {
     let mut attempt = Stubborn(Request::default());
-    let mut observe = |_: DriveEvent<'_>| {};
+    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
     let drive = threadfold::drive::drive(&mut attempt, Models::default(), &mut observe);
     let failed = block_on(drive).map_err(|failed| failed.to_string());
     assert_eq!(failed.unwrap_err(), "gave up after 0 calls of a model");

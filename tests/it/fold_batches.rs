@@ -26,7 +26,7 @@ use threadfold::{
         StrategyError,
     },
     testing::{
-        Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock,
         generate::{junk_thread, legal_thread},
         notation,
     },
@@ -49,10 +49,10 @@ impl Run {
         brief: &Brief,
         answers: impl IntoIterator<Item = A>,
     ) -> Self {
-        let (model, sleeper) = (ScriptedModel::new(answers), WakefulSleeper::default());
-        let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-        let outcome = block_on(propose(strategy, thread, brief, models, &mut |_| {}));
-        Self { outcome, requests: model.requests(), waits: sleeper.waits() }
+        let (model, clock) = (ScriptedModel::new(answers), TestClock::default());
+        let models = Models { clock: Some(&clock), ..Models::one(&model) };
+        let outcome = block_on(propose(strategy, thread, brief, models, &mut |_, _| {}));
+        Self { outcome, requests: model.requests(), waits: clock.waits() }
     }
 
     /// An attempt whose every answer is a short account, numbered.
@@ -120,7 +120,7 @@ fn system(request: &Request) -> Vec<String> {
 }
 
 fn text(request: &Request) -> String {
-    let messages = request.system.iter().chain(&request.messages);
+    let messages = request.system.iter().chain(request.messages.iter());
     let blocks = messages.flat_map(|message| &message.content);
     blocks.filter_map(ContentBlock::as_text).map(Text::as_str).collect::<Vec<_>>().join("\n")
 }
@@ -923,9 +923,9 @@ fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() 
     let thread = snapshot(talk(60));
     for way in Misbehaviour::ALL {
         let run = || {
-            let (model, sleeper) = (ScriptedModel::repeating([way]), WakefulSleeper::default());
-            let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-            let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_| {}));
+            let (model, clock) = (ScriptedModel::repeating([way]), TestClock::default());
+            let models = Models { clock: Some(&clock), ..Models::one(&model) };
+            let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_, _| {}));
             driven.map(|driven| driven.plan).map_err(|failed| failed.to_string())
         };
         let outcome = run();
@@ -981,7 +981,7 @@ proptest! {
         let snapshot = Snapshot::new(thread.clone()).with_window(window.map(ContextWindow::new));
         let model = Asked::default();
         let mut attempt = options.begin(&snapshot, &brief);
-        let driven = block_on(drive(attempt.as_mut(), Models::one(&model), &mut |_| {}));
+        let driven = block_on(drive(attempt.as_mut(), Models::one(&model), &mut |_, _| {}));
         for request in &*model.0.lock().unwrap() {
             prop_assert_eq!(legality::violations(&request.messages), []);
             prop_assert!(request.messages.len() > 1);
@@ -1011,7 +1011,7 @@ proptest! {
     ) {
         let snapshot = Snapshot::new(thread.clone());
         let models = Models::one(&ExtractiveModel);
-        if let Ok(driven) = block_on(propose(&options, &snapshot, &brief, models, &mut |_| {})) {
+        if let Ok(driven) = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {})) {
             let mut after = thread.clone();
             driven.plan.apply(&mut after).unwrap();
             let count = |messages: &[Message]| legality::violations(messages).len();
@@ -1030,7 +1030,7 @@ proptest! {
             let snapshot = Snapshot::new(messages.borrow().clone());
             let brief = Brief { compaction: Some(CompactionId(number as u64)), ..brief() };
             let models = Models::one(&ExtractiveModel);
-            let driven = block_on(propose(&options, &snapshot, &brief, models, &mut |_| {}));
+            let driven = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {}));
             let Ok(driven) = driven else { continue };
             driven.plan.apply(&mut messages.borrow_mut()).unwrap();
             for entry in &driven.archive {

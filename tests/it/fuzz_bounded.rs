@@ -140,7 +140,7 @@ fn real_logs() -> Vec<String> {
         small.filter_map(|(codec, body)| codec.decode_slice(&body, &DecodeOptions::default()).ok());
     let logs = requests.map(|request| {
         let mut log = EventLog::new("main".parse().unwrap());
-        for message in &request.messages {
+        for message in request.messages.iter() {
             log.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         }
         let mut lines = Vec::new();

@@ -2,6 +2,7 @@
 //! stays consistent, and the next call continues.
 
 use std::{
+    collections::BTreeSet,
     future::Future,
     pin::pin,
     sync::Arc,
@@ -13,11 +14,9 @@ use threadfold::{
     Message, Model, ModelAgent, ProviderThread, Request, Thread, Turn, async_trait,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Done, Models},
     log::{Event, EventLog, LoggedEvent},
-    message::{CompactionId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
-    store::{
-        Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
-    },
-    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
+    message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
+    store::{Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
+    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
     testing::{ExtractiveModel, ScriptedModel, faulty_store, notation},
     tokens::ByteEstimate,
 };
@@ -87,7 +86,7 @@ impl Archive for Slow<MemoryArchive> {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.list(thread, visible).await
     }
@@ -97,7 +96,7 @@ impl Archive for Slow<MemoryArchive> {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
@@ -296,11 +295,12 @@ impl Kept {
         let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
         let mut conversation =
             Conversation::new(&mut self.agent, &mut self.journal).with_archive(&self.archive);
-        drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_| {}).await
+        drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_, _| {})
+            .await
     }
 
     fn visible(&self) -> Vec<ArchiveEntry> {
-        let visible = Visible::from(self.journal.log());
+        let visible = self.journal.log().archived();
         block_on(self.archive.list(&self::id(), &visible)).unwrap()
     }
 
@@ -311,7 +311,7 @@ impl Kept {
         assert_eq!(log.replay().unwrap(), self.agent.messages()[..], "{what}");
         assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
         let names = |id: &CompactionId| {
-            let visible = Visible::from_iter([*id]);
+            let visible = BTreeSet::from_iter([*id]);
             block_on(self.archive.list(&self::id(), &visible)).unwrap().len()
         };
         for record in log.standing() {
@@ -374,7 +374,7 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     let times = (0..).find(|times| {
         kept = Kept::new();
         let _ = asked(kept.compact(&fold(), &ExtractiveModel), *times);
-        let left = Visible::from_iter([CompactionId(0)]);
+        let left = BTreeSet::from_iter([CompactionId(0)]);
         !block_on(kept.archive.list(&id(), &left)).unwrap().is_empty()
     });
     assert!(times.is_some() && kept.journal.log().standing().count() == 0);
@@ -383,7 +383,7 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     let brief = Brief::default();
     let mut conversation = Conversation::new(&mut kept.agent, &mut kept.journal);
     let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
-    let (models, mut observe) = (Models::default(), |_: drive::DriveEvent<'_>| {});
+    let (models, mut observe) = (Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
     let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
     assert_eq!(block_on(compacted).unwrap().id, CompactionId(0));
     assert_eq!(kept.visible(), []);
@@ -408,7 +408,7 @@ impl Archive for Failing {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.list(thread, visible).await
     }
@@ -418,7 +418,7 @@ impl Archive for Failing {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
@@ -440,7 +440,8 @@ fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
     let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
     let mut conversation =
         Conversation::new(&mut kept.agent, &mut kept.journal).with_archive(&archive);
-    let (models, mut observe) = (Models::one(&ExtractiveModel), |_: drive::DriveEvent<'_>| {});
+    let (models, mut observe) =
+        (Models::one(&ExtractiveModel), |_: Step<'_>, _: Option<&Delta>| {});
     let brief = Brief::default();
     let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
     let error = block_on(compacted).unwrap_err();
@@ -451,7 +452,7 @@ fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
     let [event] = kept.journal.log().since(before.len()) else { panic!() };
     let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
     assert_eq!(failure.error, "a shelf: it fell down");
-    assert_eq!(block_on(archive.list(&id(), &Visible::from(kept.journal.log()))).unwrap(), []);
+    assert_eq!(block_on(archive.list(&id(), &kept.journal.log().archived())).unwrap(), []);
     let rungs: Vec<(&str, bool, usize)> = failure
         .rungs
         .iter()

@@ -12,6 +12,7 @@
 //! 10. Texts are cut at character boundaries. A cut elsewhere would panic, and the generated
 //!     threads have texts in several scripts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -25,11 +26,9 @@ use threadfold::{
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
-    store::{Archive, Journal, MemoryArchive, Visible},
+    store::{Archive, Journal, MemoryArchive},
     strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
-    testing::{
-        ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper, generate::legal_thread,
-    },
+    testing::{ExtractiveModel, Misbehaviour, ScriptedModel, TestClock, generate::legal_thread},
     wire::{DecodeOptions, EncodeOptions},
 };
 
@@ -59,9 +58,9 @@ fn propose(
     brief: &Brief,
     model: &dyn Model,
 ) -> Result<Proposal, Box<CompactionError>> {
-    let sleeper = WakefulSleeper::default();
-    let models = Models { sleeper: Some(&sleeper), ..Models::one(model) };
-    block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
+    let clock = TestClock::default();
+    let models = Models { clock: Some(&clock), ..Models::one(model) };
+    block_on(drive::propose(strategy, thread, brief, models, &mut |_, _| {})).map_err(Box::new)
 }
 
 /// Checks the invariants of one compaction. Returns the thread after it, if it was accepted.
@@ -204,19 +203,20 @@ fn assert_untouched_by_failure(
         agent.push(message.clone());
     }
     let (log, thread) = (journal.log().clone(), agent.messages().clone());
-    let (archive, sleeper, model) =
-        (MemoryArchive::default(), WakefulSleeper::default(), ScriptedModel::repeating([way]));
-    let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+    let (archive, clock, model) =
+        (MemoryArchive::default(), TestClock::default(), ScriptedModel::repeating([way]));
+    let models = Models { clock: Some(&clock), ..Models::one(&model) };
     let brief = Brief { now: Timestamp(2), ..Brief::default() };
     let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
-    let done = block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_| {}));
+    let done =
+        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {}));
     let after = journal.log();
     assert_eq!(after.replay().unwrap(), agent.messages()[..], "{}", strategy.name());
     assert_eq!(after.events()[..log.events().len()], *log.events());
     if let Err(error) = done {
         assert!(error.strategy().is_some(), "{error}");
-        assert!(agent.messages().ptr_eq(&thread), "6: {}", strategy.name());
-        let all = Visible::from_iter((0..9).map(CompactionId));
+        assert!(Arc::ptr_eq(agent.messages(), &thread), "6: {}", strategy.name());
+        let all = BTreeSet::from_iter((0..9).map(CompactionId));
         let kept = block_on(archive.list(after.thread_id(), &all)).unwrap();
         assert_eq!(kept, [], "6: {}", strategy.name());
         if error.strategy().unwrap().is_nothing_to_compact() {

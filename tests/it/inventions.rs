@@ -1,10 +1,11 @@
 //! Facts that a summary invents are found, and facts of the thread are not taken for inventions.
 
+use std::sync::Arc;
 use threadfold::{
     ContentBlock, Message, Plan,
     compact::{Insert, Splice},
-    message::{Role, SharedVec, Summary},
-    retention::{AuditOptions, FactClass, Facts, RetentionPolicy, invented},
+    message::{Role, Summary},
+    retention::{FactClass, Facts, RetentionPolicy, invented},
     strategy::{Brief, Proposal, Snapshot},
     wire::{DecodeOptions, Dialect, WireFormat},
 };
@@ -34,7 +35,7 @@ const PLANTS: [&str; 18] = [
 ];
 
 /// A thread of the examples and every real one.
-fn threads() -> Vec<SharedVec<Message>> {
+fn threads() -> Vec<Arc<Vec<Message>>> {
     let body = include_bytes!("../../examples/data/coding-thread.json");
     let example = Dialect::Anthropic.decode_slice(body, &DecodeOptions::default()).unwrap();
     let others = requests().into_iter().map(|(_, _, request)| request.messages);
@@ -50,15 +51,15 @@ fn texts(thread: &[Message]) -> String {
 #[test]
 fn what_a_thread_says_is_not_invented() {
     for thread in threads() {
-        let facts = Facts::of(&thread, AuditOptions::default());
-        assert_eq!(invented(&texts(&thread), &facts, &thread), []);
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
+        assert_eq!(invented(&texts(&thread), &facts, &thread[..]), []);
         // Sentences out of their places, as a model picks them.
         let text = texts(&thread);
         let sentences: Vec<&str> = text.split_inclusive(". ").collect();
         for step in [3, 7] {
             let picked: Vec<&str> = sentences.iter().rev().step_by(step).copied().collect();
             let picked = picked.join("\n\n");
-            assert_eq!(invented(&picked, &facts, &thread), []);
+            assert_eq!(invented(&picked, &facts, &thread[..]), []);
         }
     }
 }
@@ -68,10 +69,10 @@ fn nine_in_ten_planted_inventions_are_found() {
     let threads = threads();
     let mut found = 0;
     for thread in &threads {
-        let facts = Facts::of(thread, AuditOptions::default());
+        let facts = Facts::of(thread, &RetentionPolicy::default());
         for plant in PLANTS {
             let summary = format!("They went on with it. {plant} Then it was late.");
-            let is_found = !invented(&summary, &facts, thread).is_empty();
+            let is_found = !invented(&summary, &facts, thread.iter()).is_empty();
             found += usize::from(is_found);
             if !is_found {
                 println!("missed: {plant}");
@@ -88,10 +89,10 @@ fn nine_in_ten_facts_of_another_thread_are_found_as_invented() {
     let threads = threads();
     let (mut planted, mut found) = (0, 0);
     for (at, thread) in threads.iter().enumerate() {
-        let facts = Facts::of(thread, AuditOptions::default());
+        let facts = Facts::of(thread, &RetentionPolicy::default());
         let all = format!("{thread:?}").to_lowercase();
         let other = &threads[(at + 5) % threads.len()];
-        let missing = Facts::of(other, AuditOptions::default()).audit(&[]).missing;
+        let missing = Facts::of(other, &RetentionPolicy::default()).audit(&[]).missing;
         let checked = missing.into_iter().filter(|fact| {
             let class = fact.class;
             // A task or quotation is words in another order, and a word in backticks a word.
@@ -101,7 +102,7 @@ fn nine_in_ten_facts_of_another_thread_are_found_as_invented() {
         for fact in checked.take(40) {
             let summary = format!("They went on. The next one was `{}`, as said.", fact.text);
             planted += 1;
-            found += usize::from(!invented(&summary, &facts, thread).is_empty());
+            found += usize::from(!invented(&summary, &facts, thread.iter()).is_empty());
         }
     }
     println!("{found} of {planted} facts of other threads are found");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use threadfold::{
     ContentBlock, Message,
-    ledger::{Ledger, Rule, RuleSource, RuleStatus},
+    ledger::{Ledger, Rule, RuleStatus},
     message::{Role, Summary, ToolResult},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -97,7 +97,7 @@ fn a_rule_names_where_it_was_said_and_what_took_its_place() {
     ledger.read(7, &Message::user("Always use tabs."));
     let rules: Vec<&Rule> = ledger.rules().collect();
     let [never, always] = rules[..] else { panic!("{rules:?}") };
-    assert_eq!(never.source, RuleSource::Message { position: 4 });
+    assert_eq!(never.position, Some(4));
     assert_eq!(never.status, RuleStatus::Superseded { by: always.id.clone() });
     let stored = r#"{"id":"6c876a01f760e74d","text":"Always use tabs.","source":{"message":{"position":7}},"status":"active"}"#;
     assert_eq!(serde_json::to_string(always).unwrap(), stored);

@@ -16,7 +16,7 @@ use threadfold::{
         Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult, ToolUse, Turn,
     },
     strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Step, Summarize},
-    testing::WakefulSleeper,
+    testing::TestClock,
 };
 
 use crate::support::tries::tries;
@@ -85,9 +85,10 @@ fn compact(
     brief: &Brief,
 ) -> Option<Vec<Message>> {
     let snapshot = Snapshot::new(thread.to_vec());
-    let sleeper = WakefulSleeper::default();
-    let models = Models { sleeper: Some(&sleeper), ..Models::one(&Remembers) };
-    let driven = block_on(drive::propose(strategy, &snapshot, brief, models, &mut |_| {})).ok()?;
+    let clock = TestClock::default();
+    let models = Models { clock: Some(&clock), ..Models::one(&Remembers) };
+    let driven =
+        block_on(drive::propose(strategy, &snapshot, brief, models, &mut |_, _| {})).ok()?;
     Some(snapshot.accept(&driven.plan, brief).unwrap())
 }
 
@@ -122,7 +123,7 @@ fn viewed() -> Vec<Message> {
 }
 
 #[test]
-fn batches_that_a_view_leaves_out_are_told_to_whoever_sums_up_next() {
+fn batches_that_a_view_leaves_out_are_shown_to_the_next_summariser() {
     let next: [Box<dyn CompactionStrategy>; 4] = [
         Box::new(Summarize::default()),
         Box::new(Summarize { as_text: true, ..Summarize::default() }),
@@ -132,8 +133,8 @@ fn batches_that_a_view_leaves_out_are_told_to_whoever_sums_up_next() {
     for strategy in next {
         let after = compact(strategy.as_ref(), &viewed(), &Brief::default()).unwrap();
         let [summary] = summaries(&after)[..] else { panic!("{after:#?}") };
-        let told = marks(&summary.text);
-        assert!((0..6).all(|mark| told.contains(&mark)), "{}: {told:?}", strategy.name());
+        let reported = marks(&summary.text);
+        assert!((0..6).all(|mark| reported.contains(&mark)), "{}: {reported:?}", strategy.name());
     }
 }
 

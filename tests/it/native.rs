@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, Message, Model, ModelAgent, Request, Session, Turn, Usage, async_trait, legality,
     message::{ModelError, StopReason},
-    recall::{Recall, RecallRequest},
+    recall::Recall,
     strategy::{CompactionStrategy, Digest, Ladder, Native},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
@@ -163,7 +163,7 @@ fn session(provider: &Provider) -> Session {
     builder.tool(Arc::new(Echo { name: "echo", polls: 0 })).build().unwrap()
 }
 
-fn told(session: &mut Session, provider: &Provider) {
+fn reported(session: &mut Session, provider: &Provider) {
     say(session, "The lamp is in src/lamp.rs. Never touch the tower.").unwrap();
     for number in 0..6 {
         let words =
@@ -182,7 +182,7 @@ fn the_providers_block_goes_back_to_it_and_to_no_other() {
     for codec in DIALECTS {
         let provider = Provider::new(codec);
         let mut session = session(&provider);
-        told(&mut session, &provider);
+        reported(&mut session, &provider);
         let record = session.log().standing().last().unwrap();
         assert_eq!(record.rungs[0].strategy, "native");
         assert!(record.rungs[0].failure.is_none(), "{:?}", record.rungs);
@@ -207,10 +207,9 @@ fn the_providers_block_goes_back_to_it_and_to_no_other() {
 fn the_originals_return_with_an_undo_and_can_be_recalled() {
     let provider = Provider::new(&Dialect::Anthropic);
     let mut session = session(&provider);
-    told(&mut session, &provider);
+    reported(&mut session, &provider);
     let id = session.log().standing().last().unwrap().id;
-    let recalled = Recall::of(session.log()).answer(&RecallRequest::default()).unwrap();
-    let recalled = format!("{recalled:?}");
+    let recalled = Recall::of(session.log()).call(&serde_json::json!({})).unwrap();
     assert!(recalled.contains("Question 2 about the lamp."), "{recalled}");
     block_on(session.undo_compaction(id)).unwrap();
     session.set_agent(Provider::new(&Dialect::OpenAiChat).agent());
@@ -222,7 +221,7 @@ fn the_originals_return_with_an_undo_and_can_be_recalled() {
 fn what_cannot_be_looked_into_is_said() {
     let provider = Provider::new(&Dialect::Anthropic);
     let mut session = session(&provider);
-    told(&mut session, &provider);
+    reported(&mut session, &provider);
     let record = session.log().standing().last().unwrap();
     let notes: Vec<&str> = record.report.notes.iter().map(|note| note.as_str()).collect();
     assert_eq!(notes.len(), 1);
@@ -235,7 +234,7 @@ fn what_cannot_be_looked_into_is_said() {
 fn a_provider_without_a_compaction_of_its_own_leaves_it_to_the_next_rung() {
     let provider = Provider::new(&Dialect::OpenAiChat);
     let mut session = session(&provider);
-    told(&mut session, &provider);
+    reported(&mut session, &provider);
     let record = session.log().standing().last().unwrap();
     let rungs: Vec<_> =
         record.rungs.iter().map(|rung| (rung.strategy.as_str(), rung.calls)).collect();
@@ -340,8 +339,8 @@ fn a_thousand_histories_stay_legal_from_provider_to_provider() {
             session.set_agent(provider.agent());
             say(&mut session, "Well?").unwrap();
             let bodies = provider.bodies.lock().unwrap();
-            let told = bodies.iter().rev().find(|body| body.contains("Well?")).unwrap();
-            assert!(told.contains(&format!("Never touch tower {seed}.")), "{seed}");
+            let reported = bodies.iter().rev().find(|body| body.contains("Well?")).unwrap();
+            assert!(reported.contains(&format!("Never touch tower {seed}.")), "{seed}");
         }
     }
     assert!(native > 100 && switched > 1_500, "{native} {switched}");

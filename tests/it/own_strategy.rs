@@ -12,7 +12,7 @@ use threadfold::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
     },
     strategy::{Attempt, Brief, ModelRole, Proposal, Snapshot, StrategyError, attempt},
-    testing::{Answer, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ScriptedModel, TestClock},
 };
 
 /// Summarises all but the last messages.
@@ -37,15 +37,15 @@ impl CompactionStrategy for SumUp {
         }
         let mut request = Request::new(messages[..cut].to_vec());
         request.tools = thread.tools().clone();
-        request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
+        Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
         attempt::ask_within(self.0, self.1, request, move |turn| {
             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
         })
     }
 }
 
-fn seconds(sleeper: &WakefulSleeper) -> Vec<u64> {
-    sleeper.waits().iter().map(Duration::as_secs).collect()
+fn seconds(clock: &TestClock) -> Vec<u64> {
+    clock.waits().iter().map(Duration::as_secs).collect()
 }
 
 fn busy(after: Option<u64>) -> Answer {
@@ -82,14 +82,14 @@ fn run(
     brief: &Brief,
     models: Models<'_>,
 ) -> Result<Proposal, CompactionError> {
-    block_on(propose(strategy, thread, brief, models, &mut |_| {}))
+    block_on(propose(strategy, thread, brief, models, &mut |_, _| {}))
 }
 
 #[test]
 fn a_question_is_repeated_as_the_provider_asks_and_every_call_is_counted() {
     let model = ScriptedModel::new([busy(None), busy(Some(7)), busy(None), summary()]);
-    let waits = WakefulSleeper::default();
-    let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
+    let waits = TestClock::default();
+    let models = Models { clock: Some(&waits), ..Models::one(&model) };
     let strategy = SumUp(ModelRole::Fast, LONG);
     let thread = Snapshot::new(thread());
     let driven = run(&strategy, &thread, &Brief::default(), models).unwrap();
@@ -101,8 +101,8 @@ fn a_question_is_repeated_as_the_provider_asks_and_every_call_is_counted() {
 #[test]
 fn a_question_that_cannot_be_answered_in_time_fails_with_what_it_cost() {
     let model = ScriptedModel::new([busy(None), busy(Some(30)), summary()]);
-    let waits = WakefulSleeper::default();
-    let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
+    let waits = TestClock::default();
+    let models = Models { clock: Some(&waits), ..Models::one(&model) };
     let thread = Snapshot::new(thread());
     let strategy = SumUp(ModelRole::Fast, Duration::from_secs(20));
     let failed = run(&strategy, &thread, &Brief::default(), models).unwrap_err();

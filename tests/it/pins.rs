@@ -12,9 +12,9 @@ use threadfold::{
     drive::CompactionError,
     log::TokenBudget,
     message::{Redactor, Text},
-    model::{Clock, ModelError, Sleeper, Tool},
+    model::{Clock, ModelError, Tool},
     render::{ChunkBudget, RenderOptions},
-    retention::{AuditOptions, Facts, Retention, RetentionPolicy},
+    retention::{Facts, Retention, RetentionPolicy},
     session::{PreparedCompaction, SessionError, SessionEvent, SessionHandle},
     store::{Journal, JsonlStore, MemoryStore},
     strategy::{
@@ -69,7 +69,7 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
             std::any::type_name::<T>()
         );
     }
-    is_setting::<AuditOptions>();
+    is_setting::<RetentionPolicy>();
     is_setting::<AutoPolicy>();
     is_setting::<TokenBudget>();
     is_setting::<Chunked>();
@@ -120,7 +120,6 @@ fn what_hosts_implement_can_be_a_trait_object() {
     is_object::<dyn Model>();
     is_object::<dyn ProviderThread>();
     is_object::<dyn Redactor>();
-    is_object::<dyn Sleeper>();
     is_object::<dyn ThreadStore>();
     is_object::<dyn TokenCounter>();
     is_object::<dyn Tool>();

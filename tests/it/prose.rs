@@ -1,6 +1,6 @@
 //! Arbitrary language, typed in a session: the session continues, is compacted and ends.
 //!
-//! The cost of reading is tested in `src/testing/prose.rs`.
+//! The cost of reading is tested in `reading_steps.rs`.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn typed(text: &str) {
 }
 
 #[test]
-fn a_session_that_is_told_what_it_should_do_can_be_compacted() {
+fn a_session_that_gets_instructions_can_be_compacted() {
     for text in ["Do as you should.", "We shall", "The tests may", "You must, should, may not"] {
         typed(text);
     }

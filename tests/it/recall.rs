@@ -15,7 +15,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use crate::support::cases;
+use crate::support::{cases, recalled::recalled};
 use futures::{StreamExt, executor::block_on};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ use threadfold::{
     ContentBlock, EventLog, Message, Plan, Replacement, Role,
     compact::CompactOptions,
     log::{CompactionRecord, Event},
-    message::{CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
-    recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, RecallRequest, tool},
+    message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
+    recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
     session::SessionBuilder,
     testing::{Answer, notation},
 };
@@ -123,23 +123,22 @@ fn long_log() -> EventLog {
 }
 
 #[test]
-fn what_is_cut_is_told_whole_by_going_on() {
+fn a_cut_text_can_be_read_whole_piece_by_piece() {
     let log = long_log();
     let recall = Recall::of(&log).within(4_000);
-    let (mut offset, mut told) = (Some(0), vec![String::new(); 30]);
+    let (mut offset, mut reported) = (Some(0), vec![String::new(); 30]);
     while let Some(from) = offset {
-        let request = RecallRequest::Range { from: None, to: None, offset: from };
-        let page = recall.answer(&request).unwrap();
-        assert!(page.to_string().len() <= 4_000 && page.found == 30);
+        let page = recalled(&recall, &json!({"offset": from})).unwrap();
+        assert!(page.text.len() <= 4_000 && page.text.contains(" of 30. "), "{}", page.text);
         for passage in &page.passages {
             let number = passage.number;
-            let text = &mut told[usize::try_from(number).unwrap()];
+            let text = &mut reported[usize::try_from(number).unwrap()];
             text.push_str(&passage.text);
-            let mut next = (!passage.is_whole()).then_some(passage.bytes.end as u64);
+            let mut next = passage.bytes.as_ref().map(|bytes| bytes.end as u64);
             while let Some(offset) = next {
-                let request = RecallRequest::Message { number, offset };
-                let rest = recall.answer(&request).unwrap();
-                assert!(rest.to_string().len() <= 4_000);
+                let input = json!({"message": number, "offset": offset});
+                let rest = recalled(&recall, &input).unwrap();
+                assert!(rest.text.len() <= 4_000);
                 text.push_str(&rest.passages[0].text);
                 next = rest.next;
             }
@@ -147,13 +146,13 @@ fn what_is_cut_is_told_whole_by_going_on() {
         assert!(page.next.is_none_or(|next| next > from), "it goes on");
         offset = page.next;
     }
-    let whole = Recall::of(&log).within(1_000_000).answer(&RecallRequest::default()).unwrap();
+    let whole = recalled(&Recall::of(&log).within(1_000_000), &json!({})).unwrap();
     let whole: Vec<String> = whole.passages.into_iter().map(|passage| passage.text).collect();
-    assert_eq!(told, whole);
+    assert_eq!(reported, whole);
 }
 
 #[test]
-fn what_a_redactor_hides_is_neither_told_nor_found() {
+fn redacted_text_is_neither_shown_nor_found() {
     #[derive(Debug)]
     struct Secret;
     impl Redactor for Secret {
@@ -177,12 +176,12 @@ fn what_a_redactor_hides_is_neither_told_nor_found() {
 fn a_query_without_the_feature_says_so() {
     let found = Recall::of(&empty()).call(&json!({"query": "words"}));
     let spec = tool::spec();
-    let told = spec.input_schema.as_str().contains("query");
+    let reported = spec.input_schema.as_str().contains("query");
     if cfg!(feature = "recall") {
-        assert!(found.is_ok() && told);
+        assert!(found.is_ok() && reported);
     } else {
         assert_eq!(found, Err(RecallError::NoSearch));
-        assert!(!told && !spec.description.contains("query"));
+        assert!(!reported && !spec.description.contains("query"));
     }
 }
 
@@ -319,21 +318,21 @@ proptest! {
             Model { log: empty(), thread: Vec::new(), before: Vec::new(), came: 0 };
         steps.iter().for_each(|step| model.take(step));
         prop_assert_eq!(model.log.replay().unwrap().len(), model.thread.len());
-        let taken: BTreeSet<u64> =
-            model.log.taken().unwrap().iter().map(|taken| taken.number).collect();
-        prop_assert_eq!(&taken, &model.taken());
+        let taken = model.taken();
+        let all = recalled(&Recall::of(&model.log).within(1_000_000), &json!({})).unwrap();
+        let numbers = all.passages.iter().map(|passage| passage.number);
+        prop_assert!(numbers.eq(taken.iter().copied()), "{:?}", all.passages);
         let recall = Recall::of(&model.log).within(bound);
         for number in 0..model.came {
-            let id = mark(usize::try_from(number).unwrap()).parse().unwrap();
-            let offset = number;
-            let told = recall.answer(&RecallRequest::Range { from: None, to: Some(id), offset });
-            let told = told.map(|told| (told.to_string().len(), told.passages));
-            match told {
-                Ok((len, passages)) => {
-                    prop_assert!(len <= bound.max(MIN_BYTES));
-                    let told: Vec<u64> = passages.iter().map(|passage| passage.number).collect();
+            let id: CheckpointId = mark(usize::try_from(number).unwrap()).parse().unwrap();
+            let input = json!({"to": id, "offset": number});
+            match recalled(&recall, &input) {
+                Ok(reported) => {
+                    prop_assert!(reported.text.len() <= bound.max(MIN_BYTES));
+                    let reported = reported.passages.iter().map(|passage| passage.number);
+                    let reported: Vec<u64> = reported.collect();
                     let expected: Vec<u64> = taken.get(&number).copied().into_iter().collect();
-                    prop_assert_eq!(told, expected);
+                    prop_assert_eq!(reported, expected);
                 }
                 Err(error) => prop_assert_eq!(error, RecallError::UnknownCheckpoint { id }),
             }
@@ -538,13 +537,13 @@ fn what_was_recalled_once_is_not_found_before_what_it_quotes() {
 }
 
 #[test]
-fn the_model_is_told_when_to_recall_and_how() {
+fn the_tool_says_when_to_recall_and_how() {
     let mut bench = session(vec!["Well.".into()], |builder| builder);
     say(&mut bench.session, "Go.").unwrap();
     let request = bench.model.requests().remove(0);
     let tool = request.tools.iter().find(|tool| tool.name == *tool::RECALL).unwrap();
-    for told in ["compacted away", "<checkpoint:", "word for word", "`offset`"] {
-        assert!(tool.description.contains(told), "{told}");
+    for reported in ["compacted away", "<checkpoint:", "word for word", "`offset`"] {
+        assert!(tool.description.contains(reported), "{reported}");
     }
     let schema: Value = serde_json::from_str(tool.input_schema.as_str()).unwrap();
     assert_eq!(schema["additionalProperties"], json!(false));
@@ -560,11 +559,12 @@ fn a_search_of_a_long_conversation_lets_other_tasks_run() {
         append(&mut log, &[user(number, &format!("{number} {}", "words and words ".repeat(120)))]);
     }
     compact(&mut log, "..", "A long talk.");
-    let query = RecallRequest::Search { query: "731".into(), offset: 0 };
+    let query = json!({"query": "731"});
     let mut steps: Vec<_> = Recall::of(&log).begin(&query).unwrap().collect();
-    let recalled = steps.pop().flatten().unwrap();
+    let text = steps.pop().flatten().unwrap();
     assert!(steps.len() >= 9 && steps.iter().all(Option::is_none), "{} steps", steps.len() + 1);
-    assert_eq!(recalled, Recall::of(&log).answer(&query).unwrap());
+    let recalled = recalled(&Recall::of(&log), &query).unwrap();
+    assert_eq!(recalled.text, text);
     assert_eq!(recalled.passages[0].number, 731);
 
     // The number of times that a session is pending during the turn.

@@ -10,10 +10,11 @@ use threadfold::{
     compact::{Insert, Splice},
     log::{CompactionRecord, Event},
     message::{CompactionReason, Timestamp},
-    recall::{Recall, RecallRequest},
+    recall::Recall,
 };
 
 use crate::support::examples::simulation::numbers::Numbers;
+use crate::support::recalled::recalled;
 
 const SESSIONS: usize = 40;
 const MESSAGES: usize = 20;
@@ -120,9 +121,8 @@ fn found(first: usize) -> usize {
         let corpus = Corpus::new(seed);
         let log = corpus.log();
         for question in &corpus.questions {
-            let query = question.text.as_str().into();
-            let recalled =
-                Recall::of(&log).answer(&RecallRequest::Search { query, offset: 0 }).unwrap();
+            let input = serde_json::json!({"query": question.text.as_str()});
+            let recalled = recalled(&Recall::of(&log), &input).unwrap();
             let matches = recalled.passages.iter().take(first);
             let sessions: Vec<usize> =
                 matches.map(|passage| passage.number as usize / MESSAGES).collect();

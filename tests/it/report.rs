@@ -9,7 +9,7 @@ use threadfold::{
     compact::{CompactReport, Insert, Splice},
     log::{self, CompactionFailure, CompactionRecord, Event, RungReport},
     message::{CompactionReason, Role, Summary, Timestamp, Usage},
-    retention::{AuditOptions, Facts},
+    retention::{Facts, RetentionPolicy},
     tokens::ByteEstimate,
 };
 
@@ -169,7 +169,7 @@ fn assert_whole(page: &str) {
 }
 
 #[test]
-fn a_card_tells_what_was_expected_what_the_provider_reported_and_what_nobody_can_look_into() {
+fn a_card_shows_what_was_expected_what_the_provider_reported_and_what_is_opaque() {
     let mut log = EventLog::new("main".parse().unwrap());
     let answer = |input: u64| {
         let mut answer = Message::assistant("Yes. ".repeat(100));
@@ -234,10 +234,10 @@ fn a_page_says_what_the_log_says() {
             if let Event::Compacted(record) = &logged.event { Some(&**record) } else { None }
         })
         .collect();
-    let told: Vec<(&CompactReport, Usage)> =
+    let reports: Vec<(&CompactReport, Usage)> =
         story.done().map(|(one, done)| (done.report, one.usage)).collect();
     let expected: Vec<_> = records.iter().map(|record| (&record.report, record.usage)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reports, expected);
     for (compaction, done) in story.done() {
         let report = done.report;
         assert_eq!(
@@ -276,7 +276,7 @@ fn what_a_log_does_not_say_is_worked_out() {
         CompactionRecord::new(log.next_compaction(), CompactionReason::default(), "s", plan);
     log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
     let said: Vec<Message> = log.originals().map(|(_, message)| message.clone()).collect();
-    let expected = Facts::of(&said, AuditOptions::default()).audit(&log.replay().unwrap());
+    let expected = Facts::of(&said, &RetentionPolicy::default()).audit(&log.replay().unwrap());
     let story = Story::of(&log, None);
     let (_, done) = story.done().next().unwrap();
     assert_eq!((done.retention.as_ref(), done.worked_out), (Some(&expected), true));

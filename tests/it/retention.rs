@@ -8,9 +8,7 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, Message, Role,
     message::{Summary, ToolResult, ToolUse},
-    retention::{
-        AuditOptions, Fact, FactClass, Facts, Retention, RetentionPolicy, addendum, audit, enrich,
-    },
+    retention::{Fact, FactClass, Facts, Retention, RetentionPolicy, addendum, audit, enrich},
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -55,8 +53,8 @@ fn read<T: DeserializeOwned>(name: &str) -> Vec<T> {
     serde_json::from_str(&text).unwrap()
 }
 
-fn all() -> AuditOptions {
-    AuditOptions { tool_mentions: 1, ..AuditOptions::default() }
+fn all() -> RetentionPolicy {
+    RetentionPolicy { tool_mentions: 1, ..RetentionPolicy::default() }
 }
 
 #[test]
@@ -169,13 +167,13 @@ proptest! {
             before.push(Message::user(planted(class, n)));
             before.extend(thread.get(n).cloned());
         }
-        let told: Vec<String> = (0..count).filter(|n| bits & (1 << n) != 0).map(|n| planted(class, n)).collect();
+        let reported: Vec<String> = (0..count).filter(|n| bits & (1 << n) != 0).map(|n| planted(class, n)).collect();
         // The facts that the thread itself states are in both threads.
         let mut after: Vec<Message> = thread.iter().take(count).cloned().collect();
-        after.push(Message::assistant(format!("It said:\n\n{}\n", told.join("\n\n"))));
-        let retention = audit(&before, &after, &AuditOptions::default());
+        after.push(Message::assistant(format!("It said:\n\n{}\n", reported.join("\n\n"))));
+        let retention = audit(&before, &after, &RetentionPolicy::default());
         let recall = retention.of(class);
-        prop_assert_eq!((recall.facts, recall.kept), (count as u64, told.len() as u64), "{:?}", retention.missing);
+        prop_assert_eq!((recall.facts, recall.kept), (count as u64, reported.len() as u64), "{:?}", retention.missing);
         let text = serde_json::to_string(&retention).unwrap();
         prop_assert_eq!(serde_json::from_str::<Retention>(&text).unwrap(), retention);
     }
@@ -191,7 +189,7 @@ proptest! {
             for fact in audit(&[message], &[], &all()).missing {
                 let listed = format!("What is known:\n- {}\n", fact.text);
                 let after = Message::summary(Role::User, Summary::new(listed));
-                let same = Facts::of(&[Message::user(text.as_str())], all());
+                let same = Facts::of(&[Message::user(text.as_str())], &all());
                 let lost = same.audit(&[after]).missing;
                 let lost = lost.iter().any(|other| (other.class, &other.text) == (fact.class, &fact.text));
                 prop_assert!(!lost, "{:?}", fact);
@@ -207,19 +205,19 @@ proptest! {
 
     #[test]
     fn a_summary_of_all_texts_keeps_all(thread in generate::legal_thread(0..12)) {
-        let retention = audit(&thread, &[], &AuditOptions::default());
+        let retention = audit(&thread, &[], &RetentionPolicy::default());
         let after: Vec<Message> = thread.iter().map(|message| {
             let mut message = message.clone();
             message.make_mut().content.push(ContentBlock::text("and more"));
             message
         }).collect();
-        let kept = audit(&thread, &after, &AuditOptions::default());
+        let kept = audit(&thread, &after, &RetentionPolicy::default());
         prop_assert_eq!(kept.overall.kept, retention.overall.facts, "{:#?}", kept.missing);
     }
 
     #[test]
     fn an_addendum_fits_and_holds_what_it_lists(thread in generate::legal_thread(0..16), budget in 0_u64..300) {
-        let retention = audit(&thread, &[], &AuditOptions::default());
+        let retention = audit(&thread, &[], &RetentionPolicy::default());
         let Some(found) = addendum(&retention, budget, &COUNTER) else { return Ok(()) };
         prop_assert!(COUNTER.text(&found) <= budget);
         let mut items = found.lines().filter_map(|line| line.strip_prefix("- ")).peekable();
@@ -261,7 +259,7 @@ fn nine_of_ten_facts_that_a_reader_marked_are_found() {
     let (mut total, mut missed) = (0, Vec::new());
     for mark in read::<Mark>("annotated") {
         let (_, _, request) = requests.iter().find(|(name, _, _)| *name == mark.file).unwrap();
-        let retention = audit(&request.messages, &[], &AuditOptions::default());
+        let retention = audit(&request.messages, &[], &RetentionPolicy::default());
         let expected = marked(&request.messages[mark.message], &mark);
         // Other spellings of a path are the same fact, under the longest of them.
         let same = |fact: &Fact| {
@@ -328,7 +326,7 @@ fn names_that_only_tools_say_count_when_they_come_up_often() {
     let facts = |count: usize| {
         let ids = ["a", "b", "c"];
         let before: Vec<Message> = ids[..count].iter().map(|id| result(id)).collect();
-        audit(&before, &[], &AuditOptions::default()).of(FactClass::Identifier).facts
+        audit(&before, &[], &RetentionPolicy::default()).of(FactClass::Identifier).facts
     };
     assert_eq!((facts(2), facts(3)), (0, 1));
 }
@@ -337,12 +335,12 @@ fn names_that_only_tools_say_count_when_they_come_up_often() {
 fn the_users_words_outlive_a_second_compaction() {
     let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
     let policy = RetentionPolicy::default();
-    let facts = Facts::of(&before, policy.audit.clone());
+    let facts = Facts::of(&before, &policy);
     let (text, retention) = enrich("All went well.", &facts, &[], &policy, &COUNTER);
     let without = facts.audit(&[Message::summary(Role::User, Summary::new("All went well."))]);
     assert_eq!((without.overall.kept, retention.overall.kept), (0, 1));
     let second = [Message::summary(Role::User, Summary::new(text))];
-    let again = audit(&second, &[], &AuditOptions::default());
+    let again = audit(&second, &[], &RetentionPolicy::default());
     assert_eq!(again.of(FactClass::Constraint).facts, 1, "{again}");
     assert!(again.missing[0].is_users());
 }
@@ -351,7 +349,7 @@ fn the_users_words_outlive_a_second_compaction() {
 fn a_policy_says_enough_or_why_not() {
     let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
     let whole = "Fix src/parse.rs; never touch the lexer.";
-    let facts = Facts::of(&before, AuditOptions::default());
+    let facts = Facts::of(&before, &RetentionPolicy::default());
     let of = |summary: &str, policy: &RetentionPolicy| {
         let (text, retention) = enrich(summary, &facts, &[], policy, &COUNTER);
         (policy.shortfall(&retention), text)
@@ -374,7 +372,7 @@ fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
         Message::new(Role::Assistant, vec![ToolUse::new("t", "bash", input).into()])
     };
     let said = (0..20).flat_map(|n| [Message::assistant(path(n)), call(n)]);
-    let facts = Facts::of(&said.collect::<Vec<_>>(), all());
+    let facts = Facts::of(&said.collect::<Vec<_>>(), &all());
     let of = |wanted, addendum_tokens| {
         let policy = RetentionPolicy { wanted, addendum_tokens, ..RetentionPolicy::default() };
         let (text, retention) = enrich("Fine.", &facts, &[], &policy, &COUNTER);
@@ -399,7 +397,12 @@ fn an_addendum_forges_nothing() {
     let found = addendum(&retention, 1_000, &COUNTER).unwrap();
     assert!(found.contains(&rule.replace('\n', " ")), "{found}");
     assert!(
-        found.lines().all(|line| line.is_empty() || line.starts_with("- ") || line.ends_with(':')),
+        found.lines().all(|line| {
+            line.is_empty()
+                || line.starts_with("- ")
+                || line.starts_with("Names: ")
+                || line.ends_with(':')
+        }),
         "{found}"
     );
 }
@@ -407,7 +410,7 @@ fn an_addendum_forges_nothing() {
 #[test]
 fn facts_beyond_the_caps_are_counted() {
     let paths: Vec<String> = (0..50).map(|n| format!("src/file{n}.rs")).collect();
-    let options = AuditOptions { max_facts: 20, max_fact_bytes: 40, tool_mentions: 1 };
+    let options = RetentionPolicy { max_facts: 20, max_fact_bytes: 40, ..all() };
     let long = format!("Never {}.", "ever ".repeat(40));
     let before = [Message::user(paths.join(" ")), Message::user(long)];
     let retention = audit(&before, &[], &options);
@@ -465,7 +468,7 @@ fn an_audit_is_the_same_every_time() {
 #[test]
 fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
     let thread = generate::legal_thread_from(11, 200);
-    let (facts, after) = (Facts::of(&thread, all()), &thread[150..]);
+    let (facts, after) = (Facts::of(&thread, &all()), &thread[150..]);
     let rule = [Message::user("Never touch the lexer. Fix src/deep/parse.rs.")];
     let facts = rule.iter().fold(facts, |mut facts, message| {
         facts.read(message);
@@ -487,7 +490,7 @@ fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
 
 #[test]
 fn a_fact_that_is_said_in_every_message_has_few_positions() {
-    let mut facts = Facts::new(AuditOptions::default());
+    let mut facts = Facts::new(&RetentionPolicy::default());
     let message = Message::user("See src/parse.rs.");
     (0..20_000).for_each(|_| facts.read(&message));
     let retention = facts.audit(&[]);

@@ -23,7 +23,7 @@ use crate::support::examples::{
 fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: &Writer) -> Round {
     let registry = StrategyRegistry::default();
     let strategy = registry.get("ladder").unwrap();
-    let audit = RetentionPolicy::default().audit;
+    let audit = RetentionPolicy::default();
     let mut sum = Round::default();
     for thread in threads {
         let model = (writer.make)();

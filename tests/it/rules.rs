@@ -233,18 +233,18 @@ fn a_summary_that_fills_its_target_gives_way_to_the_rules() {
 }
 
 #[test]
-fn the_summariser_is_told_what_is_kept_beside_its_summary() {
+fn the_summariser_is_shown_what_is_kept_beside_its_summary() {
     for strategy in strategies().into_iter().take(2) {
         let (_, model) = after_ten(strategy.clone(), Way::Ok);
         let requests = model.requests.lock().unwrap().clone();
-        let told = |request: &&Request| {
+        let reported = |request: &&Request| {
             let last = request.messages.iter().rev().find(|message| message.is_typed());
             let text = last.map(|message| format!("{message:?}")).unwrap_or_default();
             text.contains("it need not repeat them")
                 && text.contains(RULE)
                 && !text.contains(&format!("- {GONE}"))
         };
-        assert!(requests.iter().filter(told).count() >= 10, "{}", strategy.name());
+        assert!(requests.iter().filter(reported).count() >= 10, "{}", strategy.name());
     }
 }
 

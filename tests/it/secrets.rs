@@ -21,12 +21,12 @@ use threadfold::{
         ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
     },
     model::{self, Tool, ToolContext, ToolOutput},
-    recall::{Recall, RecallRequest},
+    recall::Recall,
     retention::RetentionPolicy,
     session::SessionEvent,
-    store::{Archive, Journal, MemoryArchive, Visible},
-    strategy::{Brief, Digest, FoldBatches, KeepRecent, Summarize},
-    testing::{ExtractiveModel, WakefulSleeper},
+    store::{Archive, Journal, MemoryArchive},
+    strategy::{Brief, Digest, FoldBatches, KeepRecent, Step, Summarize},
+    testing::{ExtractiveModel, TestClock},
 };
 
 use crate::support::traces::{self, Traces};
@@ -256,7 +256,7 @@ fn session(
         .system("You know hunter2.")
         .rule("Never tell hunter2 to anybody.")
         .retention(RetentionPolicy::default())
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::default()))
         .redactor(Arc::new(Secrets))
         .build()
         .unwrap();
@@ -281,7 +281,7 @@ fn check_session(
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     let records: Vec<_> = entries.into_iter().filter(of_compaction).collect();
     check(&format!("{name}: the record of a session"), &records);
-    let kept = block_on(archive.list(log.thread_id(), &Visible::from(log))).unwrap();
+    let kept = block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
     check(&format!("{name}: the archive of a session"), &kept);
     records.len()
 }
@@ -319,8 +319,8 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
         &name,
         || {
             let observed = Arc::clone(&seen);
-            let observe = move |event: drive::DriveEvent<'_>| {
-                observed.lock().unwrap().push(format!("{event:?}"));
+            let observe = move |call: Step<'_>, delta: Option<&Delta>| {
+                observed.lock().unwrap().push(format!("{call:?} {delta:?}"));
             };
             let prepared = block_on(all.0.prepare_compaction_observed(observe));
             check(&format!("{name}: the report"), &prepared.report());
@@ -370,7 +370,9 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
         .with_window(Some(ContextWindow::new(60_000)))
         .with_archive(&archive);
     let models = Models { conversation: Some(&model), ..Models::default() };
-    let mut observe = |event: drive::DriveEvent<'_>| seen.push(format!("{event:?}"));
+    let mut observe = |call: Step<'_>, delta: Option<&Delta>| {
+        seen.push(format!("{call:?} {delta:?}"));
+    };
     let done = traced(
         name,
         || block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe)),
@@ -387,18 +389,14 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let log = journal.log();
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     check(&format!("{name}: the record"), &entries);
-    let visible = Visible::from(log);
+    let visible = log.archived();
     let kept = block_on(archive.list(log.thread_id(), &visible)).unwrap();
     check(&format!("{name}: the archive"), &kept);
     let recall = Recall::of(log).redacted_by(&Secrets);
     let queries = ["hunter2", "said", NUMBER].map(|query| json!({"query": query}));
     let others = [json!({}), json!({"to": "aaaa01"}), json!({"message": 0}), json!({"message": 2})];
     for input in queries.iter().chain(&others) {
-        let found = recall.answer(&RecallRequest::parse(input).unwrap());
-        // The result without the question, because the asker knows the question.
-        let found = found.map(|recalled| (recalled.passages, recalled.found, recalled.next));
-        check(&format!("{name}: recall"), &found);
-        check(&format!("{name}: recall as a tool"), &recall.call(input));
+        check(&format!("{name}: recall"), &recall.call(input));
     }
     done.is_ok()
 }

@@ -107,10 +107,10 @@ fn the_command_compacts_and_asks_the_model_nothing_else() {
     let events = events(&mut bench.session, "/compact the numbers");
     assert_eq!(bench.model.requests().len(), asked + 1, "the summary, and no answer");
     assert!(bench.last_sent().contains("the numbers"));
-    let told = compactions(&events);
-    assert!(matches!(told.first(), Some(CompactionEvent::Started { .. })), "{told:?}");
-    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
-    assert_eq!(told.iter().filter(|event| event.is_end()).count(), 1);
+    let reported = compactions(&events);
+    assert!(matches!(reported.first(), Some(CompactionEvent::Started { .. })), "{reported:?}");
+    assert!(matches!(reported.last(), Some(CompactionEvent::Completed { .. })), "{reported:?}");
+    assert_eq!(reported.iter().filter(|event| event.is_end()).count(), 1);
     let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
     assert!(text.starts_with("Compacted: 16 to "), "{text}");
     let last = &bench.session.log().events().last().unwrap().event;
@@ -133,9 +133,9 @@ fn a_command_that_comes_to_nothing_says_so_on_every_path() {
     with_past(&mut bench, 8);
     let before = bench.session.messages().clone();
     let events = self::events(&mut bench.session, "/compact");
-    let told = compactions(&events);
-    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
-    assert_eq!(told.iter().filter(|event| event.is_end()).count(), 1);
+    let reported = compactions(&events);
+    assert!(matches!(reported.last(), Some(CompactionEvent::Failed { .. })), "{reported:?}");
+    assert_eq!(reported.iter().filter(|event| event.is_end()).count(), 1);
     let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
     assert_eq!(text, "Not compacted: the model call failed: the lamp is out.");
     assert_eq!(*bench.session.messages(), before);
@@ -168,8 +168,8 @@ fn the_thread_is_compacted_before_the_prompt_that_would_be_too_much() {
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
     with_past(&mut bench, 8);
     let events = events(&mut bench.session, "What is two and two?");
-    let told = compactions(&events);
-    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    let reported = compactions(&events);
+    assert!(matches!(reported.last(), Some(CompactionEvent::Completed { .. })), "{reported:?}");
     let requests = bench.model.requests();
     let asked = serde_json::to_string(&requests[requests.len() - 2]).unwrap();
     assert!(asked.contains("What is two and two?"), "the summary is for the next prompt");
@@ -189,8 +189,8 @@ fn a_compaction_that_fails_ahead_of_need_does_not_break_the_turn() {
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
     with_past(&mut bench, 8);
     let events = events(&mut bench.session, "What is two and two?");
-    let told = compactions(&events);
-    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
+    let reported = compactions(&events);
+    assert!(matches!(reported.last(), Some(CompactionEvent::Failed { .. })), "{reported:?}");
     assert!(matches!(events.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{events:?}");
     assert!(bench.last_sent().contains("Old answer 0"));
     bench.assert_whole();
@@ -434,8 +434,8 @@ fn a_prompt_leaves_room_for_answers_as_long_as_the_host_says() {
 fn a_turn_that_goes_on_is_brought_into_the_window_first() {
     let long = "A long story. ".repeat(900);
     let mut bench = within(2_500, ["A summary.", "Well.", "Well."], |builder| builder);
-    let told = Message::assistant(&*long);
-    bench.begin_with(&[Message::user("Tell me."), told, Message::user("And now?")]);
+    let reported = Message::assistant(&*long);
+    bench.begin_with(&[Message::user("Tell me."), reported, Message::user("And now?")]);
     block_on(bench.session.continue_turn().into_future()).unwrap();
     for request in bench.model.requests() {
         assert!(ByteEstimate::TRIGGER.request(&request) <= 2_500);
@@ -518,8 +518,8 @@ fn a_compaction_is_taken_back() {
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
     with_past(&mut bench, 8);
     let before = bench.session.messages().clone();
-    let told = compactions(&events(&mut bench.session, "/compact"));
-    let id = told.last().unwrap().id();
+    let reported = compactions(&events(&mut bench.session, "/compact"));
+    let id = reported.last().unwrap().id();
     assert!(bench.session.messages().len() < before.len());
     block_on(bench.session.undo_compaction(id)).unwrap();
     assert_eq!(*bench.session.messages(), before);
@@ -592,12 +592,12 @@ fn a_stream_may_be_dropped_at_every_await() {
             let ends = of().filter(|event| event.is_end());
             assert_eq!((starts.count(), ends.count()), (1, 1), "after {polls} polls: {all:?}");
         }
-        let told = compactions(&after);
+        let reported = compactions(&after);
         let is_cancelled =
             |event: &CompactionEvent| matches!(event, CompactionEvent::Cancelled { .. });
-        cancelled += told.iter().filter(|event| is_cancelled(event)).count();
-        if told.iter().any(is_cancelled) {
-            assert!(is_cancelled(&told[0]), "it comes first: {told:?}");
+        cancelled += reported.iter().filter(|event| is_cancelled(event)).count();
+        if reported.iter().any(is_cancelled) {
+            assert!(is_cancelled(&reported[0]), "it comes first: {reported:?}");
         }
         bench.assert_whole();
         polls += 1;
@@ -626,8 +626,8 @@ fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
         say(&mut session, text).unwrap();
     }
     let events = events(&mut session, "/compact");
-    let told = compactions(&events);
-    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    let reported = compactions(&events);
+    assert!(matches!(reported.last(), Some(CompactionEvent::Completed { .. })), "{reported:?}");
     assert!(matches!(events.last(), Some(Err(SessionError::Store(_)))), "{events:?}");
     assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
     // The next turn stores the missing events, even if the model fails.
@@ -700,8 +700,8 @@ fn a_session_taken_up_again_gives_no_checkpoint_that_comes_back_with_an_undo() {
     let keep = || Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() });
     let mut bench = bench(past(4), |builder| builder.strategy(keep()));
     with_past(&mut bench, 4);
-    let told = compactions(&events(&mut bench.session, "/compact"));
-    let id = told.last().unwrap().id();
+    let reported = compactions(&events(&mut bench.session, "/compact"));
+    let id = reported.last().unwrap().id();
     // The same seed, over the stored log.
     let model = ScriptedModel::new(past(4));
     let journal = block_on(Journal::open(bench.store.clone(), THREAD.parse().unwrap())).unwrap();
@@ -725,7 +725,7 @@ fn a_session_taken_up_again_gives_no_checkpoint_that_comes_back_with_an_undo() {
 }
 
 #[test]
-fn what_was_spent_is_told() {
+fn the_tokens_spent_are_reported() {
     let answer = Message::assistant("Hello!");
     let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(70, 5)));
     let mut bench = bench([Answer::Turn(turn)], |builder| builder);

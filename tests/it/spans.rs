@@ -16,11 +16,11 @@ use threadfold::{
     compact::Prices,
     drive::{self, Conversation, Models, telemetry},
     log::{Event, LoggedEvent},
-    message::{CompactionReason, ModelErrorKind, StopReason, ThreadId, Timestamp},
+    message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
     model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
-    strategy::{Brief, Digest, KeepRecent, Summarize},
-    testing::{Answer, ScriptedModel, WakefulSleeper, faulty_store},
+    strategy::{Brief, Digest, KeepRecent, Step, Summarize},
+    testing::{Answer, ScriptedModel, TestClock, faulty_store},
 };
 use tracing::{
     Dispatch, Metadata, Subscriber,
@@ -237,9 +237,9 @@ fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
         let (mut agent, mut journal) = kept(MemoryStore::default());
         let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
         let mut conversation = Conversation::new(&mut agent, &mut journal);
-        let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
-        let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-        let mut observe = |_: drive::DriveEvent<'_>| {};
+        let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
+        let models = Models { clock: Some(&clock), ..Models::one(&model) };
+        let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
         let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
         let mut work = pin!(work);
         let mut context = Context::from_waker(Waker::noop());
@@ -315,7 +315,7 @@ fn a_span_says_what_its_compaction_costs_and_what_the_one_before_has_saved() {
             let mut conversation = Conversation::new(agent, journal).with_prices(Some(prices));
             let strategy = KeepRecent { messages, ..KeepRecent::default() };
             let (brief, models, mut observe) =
-                (brief(), Models::default(), |_: drive::DriveEvent<'_>| {});
+                (brief(), Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
             let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
             block_on(work).unwrap()
         };
@@ -373,7 +373,7 @@ fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
-        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))
             .unwrap_err();
     });
     let seen = spans.one();
@@ -393,9 +393,9 @@ fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
                 block_on(journal.flush()).unwrap();
                 let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
                 let mut conversation = Conversation::new(&mut agent, &mut journal);
-                let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
-                let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
-                let mut observe = |_: drive::DriveEvent<'_>| {};
+                let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
+                let models = Models { clock: Some(&clock), ..Models::one(&model) };
+                let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
                 {
                     let work =
                         drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
@@ -426,7 +426,7 @@ fn where_nothing_is_to_compact_there_is_no_span() {
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
-        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))
             .unwrap_err();
     });
     assert_eq!(spans.all().len(), 0);
@@ -439,7 +439,7 @@ fn session(answers: Vec<Answer>, strategy: impl CompactionStrategy + 'static) ->
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
     let mut session = Session::builder(agent.with_window(ContextWindow::new(200_000)))
         .strategy(Arc::new(strategy))
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::default()))
         .build()
         .unwrap();
     for number in 0..6 {
@@ -467,36 +467,36 @@ fn outcomes(work: impl FnOnce()) -> Vec<(String, Option<String>)> {
 #[test]
 fn every_compaction_of_a_session_is_one_span() {
     let mut done = session(vec!["They talked.".into()], summarize());
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         block_on(done.send(format!("/compact {SECRET}")).into_future()).unwrap();
     });
-    assert_eq!(told, [("completed".to_owned(), None)]);
+    assert_eq!(reported, [("completed".to_owned(), None)]);
 
     let error = ModelError::new(ModelErrorKind::Authentication, SECRET);
     let mut failed = session(vec![error.into()], summarize());
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         block_on(failed.send("/compact").into_future()).unwrap();
     });
-    assert_eq!(told, [("failed".to_owned(), Some("authentication".to_owned()))]);
+    assert_eq!(reported, [("failed".to_owned(), Some("authentication".to_owned()))]);
 
     // A digest calls no model, and the turn after it is in no span.
     let mut digest = session(vec!["Yes.".into()], Digest { messages: 2, ..Digest::default() });
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         block_on(digest.send("@compact And?").into_future()).unwrap();
     });
-    assert_eq!(told, [("completed".to_owned(), None)]);
+    assert_eq!(reported, [("completed".to_owned(), None)]);
 }
 
 #[test]
 fn a_session_whose_stream_is_dropped_has_a_cancelled_span_and_the_next_one_is_another() {
     let mut session = session(vec!["They talked.".into(), "Again.".into()], summarize());
-    let told = outcomes(|| {
+    let reported = outcomes(|| {
         let mut events = session.send("/compact");
         block_on(events.next()).unwrap().unwrap();
         drop(events);
         assert!(tracing::Span::current().is_none());
         block_on(session.send("/compact").into_future()).unwrap();
     });
-    let told: Vec<_> = told.iter().map(|(outcome, _)| outcome.as_str()).collect();
-    assert_eq!(told, ["cancelled", "completed"]);
+    let reported: Vec<_> = reported.iter().map(|(outcome, _)| outcome.as_str()).collect();
+    assert_eq!(reported, ["cancelled", "completed"]);
 }

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use threadfold::{
     CompactionStrategy, Message, StrategyRegistry,
     ledger::Ledger,
-    retention::{AuditOptions, Facts, RetentionPolicy, Statements},
+    retention::{Facts, RetentionPolicy, Statements},
     strategy::{Brief, Snapshot, Step},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -36,7 +36,7 @@ impl Talk {
     fn compact(&mut self, target: u64) -> String {
         let mut rules = Ledger::default();
         self.all.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
-        let facts = Facts::of(&self.all, AuditOptions::default());
+        let facts = Facts::of(&self.all, &RetentionPolicy::default());
         let snapshot = Snapshot::new(self.thread.clone())
             .with_rules(Arc::new(rules))
             .with_facts(Arc::new(facts));
@@ -97,7 +97,7 @@ fn the_newest_value_of_a_subject_is_the_only_one_that_stays() {
 #[test]
 fn an_audit_counts_a_replaced_value_that_is_still_there_as_stale() {
     let typed = ["The fee is $30.", "The fee is $40."].map(Message::user);
-    let facts = Facts::of(&typed, AuditOptions::default());
+    let facts = Facts::of(&typed, &RetentionPolicy::default());
     let stale = |summary: &str| facts.audit(&[Message::assistant(summary)]).stale;
     assert_eq!(stale("The fee is $40."), 0);
     assert_eq!(stale("The fee is $30, later $40."), 1);

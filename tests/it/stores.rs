@@ -18,9 +18,7 @@ use threadfold::{
     compact::CompactOptions,
     log::{CompactionRecord, Event, EventLog, LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
-    store::{
-        Archive, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
-    },
+    store::{Archive, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
     strategy::ArchiveEntry,
     testing::{
         conformance::{self, Law},
@@ -443,7 +441,7 @@ fn only_logs_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_and_leaves_no_trace() {
+fn a_failed_write_is_reported_and_leaves_no_trace() {
     let folder = Folder::new();
     let store = unsynced(&folder);
     fs::create_dir(folder.join("t.jsonl")).unwrap();
@@ -511,8 +509,7 @@ fn entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing() {
     let batch = Batch::new(BatchId { compaction, index: 0 }, "They counted.");
     let entries = [ArchiveEntry::new(batch)];
     block_on(archive.write(log.thread_id(), compaction, &entries)).unwrap();
-    let listed =
-        |log: &EventLog| block_on(archive.list(log.thread_id(), &Visible::from(log))).unwrap();
+    let listed = |log: &EventLog| block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
     assert_eq!(listed(&log), []);
 
     let options = CompactOptions::default();

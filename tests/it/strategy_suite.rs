@@ -206,14 +206,14 @@ const WRONG: [(Law, Begin); 16] = [
         let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
         let (Ok(plan), Some(policy)) = (plan, &brief.retention) else { return idle() };
         let mut proposal = Proposal::new(plan);
-        let all: Retention = thread.facts(&policy.audit).audit(thread.messages());
+        let all: Retention = thread.facts(policy).audit(thread.messages());
         proposal.retention = Some(all);
         Odd::boxed(Some(proposal), false, |_| {})
     }),
 ];
 
 #[test]
-fn a_strategy_that_breaks_a_law_is_told_which() {
+fn the_breach_of_a_strategy_names_the_law() {
     for (law, begin) in WRONG {
         let wrong = Wrong { begin, count: Arc::default() };
         let breach = conformance::strategy(&wrong).expect_err(&law.to_string());
@@ -224,7 +224,7 @@ fn a_strategy_that_breaks_a_law_is_told_which() {
 }
 
 #[test]
-fn a_strategy_that_asks_a_model_about_nothing_is_told_so() {
+fn a_strategy_that_asks_a_model_about_nothing_breaks_a_law() {
     #[derive(Debug)]
     struct Eager;
 

@@ -111,24 +111,24 @@ fn written_error(error: &ModelError) -> String {
 
 /// The expected result of a case: the same wherever its stream is divided.
 struct Expected {
-    told: Option<String>,
+    reported: Option<String>,
     end: Result<Turn, String>,
 }
 
 fn expected_of(codec: &dyn WireFormat, case: &Case) -> Expected {
-    let told = case.section("deltas").map(str::to_owned);
+    let reported = case.section("deltas").map(str::to_owned);
     let end = match case.section("error") {
         Some(error) => Err(error.to_owned()),
         None => Ok(answer(codec, case)),
     };
-    Expected { told, end }
+    Expected { reported, end }
 }
 
 impl Expected {
     /// Checks the deltas, and the answer or its error.
     fn check(&self, case: &Case, deltas: &[Delta], end: Result<Turn, ModelError>) {
-        if let Some(told) = &self.told {
-            assert_eq!(&written(deltas), told, "{}", case.name);
+        if let Some(reported) = &self.reported {
+            assert_eq!(&written(deltas), reported, "{}", case.name);
         }
         assert_eq!(end.map_err(|error| written_error(&error)), self.end, "{}", case.name);
     }
@@ -177,17 +177,17 @@ fn where_the_bytes_are_divided_makes_no_difference() {
 }
 
 #[test]
-fn what_is_told_of_the_text_is_the_text() {
+fn the_streamed_text_equals_the_text() {
     for (codec, case) in answers() {
         let (deltas, end) = read(codec, [bytes(&case)]);
-        let told = deltas.iter().filter_map(|delta| match delta {
+        let reported = deltas.iter().filter_map(|delta| match delta {
             Delta::Text { text } => Some(text.as_str()),
             _ => None,
         });
         let turn = end.unwrap();
         let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
         let texts = texts.map(Text::as_str);
-        assert_eq!(told.collect::<String>(), texts.collect::<String>(), "{}", case.name);
+        assert_eq!(reported.collect::<String>(), texts.collect::<String>(), "{}", case.name);
     }
 }
 
@@ -203,8 +203,8 @@ fn what_comes_behind_the_end_changes_nothing() {
         assert!(complete || case.name.contains("without"), "{}", case.name);
         for _ in 0..2 {
             for event in events.iter().filter(|_| complete) {
-                let told = builder.handle(&event.0, &event.1).unwrap();
-                assert_eq!(written(&told), "", "{}", case.name);
+                let reported = builder.handle(&event.0, &event.1).unwrap();
+                assert_eq!(written(&reported), "", "{}", case.name);
             }
             assert_eq!(builder.finish().unwrap(), answer(codec, &case), "{}", case.name);
         }
@@ -257,8 +257,8 @@ fn a_cut_anywhere_is_an_error_and_never_half_an_answer() {
         let mut errors = 0;
         for cut in 0..bytes.len() {
             let (deltas, end) = read(codec, [bytes.get(..cut).unwrap()]);
-            let told = written(&deltas);
-            assert!(case.section("deltas").unwrap().starts_with(&told), "{}: {cut}", case.name);
+            let reported = written(&deltas);
+            assert!(case.section("deltas").unwrap().starts_with(&reported), "{}: {cut}", case.name);
             match end {
                 Err(error) => {
                     assert!(error.is_retryable(), "{}: {cut}: {error}", case.name);

@@ -13,12 +13,12 @@ use threadfold::{
     ledger::Ledger,
     log::Event,
     message::{
-        CompactionReason, ContextUpdate, Document, MediaSource, Summary, Text, Timestamp,
+        CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp,
         ToolResult, ToolUse,
     },
     retention::RetentionPolicy,
     store::Journal,
-    strategy::{Brief, FoldBatches},
+    strategy::{Brief, FoldBatches, Step},
     testing::{ExtractiveModel, ScriptedModel},
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
@@ -112,7 +112,7 @@ fn thread() -> impl Strategy<Value = Vec<Message>> {
 }
 
 /// The content of a thread: the role, the kind of each block, its text and paths.
-fn told(messages: &[Message]) -> Vec<(Role, &'static str, String)> {
+fn reported(messages: &[Message]) -> Vec<(Role, &'static str, String)> {
     let blocks = messages
         .iter()
         .flat_map(|message| message.content.iter().map(move |block| (message.role, block)));
@@ -146,9 +146,9 @@ proptest! {
     fn every_block_comes_back_as_what_it_was_and_as_nothing_else(thread in thread()) {
         for (name, codec) in FORMATS {
             let once = travel(codec, &thread, ALL);
-            prop_assert_eq!(told(&once), told(&thread), "{}", name);
+            prop_assert_eq!(reported(&once), reported(&thread), "{}", name);
             let twice = travel(codec, &once, ALL);
-            prop_assert_eq!(told(&twice), told(&thread), "{} twice", name);
+            prop_assert_eq!(reported(&twice), reported(&thread), "{} twice", name);
         }
     }
 
@@ -247,7 +247,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     };
     let mut conversation = Conversation::new(&mut agent, &mut journal);
     let models = Models { conversation: Some(&model), ..Models::default() };
-    let mut observe = |_: drive::DriveEvent<'_>| {};
+    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
     let work = drive::compact(&mut conversation, strategy, &brief, models, &mut observe);
     block_on(work).ok().map(|_| agent.messages().to_vec())
 }
@@ -274,7 +274,7 @@ fn no_strategy_lets_a_tool_or_a_model_write_a_tag_or_a_rule() {
         summaries += usize::from(thread.iter().any(Message::is_summary));
         for (name, codec) in FORMATS {
             let way = format!("{} in {name}: {payload}", strategy.name());
-            assert_eq!(told(&travel(codec, &thread, ALL)), told(&thread), "{way}");
+            assert_eq!(reported(&travel(codec, &thread, ALL)), reported(&thread), "{way}");
             let mut ledger = Ledger::default();
             for (at, message) in travel(codec, &thread, NONE).iter().enumerate() {
                 ledger.read(at, message);

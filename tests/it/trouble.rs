@@ -10,13 +10,14 @@ use threadfold::{
     log::{Event, LogError},
     message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
-    recall::{Recall, RecallRequest},
+    recall::Recall,
     session::{Session, SessionError, SessionEvent},
     strategy::{KeepRecent, Summarize},
     testing::{Answer, ScriptedModel},
 };
 
 use crate::support::bench::{Bench, bench, calls, say};
+use crate::support::recalled::recalled;
 
 /// A tool that panics if it is asked to, and otherwise answers with many lines.
 #[derive(Debug)]
@@ -171,8 +172,8 @@ fn a_long_result_is_cut_where_it_arrives_and_read_again_by_its_call() {
     assert_eq!(cut.count(), 1);
     let (mut read, mut offset) = (String::new(), 0);
     loop {
-        let request = RecallRequest::Call { id: "a".into(), offset };
-        let recalled = Recall::of(log).within(4_000).answer(&request).unwrap();
+        let input = json!({"call": "a", "offset": offset});
+        let recalled = recalled(&Recall::of(log).within(4_000), &input).unwrap();
         read.push_str(&recalled.passages[0].text);
         match recalled.next {
             Some(next) => offset = next,
@@ -181,8 +182,7 @@ fn a_long_result_is_cut_where_it_arrives_and_read_again_by_its_call() {
     }
     let lines = (0..2_000).filter(|line| read.contains(&format!("line {line} of it\n"))).count();
     assert!(lines >= 1_999, "{lines}");
-    let unknown = RecallRequest::parse(&json!({"call": "zz"})).unwrap();
-    let error = Recall::of(log).answer(&unknown).unwrap_err().to_string();
+    let error = Recall::of(log).call(&json!({"call": "zz"})).unwrap_err().to_string();
     assert!(error.starts_with("no result of the call zz was cut"), "{error}");
     bench.assert_whole();
 }

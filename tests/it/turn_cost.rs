@@ -17,13 +17,12 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
     async_trait,
-    message::{Delta, Json, Redactor, SharedVec, StopReason, ToolSpec, ToolUse},
-    model::{Model, ModelError, Tool, ToolContext, ToolOutput},
+    message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
+    model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryArchive, MemoryStore},
+    testing::TestClock,
 };
-
-use crate::support::clock::Ticking;
 
 const SIZES: [usize; 2] = [1_000, 100_000];
 
@@ -47,7 +46,7 @@ enum Keeps {
 
 /// A tool that passes the messages on, such as one that asks another agent about them.
 #[derive(Debug, Default)]
-struct Handing(Mutex<Option<SharedVec<Message>>>);
+struct Handing(Mutex<Option<Arc<Vec<Message>>>>);
 
 /// A counter that counts what it is given.
 #[derive(Debug, Default)]
@@ -143,17 +142,17 @@ fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
 #[test]
 fn the_clock_is_asked_once_behind_everything_that_takes_its_time() {
     let asked = [false, true].map(|calls| {
-        let clock = Arc::new(Ticking::from_ms(0, 1));
+        let clock = Arc::new(TestClock::ticking(0, 1));
         let agent = ModelAgent::new(Arc::new(Caller::new(Keeps::Nothing)));
-        let mut builder = Session::builder(agent).clock(Arc::<Ticking>::clone(&clock));
+        let mut builder = Session::builder(agent).clock(Arc::<TestClock>::clone(&clock));
         if calls {
             builder = builder.tool(Arc::new(Handing::default()));
         }
         let mut session = builder.build().unwrap();
-        let before = clock.next();
+        let before = clock.now().0 + 1;
         block_on(async { session.send("And now?").await }).unwrap();
         let times = session.log().iter().map(|logged| logged.at.0 - before).collect::<Vec<_>>();
-        (clock.next() - before, times)
+        (clock.now().0 - before, times)
     });
     // The prompt, each answer, and the results.
     assert_eq!(asked, [(2, vec![0, 1]), (4, vec![0, 1, 2, 3])]);

@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     EventLog, Message, Plan, Replacement, Role, Thread, Usage,
     auto::Pressure,
-    compact::{CompactOptions, Edit, Insert, Position, Splice},
+    compact::{CompactOptions, Insert, Position, Splice},
     log::{self, CompactionFailure, CompactionRecord, Event, LoggedEvent},
     message::{CompactionId, CompactionReason, Json, Timestamp, ToolResult},
     tokens::{ByteEstimate, Calibrated, TokenCounter},
@@ -53,7 +53,7 @@ impl Life {
     /// Replaces this many messages from the start.
     fn compact_first(&mut self, count: usize, summary: Message, usage: Usage) {
         let range = Position::before(0)..Position::before(count);
-        let edits = vec![Edit { range, insert: vec![summary] }];
+        let edits = vec![(range, vec![summary])];
         let plan =
             Plan::from_edits(self.thread.messages(), edits, &CompactOptions::default()).unwrap();
         self.compact(plan, usage);
@@ -217,10 +217,8 @@ fn a_compaction_changes_the_context_and_not_the_bill() {
         let mut life = Life::default();
         before.iter().for_each(|(input, output)| life.push(answer(Usage::new(*input, *output))));
         let summary = kept.map(|(input, output)| answer(Usage::new(input, output)));
-        let edit = Edit {
-            range: Position::before(0)..Position::before(before.len()),
-            insert: summary.into_iter().collect(),
-        };
+        let edit =
+            (Position::before(0)..Position::before(before.len()), summary.into_iter().collect());
         let options = CompactOptions::default();
         let plan = Plan::from_edits(life.thread.messages(), vec![edit], &options).unwrap();
         life.compact(plan, Usage::default());
@@ -388,7 +386,7 @@ proptest! {
                 Step::Compact(from, to, insert) => {
                     let (from, to) = (from.index(len + 1), to.index(len + 1));
                     let range = Position::before(from.min(to))..Position::before(from.max(to));
-                    let edits = vec![Edit { range, insert: insert.into_iter().collect() }];
+                    let edits = vec![(range, insert.into_iter().collect())];
                     let options = CompactOptions::default();
                     // A range of results without their calls may be refused.
                     if let Ok(plan) = Plan::from_edits(life.thread.messages(), edits, &options) {

@@ -142,7 +142,7 @@ const EVENTS: [&str; 12] = [
     "response.failed",
 ];
 
-/// The rules of the dialect, told again without a look at the codec.
+/// The rules of the dialect, written again without a look at the codec.
 fn check(body: &Value) {
     let empty = Vec::new();
     let items = body["input"].as_array().unwrap_or(&empty);

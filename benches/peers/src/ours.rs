@@ -72,7 +72,7 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
     let work = |(mut agent, mut journal): (ModelAgent, Journal)| {
         let mut held = Conversation::new(&mut agent, &mut journal);
         let (brief, models) = (Brief::default(), Models::one(&model));
-        let done = block_on(drive::compact(&mut held, &strategy, &brief, models, &mut |_| {}));
+        let done = block_on(drive::compact(&mut held, &strategy, &brief, models, &mut |_, _| {}));
         let left = done.expect("a summary").report.after.messages;
         assert!(left < 2 * TAIL, "it keeps a tail: {left}");
         (agent, journal)
@@ -103,7 +103,7 @@ pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> 
 fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
     let (strategy, brief, thread) = (strategy(range), Brief::default(), Snapshot::of(&live));
     let models = Models::one(model);
-    let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_| {}));
+    let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_, _| {}));
     // While this handle lives, applying copies the handles of the messages.
     drop(thread);
     live.apply(&driven.expect("a summary").plan).expect("the same thread");

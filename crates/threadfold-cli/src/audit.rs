@@ -1,5 +1,6 @@
 //! `audit`: what a compaction kept, lost and invented.
 
+use std::sync::Arc;
 use std::{io, path::Path};
 
 use serde_json::json;
@@ -7,9 +8,9 @@ use threadfold::{
     ContentBlock, EventLog, Message, Plan,
     compact::{Insert, Size, Splice},
     log::{CompactionRecord, Event},
-    message::{CompactionReason, SharedVec, ThreadId},
-    model::{Clock, StdClock},
-    retention::{AuditOptions, Facts, Retention, audit, invented},
+    message::{CompactionReason, ThreadId},
+    model::{Clock, std_clock},
+    retention::{Facts, Retention, RetentionPolicy, audit, invented},
     tokens::ByteEstimate,
 };
 
@@ -80,9 +81,9 @@ fn styled(name: &str, retention: &Retention, style: &Style) -> String {
 
 /// The audit of the second thread against the first, with the facts that only the second states.
 fn between(before: &[Message], after: &[Message]) -> Retention {
-    let options = AuditOptions::default();
+    let options = RetentionPolicy::default();
     let mut retention = audit(before, after, &options);
-    let facts = Facts::of(before, options);
+    let facts = Facts::of(before, &options);
     let new = after.iter().filter(|message| !before.contains(message));
     let kept: Vec<Message> =
         after.iter().filter(|message| before.contains(message)).cloned().collect();
@@ -99,7 +100,7 @@ fn between(before: &[Message], after: &[Message]) -> Retention {
     retention
 }
 
-fn messages(path: &Path) -> Result<SharedVec<Message>, Failure> {
+fn messages(path: &Path) -> Result<Arc<Vec<Message>>, Failure> {
     Ok(Body::read(path, None)?.request.messages)
 }
 
@@ -110,7 +111,7 @@ fn read(path: &Path) -> Result<EventLog, Failure> {
 
 /// Returns a log in which one compaction turns the first thread into the second.
 fn log_of(before: &[Message], after: &[Message]) -> Result<EventLog, Failure> {
-    let now = StdClock.now();
+    let now = std_clock().now();
     let mut log = EventLog::new(ThreadId::random());
     for message in before {
         log.append(now, Event::MessageAppended(message.clone()))?;

@@ -9,7 +9,6 @@ use threadfold::{
     compact::{CompactOptions as ReplaceOptions, Size},
     drive::{Models, propose},
     legality, log,
-    message::CheckpointIds,
     strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, EncodeOptions, Encoded},
@@ -62,7 +61,7 @@ fn prepare(report: &mut Report, request: &Request, options: &CompactOptions) -> 
         report.line("repaired", format_args!("message {}: {repair}", repair.message()));
     }
     let Some(seed) = options.stamp else { return messages };
-    messages = log::stamp(messages, &mut CheckpointIds::new(seed));
+    messages = log::stamp(messages, seed);
     for (index, message) in messages.iter().enumerate() {
         if let Some(ContentBlock::Checkpoint(checkpoint)) = message.content.last() {
             report.line(
@@ -109,7 +108,7 @@ async fn compact(
     // Half of the window leaves room for the next turns.
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let brief = Brief { target: options.target.or(half), ..Brief::default() };
-    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_| {}).await {
+    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_, _| {}).await {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);

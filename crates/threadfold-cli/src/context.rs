@@ -5,7 +5,7 @@ use std::{fmt::Display, io};
 use serde_json::json;
 use threadfold::{
     ContextWindow, Message, Request, TokenCounter,
-    tokens::{Breakdown, BreakdownPart, ByteEstimate},
+    tokens::{BreakdownPart, ByteEstimate, breakdown},
 };
 
 use crate::{
@@ -27,7 +27,8 @@ struct Heavy<'a> {
 
 pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
     let body = Body::read(&options.file, None)?;
-    let breakdown = Breakdown::of(&body.request, &COUNTER);
+    let parts = breakdown(&body.request, &COUNTER);
+    let total = parts.iter().map(|part| part.tokens).sum();
     let known = body.model.as_deref().and_then(ContextWindow::for_model);
     let window = options.window.or(known.map(ContextWindow::tokens));
     let heavy = heaviest(&body.request, options.messages);
@@ -36,23 +37,22 @@ pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
             json!({"index": index, "role": message.role, "tokens": tokens})
         });
         let messages: Vec<_> = messages.collect();
-        let dollars = options.price.map(|price| cost(breakdown.tokens(), price));
+        let dollars = options.price.map(|price| cost(total, price));
         let whole = json!({
-            "tokens": breakdown.tokens(), "window": window, "dollars": dollars,
-            "parts": breakdown.parts, "messages": messages,
+            "tokens": total, "window": window, "dollars": dollars,
+            "parts": parts, "messages": messages,
         });
         say!("{whole}");
         return Ok(Ended::Done);
     }
     let style = Style::of(&io::stdout());
-    let total = breakdown.tokens();
     say!("{}", style.heading(&options.file.display().to_string()));
     match window {
         Some(window) => say!("{}", style.meter(total, window)),
         None => say!("about {} tokens; --window says of how many", thousands(total)),
     }
     say!();
-    for part in &breakdown.parts {
+    for part in &parts {
         row(style, options.price, total, part.tokens, name(part));
     }
     say!("{}", style.heading("The largest messages"));

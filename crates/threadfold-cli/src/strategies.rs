@@ -9,7 +9,7 @@ use threadfold::{
     compact::Size,
     drive::{CompactionError, Models, propose},
     legality,
-    retention::{AuditOptions, FactClass, KeptShare, Retention, audit},
+    retention::{FactClass, KeptShare, Retention, RetentionPolicy, audit},
     strategy::{Brief, Rung, Snapshot},
     tokens::ByteEstimate,
 };
@@ -96,7 +96,7 @@ async fn tried<'a>(
     brief: &Brief,
     model: &dyn Model,
 ) -> Result<Row<'a>, CompactionError> {
-    let driven = propose(strategy, thread, brief, Models::one(model), &mut |_| {}).await?;
+    let driven = propose(strategy, thread, brief, Models::one(model), &mut |_, _| {}).await?;
     let before = thread.messages();
     // The plan was accepted for this thread, so it applies.
     let after: Vec<Message> = driven.plan.after(before).unwrap_or_default();
@@ -105,7 +105,7 @@ async fn tried<'a>(
         after: Size::of(&after, &ByteEstimate::TRIGGER),
         calls: driven.calls,
         usage: driven.usage,
-        retention: audit(before, &after, &AuditOptions::default()),
+        retention: audit(before, &after, &RetentionPolicy::default()),
         rungs: driven.rungs,
     })
 }

@@ -5,10 +5,10 @@ use serde::Serialize;
 /// A script that cannot be read. None of it was run.
 ///
 /// ```
-/// use threadfold_edl::{ParseErrorKind, Script};
+/// use threadfold_edl::Script;
 ///
 /// let error = Script::parse("file notes.md\nselect here").unwrap_err();
-/// assert_eq!((error.line, error.column, error.kind), (2, 8, ParseErrorKind::Syntax));
+/// assert_eq!((error.line, error.column), (2, 8));
 /// assert!(error.to_string().starts_with("line 2, column 8: expected a pattern"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -19,41 +19,21 @@ pub struct ParseError {
     pub line: usize,
     /// The character within the line, counted from 1.
     pub column: usize,
-    /// The kind of mistake.
-    pub kind: ParseErrorKind,
     /// What was expected and what was found. A note follows if a heredoc may have ended too early.
     pub message: String,
-}
-
-/// The kind of mistake in a script that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ParseErrorKind {
-    /// A missing or wrong argument, or a text without its end.
-    Syntax,
-    /// A command that does not exist.
-    UnknownCommand,
-    /// A command before the first `file` or `newfile`.
-    NoFile,
-    /// A regular expression that is invalid, too large, or uses a construct that the language
-    /// lacks.
-    Regex,
-    /// The script is longer than [`Limits`](super::Limits) allows.
-    Limit,
 }
 
 /// A mistake in a script, before its line and column are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
-    pub(crate) kind: ParseErrorKind,
+    /// Whether the script is longer than [`Limits`](super::Limits) allows.
+    pub(crate) is_limit: bool,
     pub(crate) message: String,
 }
 
-/// Most mistakes are syntax errors, so functions that make only these return just the message.
 impl From<String> for Mistake {
     fn from(message: String) -> Self {
-        Self { kind: ParseErrorKind::Syntax, message }
+        Self { is_limit: false, message }
     }
 }
 

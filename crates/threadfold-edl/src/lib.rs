@@ -77,7 +77,7 @@ mod whole_lines;
 mod workspace;
 
 pub use self::{
-    error::{EditError, ParseError, ParseErrorKind},
+    error::{EditError, ParseError},
     limits::Limits,
     report::{Failure, FileChange, Report},
     script::Script,

@@ -14,7 +14,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     command::{Action, Area, Command, Pattern, Position, Selector, Side, Take, Value},
-    error::{Mistake, ParseError, ParseErrorKind},
+    error::{Mistake, ParseError},
     limits::Limits,
     regex::Regex,
     text::{end_position, shorten, slice},
@@ -47,9 +47,9 @@ const fn selector(word: &'static str, area: Area, take: Take) -> Selector {
 pub(crate) fn parse(script: &str, limits: &Limits) -> Result<Vec<Command>, ParseError> {
     let mut parser =
         Parser { tokens: Tokens::new(script), limits, regexes: HashMap::new(), regexes_bytes: 0 };
-    parser.commands(script).map_err(|Mistake { kind, mut message }| {
+    parser.commands(script).map_err(|Mistake { is_limit, mut message }| {
         let (lines, characters) = end_position(slice(script, 0..parser.tokens.start));
-        let tags = if kind == ParseErrorKind::Limit { Vec::new() } else { reused_tags(script) };
+        let tags = if is_limit { Vec::new() } else { reused_tags(script) };
         if !tags.is_empty() {
             message.push_str(&format!(
                 "\nnote: a heredoc ends at the first line that is its tag, and {} stands more than \
@@ -58,7 +58,7 @@ pub(crate) fn parse(script: &str, limits: &Limits) -> Result<Vec<Command>, Parse
                 tags.join(", ")
             ));
         }
-        ParseError { line: lines + 1, column: characters + 1, kind, message }
+        ParseError { line: lines + 1, column: characters + 1, message }
     })
 }
 
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         let (found, limit) = (script.len(), self.limits.script_bytes);
         if found > limit {
             let message = format!("the script has {found} bytes, the limit is {limit}");
-            return Err(Mistake { kind: ParseErrorKind::Limit, message });
+            return Err(Mistake { is_limit: true, message });
         }
         let mut commands = Vec::new();
         let (mut position, mut counted_to) = ((1, 1), 0);
@@ -103,12 +103,12 @@ impl<'a> Parser<'a> {
             let message = format!(
                 "`{source}` stands before any `file` or `newfile`, so there is no text to work on"
             );
-            return Err(Mistake { kind: ParseErrorKind::NoFile, message });
+            return Err(message.into());
         }
         let limit = self.limits.commands;
         if before.len() == limit {
             let message = format!("the script has more than {limit} commands");
-            return Err(Mistake { kind: ParseErrorKind::Limit, message });
+            return Err(Mistake { is_limit: true, message });
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
                 let Some(selector) = SELECTORS.into_iter().find(|it| it.word == *word) else {
                     let message =
                         format!("unknown command {}, expected one of: {COMMANDS}", quote(word));
-                    return Err(Mistake { kind: ParseErrorKind::UnknownCommand, message });
+                    return Err(message.into());
                 };
                 let pattern = self.pattern(word)?;
                 (pattern.to_string(), Action::Select(selector, pattern))
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         let regex = compiled.map_err(|(at, message)| {
             self.tokens.start += 1 + at;
             let message = format!("regular expression `/{}/`: {message}", shorten(source));
-            Mistake { kind: ParseErrorKind::Regex, message }
+            Mistake::from(message)
         })?;
         self.regexes.insert((source, flags), Arc::clone(&regex));
         Ok(regex)
@@ -333,7 +333,7 @@ mod tests {
         };
         assert_eq!(parsed("file a delete"), Ok(2));
         let message = "the script has 14 bytes, the limit is 13".to_owned();
-        let too_long = ParseError { line: 1, column: 1, kind: ParseErrorKind::Limit, message };
+        let too_long = ParseError { line: 1, column: 1, message };
         assert_eq!(parsed("file a delete "), Err(too_long));
     }
 

@@ -14,125 +14,76 @@ const SHOWN_CHARACTERS: usize = 40_000;
 /// The largest number of files that a call of `get_file` shows.
 const SHOWN_FILES: usize = 100;
 
-/// A tool over a workspace.
+/// The name of the tool that runs an edit script.
+pub const EDL: &str = "edl";
+
+/// The name of the tool that shows files.
+pub const GET_FILE: &str = "get_file";
+
+/// Returns name, description and JSON schema of each tool, for the model.
 ///
 /// ```
-/// use serde_json::json;
-/// use threadfold_edl::{Workspace, tool::EdlTool};
+/// use threadfold_edl::tool;
 ///
-/// let mut workspace = Workspace::new();
-/// let input = json!({ "script": "newfile notes.md\ninsert_after <<END\nfirst\nEND\n" });
-/// assert!(EdlTool::Edl.call(&mut workspace, &input).is_ok());
-/// assert_eq!(workspace.text("notes.md"), Some("first\n"));
+/// let [(name, _, schema), _] = tool::specs();
+/// assert_eq!((name, &schema["required"][0]), (tool::EDL, &"script".into()));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EdlTool {
-    /// Runs an edit script.
-    Edl,
-    /// Shows files.
-    GetFile,
-}
-
-impl EdlTool {
-    /// Both tools.
-    pub const ALL: [Self; 2] = [Self::Edl, Self::GetFile];
-
-    /// The name by which a model calls the tool.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Edl => "edl",
-            Self::GetFile => "get_file",
-        }
-    }
-
-    /// The purpose and the use of the tool, for the model.
-    #[must_use]
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Edl => include_str!("tool_edl.md"),
-            Self::GetFile => include_str!("tool_get_file.md"),
-        }
-    }
-
-    /// Returns the JSON schema of the tool's input.
-    ///
-    /// ```
-    /// use threadfold_edl::tool::EdlTool;
-    ///
-    /// assert_eq!(EdlTool::Edl.schema()["required"][0], "script");
-    /// ```
-    #[must_use]
-    pub fn schema(self) -> Value {
-        let number =
-            |description| json!({ "type": "integer", "minimum": 1, "description": description });
-        let (required, properties) = match self {
-            Self::Edl => {
-                let script = json!({ "type": "string", "description": "The edit script to run." });
-                ("script", json!({ "script": script }))
-            }
-            Self::GetFile => {
-                let (strings, description) = (json!({ "type": "string" }), "The files to show.");
-                let paths = json!({
-                    "type": "array", "items": strings, "minItems": 1, "description": description,
-                });
-                let start = number("The first line to show. Default: 1.");
-                let count =
-                    number("How many lines to show. Default: as many as there is room for.");
-                ("paths", json!({ "paths": paths, "start_line": start, "line_count": count }))
-            }
-        };
+#[must_use]
+pub fn specs() -> [(&'static str, &'static str, Value); 2] {
+    let number =
+        |description| json!({ "type": "integer", "minimum": 1, "description": description });
+    let script = json!({ "type": "string", "description": "The edit script to run." });
+    let (strings, description) = (json!({ "type": "string" }), "The files to show.");
+    let paths = json!({
+        "type": "array", "items": strings, "minItems": 1, "description": description,
+    });
+    let start = number("The first line to show. Default: 1.");
+    let count = number("How many lines to show. Default: as many as there is room for.");
+    let properties = json!({ "paths": paths, "start_line": start, "line_count": count });
+    let schema = |required, properties| {
         json!({
             "type": "object",
             "properties": properties,
             "required": [required],
             "additionalProperties": false,
         })
-    }
+    };
+    [
+        (EDL, include_str!("tool_edl.md"), schema("script", json!({ "script": script }))),
+        (GET_FILE, include_str!("tool_get_file.md"), schema("paths", properties)),
+    ]
+}
 
-    /// Runs a call, within the default limits, and returns the text for the model.
-    ///
-    /// # Errors
-    ///
-    /// The text for the model, if the script cannot be read, if a file fails, or if a file to show
-    /// does not exist. The other files of the call are edited or shown nevertheless.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use threadfold_edl::{Workspace, tool::EdlTool};
-    ///
-    /// let reply = EdlTool::GetFile.call(&mut Workspace::new(), &json!({ "paths": "notes.md" }));
-    /// assert!(reply.is_err_and(|text| text.contains("`paths` must be a list")));
-    /// ```
-    pub fn call(self, workspace: &mut Workspace, input: &Value) -> Result<String, String> {
-        self.call_within(workspace, input, &Limits::default())
-    }
-
-    /// Runs a call within these limits, as [`EdlTool::call`].
-    ///
-    /// # Errors
-    ///
-    /// As [`EdlTool::call`].
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use threadfold_edl::{Limits, Workspace, tool::EdlTool};
-    ///
-    /// let limits = Limits { script_bytes: 4, ..Limits::default() };
-    /// let input = json!({ "script": "newfile a" });
-    /// assert!(EdlTool::Edl.call_within(&mut Workspace::new(), &input, &limits).is_err());
-    /// ```
-    pub fn call_within(
-        self,
-        workspace: &mut Workspace,
-        input: &Value,
-        limits: &Limits,
-    ) -> Result<String, String> {
-        match self {
-            Self::Edl => run_script(workspace, input, limits),
-            Self::GetFile => show_files(workspace, input),
-        }
+/// Runs a call of the tool with this name, within these limits, and returns the text for the model.
+///
+/// ```
+/// use serde_json::json;
+/// use threadfold_edl::{Limits, Workspace, tool};
+///
+/// let (mut workspace, limits) = (Workspace::new(), Limits::default());
+/// let input = json!({ "script": "newfile notes.md\ninsert_after <<END\nfirst\nEND\n" });
+/// assert!(tool::call(tool::EDL, &mut workspace, &input, &limits).is_ok());
+/// assert_eq!(workspace.text("notes.md"), Some("first\n"));
+///
+/// let reply = tool::call(tool::GET_FILE, &mut workspace, &json!({ "paths": "notes.md" }), &limits);
+/// assert!(reply.is_err_and(|text| text.contains("`paths` must be a list")));
+/// ```
+///
+/// # Errors
+///
+/// The text for the model, if there is no such tool, if the script cannot be read, if a file fails,
+/// or if a file to show does not exist. The other files of the call are edited or shown
+/// nevertheless.
+pub fn call(
+    name: &str,
+    workspace: &mut Workspace,
+    input: &Value,
+    limits: &Limits,
+) -> Result<String, String> {
+    match name {
+        EDL => run_script(workspace, input, limits),
+        GET_FILE => show_files(workspace, input),
+        _ => Err(format!("There is no tool {name}. There are {EDL} and {GET_FILE}.")),
     }
 }
 
@@ -238,16 +189,16 @@ mod tests {
     }
 
     fn show(input: Value) -> (String, bool) {
-        text(EdlTool::GetFile.call(&mut workspace(), &input))
+        text(call(GET_FILE, &mut workspace(), &input, &Limits::default()))
     }
 
     #[test]
     fn the_example_in_the_description_runs() {
-        let description = EdlTool::Edl.description();
+        let description = specs()[0].1;
         let example = description.split("```").nth(1).expect("a fenced example");
         let mut workspace = Workspace::new();
         workspace.insert("/summary.md", "# Done\n").expect("a path");
-        let reply = EdlTool::Edl.call(&mut workspace, &json!({ "script": example }));
+        let reply = call(EDL, &mut workspace, &json!({ "script": example }), &Limits::default());
         assert!(reply.is_ok(), "{reply:?}");
         let text = workspace.text("/summary.md").expect("a summary");
         assert!(text.starts_with("# Done\n") && text.len() > 10, "{text}");
@@ -266,9 +217,9 @@ mod tests {
             json!({ "paths": ["/a"], "line_count": 1e300 }),
         ];
         for (tool, input) in
-            EdlTool::ALL.into_iter().flat_map(|it| inputs.iter().map(move |i| (it, i)))
+            [EDL, GET_FILE].into_iter().flat_map(|it| inputs.iter().map(move |i| (it, i)))
         {
-            let (reply, is_error) = text(tool.call(&mut workspace(), input));
+            let (reply, is_error) = text(call(tool, &mut workspace(), input, &Limits::default()));
             assert!(is_error || reply.contains("9") || input["start_line"] == 9, "{input}");
         }
     }
@@ -302,7 +253,7 @@ mod tests {
         workspace.insert("/a", "").expect("a path");
         let mut shown = |start: u64| {
             let input = json!({ "paths": ["/a"], "start_line": start });
-            text(EdlTool::GetFile.call(&mut workspace, &input)).0
+            text(call(GET_FILE, &mut workspace, &input, &Limits::default())).0
         };
         assert_eq!(shown(1), "=== /a ===\n");
         assert_eq!(shown(2), "=== /a ===\nerror: the file has 0 lines");
@@ -322,8 +273,12 @@ mod tests {
             let mut workspace = Workspace::new();
             let line = "x".repeat(length - 1) + "\n";
             workspace.insert("/a", line + rest).expect("a path");
-            let (text, _) =
-                text(EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] })));
+            let (text, _) = text(call(
+                GET_FILE,
+                &mut workspace,
+                &json!({ "paths": ["/a"] }),
+                &Limits::default(),
+            ));
             let (heading, body) = text.split_once('\n').expect("a heading");
             (heading.to_owned(), body.replace('x', "").replace('\n', "|"))
         };
@@ -341,18 +296,17 @@ mod tests {
         let mut workspace = workspace();
         workspace.insert("/full", "x".repeat(39_999)).expect("a path");
         let input = json!({ "paths": ["/full", "/a"], "start_line": 1 });
-        let (text, _) = text(EdlTool::GetFile.call(&mut workspace, &input));
+        let (text, _) = text(call(GET_FILE, &mut workspace, &input, &Limits::default()));
         let expected = "=== /a ===\n(no room is left: ask again, with start_line 1)";
         assert_eq!(text.rsplit_once("\n\n").map(|(_, last)| last), Some(expected));
     }
 
     #[test]
     fn each_schema_has_the_fields_of_its_tool() {
-        let told = EdlTool::ALL.map(|tool| {
-            let schema = tool.schema();
+        let told = specs().map(|(name, _, schema)| {
             let fields = schema["properties"].as_object().into_iter().flatten();
             let fields: Vec<&String> = fields.map(|(name, _)| name).collect();
-            format!("{} {fields:?} {}", tool.name(), schema["required"])
+            format!("{name} {fields:?} {}", schema["required"])
         });
         let expected = [
             r#"edl ["script"] ["script"]"#,
@@ -366,12 +320,12 @@ mod tests {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "0123456789\n".repeat(10_000)).expect("a path");
         let input = json!({ "paths": ["/a"] });
-        let (shown, _) = text(EdlTool::GetFile.call(&mut workspace, &input));
+        let (shown, _) = text(call(GET_FILE, &mut workspace, &input, &Limits::default()));
         assert!(shown.starts_with("=== /a === lines 1 to 3636 of 10000\n0123"));
         assert!(shown.ends_with("\n(go on with start_line 3637)"));
         let full = "012345678\n".repeat(4_000);
         workspace.insert("/a", full.as_str()).expect("a path");
-        let (shown, _) = text(EdlTool::GetFile.call(&mut workspace, &input));
+        let (shown, _) = text(call(GET_FILE, &mut workspace, &input, &Limits::default()));
         assert_eq!(shown, format!("=== /a ===\n{}", full.trim_end()));
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use threadfold::{
     ContextWindow, Model, Request, Turn, async_trait,
     message::{Delta, ModelError, ModelErrorKind},
-    model::{self, Clock, StdClock},
+    model::{self, Clock, std_clock},
     wire::{self, Adjustment},
 };
 
@@ -64,7 +64,7 @@ impl GenaiModel {
     #[must_use]
     pub fn new(client: Client, model: impl Into<ModelSpec>) -> Self {
         let model = model.into();
-        let (options, clock) = (ChatOptions::default(), Arc::new(StdClock));
+        let (options, clock) = (ChatOptions::default(), Arc::new(std_clock()));
         Self { client, model, options, clock, observer: Arc::new(|_| {}) }
     }
 

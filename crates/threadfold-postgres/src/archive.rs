@@ -1,9 +1,13 @@
 //! `PostgresArchive`: the archive in the same database.
 
+use std::collections::BTreeSet;
 use threadfold::{
     async_trait,
     message::{CompactionId, ThreadId},
-    store::{Archive, Hit, Lease, StoreError, Visible, check_entries, search_text, search_words},
+    store::{
+        Archive, Hit, Lease, StoreError, check_entries, list_entries, search_entries, search_text,
+        search_words,
+    },
     strategy::ArchiveEntry,
 };
 use tokio_postgres::Row;
@@ -13,11 +17,11 @@ use crate::store::{PostgresStore, integer};
 /// An archive in a Postgres database, from [`PostgresStore::archive`].
 ///
 /// A search has the server look for the words, reads the entries that it finds, and ranks them by
-/// [`Visible::search`]. So it returns what an archive in memory does.
+/// [`search_entries`]. So it returns what an archive in memory does.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId, CompactionId, ThreadId};
-/// use threadfold::{store::{Archive, Visible}, strategy::ArchiveEntry};
+/// use threadfold::{store::{Archive}, strategy::ArchiveEntry};
 /// use threadfold_postgres::PostgresStore;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,7 +31,7 @@ use crate::store::{PostgresStore, integer};
 /// let (thread, id): (ThreadId, _) = ("doc-archive".parse()?, CompactionId(1));
 /// let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "We read a.txt."));
 /// archive.write(&thread, id, &[entry]).await?;
-/// let hits = archive.search(&thread, "A.TXT", 10, &Visible::from_iter([id])).await?;
+/// let hits = archive.search(&thread, "A.TXT", 10, &[id].into()).await?;
 /// assert_eq!(hits.len(), 1);
 /// # Ok(())
 /// # })
@@ -137,9 +141,9 @@ impl Archive for PostgresArchive {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        Ok(visible.list(&self.entries(thread, &["%".to_owned()]).await?))
+        Ok(list_entries(&self.entries(thread, &["%".to_owned()]).await?, visible))
     }
 
     async fn search(
@@ -147,11 +151,11 @@ impl Archive for PostgresArchive {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         let patterns: Vec<String> =
             search_words(query).iter().filter_map(|word| pattern(word)).collect();
-        Ok(visible.search(&self.entries(thread, &patterns).await?, query, limit))
+        Ok(search_entries(&self.entries(thread, &patterns).await?, query, limit, visible))
     }
 
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {

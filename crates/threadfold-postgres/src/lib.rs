@@ -4,7 +4,6 @@
 mod archive;
 mod leases;
 mod open;
-mod runs;
 mod schema;
 mod store;
 mod threads;

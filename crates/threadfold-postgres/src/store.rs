@@ -80,14 +80,14 @@ impl PostgresStore {
     /// Returns an archive in the same database.
     ///
     /// ```
-    /// use threadfold::store::{Archive, Visible};
+    /// use threadfold::store::{Archive};
     /// use threadfold_postgres::PostgresStore;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
     /// # tokio::runtime::Runtime::new()?.block_on(async {
     /// let archive = PostgresStore::open(&address).await?.archive();
-    /// assert_eq!(archive.list(&"doc-new".parse()?, &Visible::default()).await?, []);
+    /// assert_eq!(archive.list(&"doc-new".parse()?, &[].into()).await?, []);
     /// # Ok(())
     /// # })
     /// # }

@@ -1,12 +1,16 @@
 //! `SqliteArchive`: the archive in the same database.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::{Transaction, params, params_from_iter};
 use threadfold::{
     async_trait,
     message::{CompactionId, Text, ThreadId},
-    store::{Archive, Hit, Lease, StoreError, Visible, check_entries, search_text, search_words},
+    store::{
+        Archive, Hit, Lease, StoreError, check_entries, list_entries, search_entries, search_text,
+        search_words,
+    },
     strategy::ArchiveEntry,
 };
 
@@ -17,13 +21,13 @@ use crate::{
 
 /// An archive in a SQLite database, from [`SqliteStore::archive`](crate::SqliteStore::archive).
 ///
-/// A search reads the entries of the thread and ranks them by [`Visible::search`], like an archive
+/// A search reads the entries of the thread and ranks them by [`search_entries`], like an archive
 /// in memory.
 ///
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::message::{Batch, BatchId, CompactionId};
-/// use threadfold::{store::{Archive, Visible}, strategy::ArchiveEntry};
+/// use threadfold::{store::{Archive}, strategy::ArchiveEntry};
 /// use threadfold_sqlite::SqliteStore;
 ///
 /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-s-{}", std::process::id()));
@@ -31,7 +35,7 @@ use crate::{
 /// let (thread, id) = ("t1".parse()?, CompactionId(1));
 /// let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "We read a.txt."));
 /// block_on(archive.write(&thread, id, &[entry]))?;
-/// let hits = block_on(archive.search(&thread, "A.TXT", 10, &Visible::from_iter([id])))?;
+/// let hits = block_on(archive.search(&thread, "A.TXT", 10, &[id].into()))?;
 /// assert_eq!(hits.len(), 1);
 /// # std::fs::remove_dir_all(folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,13 +114,13 @@ impl Archive for SqliteArchive {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let (thread, visible) = (thread.clone(), visible.clone());
         let place = self.database.place().clone();
-        let listed = self
-            .database
-            .read(move |reading| Ok(visible.list(&entries(reading, &place, &thread, None)?)));
+        let listed = self.database.read(move |reading| {
+            Ok(list_entries(&entries(reading, &place, &thread, None)?, &visible))
+        });
         listed.await
     }
 
@@ -125,13 +129,18 @@ impl Archive for SqliteArchive {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         let (thread, query, visible) = (thread.clone(), query.to_owned(), visible.clone());
         let place = self.database.place().clone();
         let found = self.database.read(move |reading| {
             let words = search_words(&query);
-            Ok(visible.search(&entries(reading, &place, &thread, Some(&words))?, &query, limit))
+            Ok(search_entries(
+                &entries(reading, &place, &thread, Some(&words))?,
+                &query,
+                limit,
+                &visible,
+            ))
         });
         found.await
     }

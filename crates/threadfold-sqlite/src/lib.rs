@@ -5,7 +5,6 @@ mod archive;
 mod database;
 mod leases;
 mod open;
-mod runs;
 mod schema;
 mod store;
 mod threads;

@@ -154,7 +154,7 @@ mod tests {
         compact::Splice,
         log::{CompactionRecord, Event},
         message::{CompactionId, CompactionReason, ThreadId, Timestamp},
-        store::{Archive, Journal, Visible, WordIndex},
+        store::{Archive, Journal, WordIndex},
     };
 
     use super::*;
@@ -200,7 +200,7 @@ mod tests {
         let (store, thread) = (SqliteStore::open(&path).unwrap(), "t".parse().unwrap());
         let loaded = block_on(store.load(&thread)).unwrap();
         let archive = store.archive();
-        let seen = Visible::from_iter([CompactionId(1)]);
+        let seen = [CompactionId(1)].into();
         for (query, count) in [("lamp", 1), ("lamb", 0)] {
             let hits = block_on(archive.search(&thread, query, 9, &seen)).unwrap();
             assert_eq!(hits.len(), count, "{query}");

@@ -9,7 +9,7 @@ use crate::{
     database::Database,
     leases, open,
     open::OpenError,
-    runs, threads, words,
+    threads, words,
 };
 
 /// A store of threads, leases and runs in a SQLite database, for many processes of one machine.
@@ -76,12 +76,12 @@ impl SqliteStore {
     ///
     /// ```
     /// use futures::executor::block_on;
-    /// use threadfold::store::{Archive, Visible};
+    /// use threadfold::store::{Archive};
     /// use threadfold_sqlite::SqliteStore;
     ///
     /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-a-{}", std::process::id()));
     /// let archive = SqliteStore::open(folder.join("threads.db"))?.archive();
-    /// assert_eq!(block_on(archive.list(&"t1".parse()?, &Visible::default()))?, []);
+    /// assert_eq!(block_on(archive.list(&"t1".parse()?, &[].into()))?, []);
     /// # std::fs::remove_dir_all(folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -117,7 +117,7 @@ impl SqliteStore {
         let erased = self.database.write(move |writing| {
             threads::delete(writing, &thread)?;
             leases::end(writing, &thread)?;
-            runs::delete(writing, &thread)?;
+            leases::delete_run(writing, &thread)?;
             words::delete(writing, &thread)?;
             words::purge(writing)?;
             archive::delete_thread(writing, &thread)

@@ -10,7 +10,7 @@ use threadfold::{
 
 use crate::{
     database::{Database, Failed},
-    leases, runs,
+    leases,
     store::SqliteStore,
     words,
 };
@@ -136,7 +136,7 @@ impl ThreadStore for SqliteStore {
         let thread = thread.clone();
         let deleted = self.database.write(move |writing| {
             leases::end(writing, &thread)?;
-            runs::delete(writing, &thread)?;
+            leases::delete_run(writing, &thread)?;
             words::delete(writing, &thread)?;
             delete(writing, &thread)
         });

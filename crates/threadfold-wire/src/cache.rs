@@ -7,7 +7,7 @@ use super::{
     normal::{Thread, extra, extra_mut},
     notes::Notes,
 };
-use threadfold_core::message::{CacheMarks, ContentBlock, Extra, Json, Message, Role, ToolSpec};
+use threadfold_core::message::{ContentBlock, Extra, Json, Message, Role, ToolSpec};
 
 /// The cache marks of a dialect.
 #[derive(Debug)]
@@ -64,11 +64,10 @@ const ITSELF: usize = usize::MAX;
 
 impl Parts<'_> {
     /// Adds the requested marks, and removes marks over the limit.
-    pub(super) fn mark(mut self, asked: CacheMarks, notes: &mut Notes) {
+    pub(super) fn mark(mut self, is_asked: bool, notes: &mut Notes) {
         let mut marks = self.marks(notes.codec());
-        match asked {
-            CacheMarks::Off => {}
-            CacheMarks::Auto => self.add_requested(&mut marks),
+        if is_asked {
+            self.add_requested(&mut marks);
         }
         marks.sort_by_key(|mark| mark.place);
         self.drop_earliest(&mut marks, notes);

@@ -7,6 +7,7 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
+    sync::Arc,
 };
 
 use super::{
@@ -232,7 +233,7 @@ pub(super) fn legal<'r>(
         });
     }
     let mut request = request.clone();
-    for tool in request.tools.make_mut() {
+    for tool in Arc::make_mut(&mut request.tools) {
         tool.name = renamed.written(&tool.name);
     }
     if let Some(ToolChoice::Tool(name)) = &mut request.tool_choice {

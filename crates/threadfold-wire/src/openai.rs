@@ -148,7 +148,7 @@ impl Tools {
         }
         TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
         let (mut dropped, mut written) = (Vec::new(), Vec::new());
-        for tool in &request.tools {
+        for tool in request.tools.iter() {
             match self.declaration(tool, notes) {
                 Some(object) => written.push(object),
                 None => dropped.push(&tool.name),

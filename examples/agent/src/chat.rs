@@ -90,7 +90,7 @@ pub(crate) async fn talk(
             "" => {}
             "/quit" | "/exit" => break,
             "/help" => screen.line(HELP),
-            "/context" => screen.context(&session.breakdown()),
+            "/context" => screen.context(session.breakdown()),
             "/undo" => undone.extend(undo(session, screen).await),
             "/redo" => redo(session, screen, undone.pop()).await,
             _ => {

@@ -16,7 +16,7 @@
 
 use std::{error::Error, path::PathBuf, process::ExitCode, sync::Arc};
 
-use adapter::{ModelArguments, NamedModel, TokioSleeper};
+use adapter::{ModelArguments, NamedModel, TokioClock};
 use chat::{Lines, talk};
 use demo::Project;
 use folder::Folder;
@@ -94,7 +94,7 @@ async fn work(
         // A long result is cut, and the model can recall it and all compacted messages.
         .max_tool_result(window.tokens() / 8)
         .recall_tool()
-        .sleeper(Arc::new(TokioSleeper));
+        .clock(Arc::new(TokioClock));
     let mut session = open(builder, &folder, store).await?;
     let mut screen = Screen::new(Some(window.tokens()));
     screen.heading(&format!("threadfold agent: {name}"));

@@ -12,7 +12,7 @@ use threadfold::{
     ContentBlock,
     message::Text,
     session::{CompactionEvent, SessionEvent},
-    tokens::Breakdown,
+    tokens::BreakdownPart,
 };
 
 use crate::{
@@ -249,8 +249,8 @@ impl Screen {
     }
 
     /// Shows the parts of the next request, the largest first.
-    pub(crate) fn context(&mut self, breakdown: &Breakdown) {
-        let mut parts: Vec<_> = breakdown.parts.iter().collect();
+    pub(crate) fn context(&mut self, mut parts: Vec<BreakdownPart>) {
+        let total = parts.iter().map(|part| part.tokens).sum::<u64>();
         parts.sort_by_key(|part| Reverse(part.tokens));
         let most = parts.first().map_or(1, |part| part.tokens.max(1));
         for part in parts {
@@ -263,11 +263,11 @@ impl Screen {
             self.paper.line(format!("  {name:<24} {bar} {tokens:>7}"));
         }
         if let Some(window) = self.window {
-            let free = thousands(window.saturating_sub(breakdown.tokens()));
+            let free = thousands(window.saturating_sub(total));
             let line = self.style.dim(format!("{:<49} {free:>7}", "free"));
             self.paper.line(format!("  {line}"));
         }
-        self.meter(breakdown.tokens());
+        self.meter(total);
     }
 
     /// Shows the change of a file.

@@ -32,8 +32,8 @@ use reqwest::{
 use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, Model, Request, Turn, WireFormat, async_trait,
-    message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
-    model::{self, AnswerLimits, Clock, Sleeper, StdClock},
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind, Timestamp},
+    model::{self, AnswerLimits, Clock, std_clock},
     wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
 
@@ -98,11 +98,15 @@ pub struct HttpOptions {
     pub limits: AnswerLimits,
 }
 
-/// The timer of the runtime.
+/// The system time and the timer of the runtime.
 #[derive(Clone, Copy, Debug)]
-pub struct TokioSleeper;
+pub struct TokioClock;
 
-impl Sleeper for TokioSleeper {
+impl Clock for TokioClock {
+    fn now(&self) -> Timestamp {
+        std_clock().now()
+    }
+
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
         Box::pin(tokio::time::sleep(time))
     }
@@ -246,7 +250,7 @@ impl HttpModel {
         let dialect = self.options.dialect;
         let limit = *request.max_output.get_or_insert(self.options.max_output);
         if dialect == Dialect::Anthropic {
-            request.cache = CacheMarks::Auto;
+            request.cache = true;
         }
         let ours = dialect.fields(limit);
         let codec = dialect.codec();
@@ -291,7 +295,7 @@ impl HttpModel {
             false => bytes.map_ok(|piece| piece.to_vec()).boxed(),
         };
         let (codec, limits) = (self.options.dialect.codec(), self.options.limits);
-        let mut deltas = model::deltas_within(bytes, codec, limits, Arc::new(TokioSleeper));
+        let mut deltas = model::deltas_within(bytes, codec, limits, Arc::new(TokioClock));
         let first = deltas.next().await.transpose()?;
         Ok(stream::iter(first.map(Ok)).chain(deltas).boxed())
     }
@@ -464,7 +468,7 @@ async fn refused(response: Response) -> ModelError {
     let headers = response.headers().clone();
     let headers =
         headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    let wait = retry_after(headers, StdClock.now());
+    let wait = retry_after(headers, std_clock().now());
     let body = match read(response).await {
         Ok(body) => body,
         Err(error) => return error,

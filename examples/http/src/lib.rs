@@ -5,5 +5,5 @@ mod adapter;
 mod arguments;
 mod event_stream;
 
-pub use adapter::{Dialect, HttpModel, HttpOptions, Key, TokioSleeper};
+pub use adapter::{Dialect, HttpModel, HttpOptions, Key, TokioClock};
 pub use arguments::{ModelArguments, NamedModel};

@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
 };
 
-use adapter::{ModelArguments, NamedModel, TokioSleeper};
+use adapter::{ModelArguments, NamedModel, TokioClock};
 use lexopt::{Arg, Parser, ValueExt};
 use terminal::{Style, plain};
 use threadfold::{
@@ -66,7 +66,7 @@ async fn chat() -> Result<(), Box<dyn Error>> {
         .window(ContextWindow::new(window))
         .policy(AutoPolicy { output_reserve: max_output, ..AutoPolicy::default() })
         .strategy(strategy(window))
-        .sleeper(Arc::new(TokioSleeper))
+        .clock(Arc::new(TokioClock))
         .system(options.system.unwrap_or_else(|| "You are a helpful assistant.".to_owned()))
         .build()?;
     if let Some(text) = options.once {

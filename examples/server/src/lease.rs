@@ -7,7 +7,7 @@ use std::{
 
 use threadfold::{
     message::ThreadId,
-    model::{Clock, StdClock},
+    model::{Clock, std_clock},
     session::SessionHandle,
     store::{Lease, LeaseStore, StoreError, ThreadStore, leased},
 };
@@ -38,7 +38,7 @@ impl HeldLease {
     ) -> Result<Self, StoreError> {
         let since = Instant::now();
         loop {
-            match store.acquire_lease(thread, worker, StdClock.now(), LIFETIME).await {
+            match store.acquire_lease(thread, worker, std_clock().now(), LIFETIME).await {
                 Err(StoreError::Held { .. }) if since.elapsed() < PATIENCE => {
                     time::sleep(AGAIN).await;
                 }
@@ -62,7 +62,7 @@ impl HeldLease {
         self.renewal = Some(tokio::spawn(async move {
             loop {
                 time::sleep(LIFETIME / 3).await;
-                let renewed = store.renew_lease(&lease, StdClock.now(), LIFETIME).await;
+                let renewed = store.renew_lease(&lease, std_clock().now(), LIFETIME).await;
                 if let Err(StoreError::LeaseLost { .. }) = renewed {
                     session.abort();
                     return;

@@ -16,7 +16,7 @@
 
 use std::{error::Error, process::ExitCode, sync::Arc, time::Duration};
 
-use adapter::{ModelArguments, NamedModel, TokioSleeper};
+use adapter::{ModelArguments, NamedModel, TokioClock};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
@@ -118,7 +118,7 @@ fn session(named: &NamedModel) -> SessionBuilder {
         .system("You are a helpful assistant.")
         .window(named.window)
         .max_output(named.max_output)
-        .sleeper(Arc::new(TokioSleeper))
+        .clock(Arc::new(TokioClock))
 }
 
 /// Returns the builder of a session with the scripted model.
@@ -128,7 +128,7 @@ fn stand_in(pause: Duration) -> SessionBuilder {
         .window(ContextWindow::new(WINDOW))
         .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
         .fast_model(Arc::new(ExtractiveModel))
-        .sleeper(Arc::new(TokioSleeper))
+        .clock(Arc::new(TokioClock))
 }
 
 /// A scripted model: it streams the next part of a story, word by word.

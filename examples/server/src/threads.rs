@@ -14,11 +14,8 @@ use futures::{
 };
 use threadfold::{
     Session, ThreadStore,
-    message::{Message, SharedVec, Text, ThreadId},
-    session::{
-        Queued, SessionBuilder, SessionError, SessionEvent, SessionHandle, SessionStatus,
-        api::TokenUsageSummary,
-    },
+    message::{Message, Text, ThreadId},
+    session::{SessionBuilder, SessionError, SessionEvent, SessionHandle, api::TokenUsageSummary},
     store::LeaseStore,
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
@@ -107,7 +104,7 @@ pub type TurnEvent = Result<SessionEvent, SessionError>;
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The messages.
-    pub messages: SharedVec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// Whether a turn is running.
     pub busy: bool,
     /// The answer that the model is writing, as far as it has arrived.
@@ -159,9 +156,9 @@ impl Threads {
             Err(_) => {
                 let queued = seat.handle().map(|handle| (handle.queue(text.as_str()), handle));
                 let input = match queued {
-                    Some((Queued::Running | Queued::Blank, _)) => return Ok(Begun::Running),
+                    Some((true, _)) => return Ok(Begun::Running),
                     // The running turn has just taken its last text, so this one begins a new turn.
-                    Some((_, handle)) => {
+                    Some((false, handle)) => {
                         seat.keep_waiting(&handle);
                         Input::Queued
                     }
@@ -233,7 +230,7 @@ impl Threads {
             let messages = self.shared.store.threads().load(thread).await?.log.replay()?;
             return Ok(Seen { messages: messages.into(), busy: false, answer: None, usage: None });
         };
-        let busy = handle.status() != SessionStatus::Idle;
+        let busy = handle.is_busy();
         let answer = match handle.recent_events().pop() {
             Some(SessionEvent::TextDelta { text }) if busy => Some(text.to_string()),
             _ => None,

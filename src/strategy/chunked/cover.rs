@@ -7,8 +7,11 @@ use super::{
     condense::condense,
     step::{ChunkOutcome, ChunkStep},
 };
-use crate::strategy::run_error::RunError;
-use crate::{message::Text, render::read_back, strategy::digest};
+use crate::{
+    message::Text,
+    render::read_back,
+    strategy::{digest, run_error::RunError},
+};
 
 /// Neighbouring chunks that no model folded in.
 #[derive(Debug)]

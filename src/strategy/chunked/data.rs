@@ -1,14 +1,15 @@
 //! The data of a run: what is stored between two answers.
 
-use threadfold_edl::Workspace;
-
 use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use threadfold_edl::Workspace;
 
 use super::{options::Chunked, step::ChunkStep};
-use crate::message::{Message, Request, Text, Usage};
-use crate::strategy::run_error::RunError;
+use crate::{
+    message::{Message, Request, Text, Usage},
+    strategy::run_error::RunError,
+};
 
 /// The file that the model edits. Its content at the end of the run is the summary.
 const SUMMARY: &str = "/summary.md";

@@ -1,11 +1,10 @@
 //! Sizes a run so that each of its requests fits the context window.
 
 use super::{options::Chunked, run::CompactionRun, step::RunStep};
-use crate::strategy::run_error::RunError;
 use crate::{
     message::{ContextWindow, Message},
     render::ChunkBudget,
-    strategy::{brief::Brief, contract::StrategyError, rules, snapshot::Snapshot},
+    strategy::{contract::StrategyError, rules, run_error::RunError, task::Task},
     tokens::{self, TokenCounter},
 };
 
@@ -19,8 +18,7 @@ const RESULTS: u64 = 120;
 /// rules of the thread.
 pub(super) fn new_run(
     messages: &[Message],
-    thread: &Snapshot,
-    brief: &Brief,
+    Task { thread, brief }: &Task,
     options: Chunked,
 ) -> Result<CompactionRun, RunError> {
     let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
@@ -40,13 +38,13 @@ pub(super) fn new_run(
 ///
 /// [`StrategyError::TooLong`] if the prompt leaves too little room.
 pub(super) fn within_window(
-    thread: &Snapshot,
-    brief: &Brief,
+    task: &Task,
     head: &[Message],
     options: Chunked,
 ) -> Result<Chunked, StrategyError> {
-    let Some(window) = thread.window().map(ContextWindow::tokens) else { return Ok(options) };
-    let counter = thread.counter();
+    let window = task.thread.window().map(ContextWindow::tokens);
+    let Some(window) = window else { return Ok(options) };
+    let counter = task.thread.counter();
     let answer = options.answer_tokens.min(window / 10).max(1);
     // An edit stays in the conversation when the model is asked again.
     let conversation = answer.saturating_add(RESULTS);
@@ -54,7 +52,7 @@ pub(super) fn within_window(
     let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
     let fixed = |aside_bytes| -> Result<u64, StrategyError> {
         let options = Chunked { aside_bytes, ..options.clone() };
-        let run = new_run(&[Message::user(".")], thread, brief, options)?;
+        let run = new_run(&[Message::user(".")], task, options)?;
         let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
         Ok(counter.request(request))
     };

@@ -13,7 +13,6 @@ mod condense;
 mod cover;
 mod data;
 mod fit;
-mod halve;
 pub(super) mod options;
 mod prompt;
 mod run;
@@ -24,4 +23,4 @@ mod tools;
 
 pub use options::Chunked;
 pub use run::CompactionRun;
-pub use step::{ChunkOutcome, ChunkStep, RunStep};
+pub use step::{ChunkStep, RunStep};

@@ -3,14 +3,14 @@
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
 //! ours. It is enclosed in tags that do not occur in it.
 
-use threadfold_edl::tool::EdlTool;
+use threadfold_edl::tool;
 
 use super::{
     condense::{clipped, condense},
     data::Data,
 };
 use crate::{
-    message::{ContentBlock, Message, Request, ToolSpec},
+    message::{Message, Request, ToolSpec},
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
@@ -54,8 +54,7 @@ pub(super) fn chunk(run: &Data) -> Request {
         ("transcript", &tagged("transcript", run.chunk())),
     ];
     let system = run.options.prompt.as_deref().unwrap_or(SYSTEM);
-    let tools =
-        EdlTool::ALL.map(|tool| ToolSpec::new(tool.name(), tool.description(), tool.schema()));
+    let tools = tool::specs().map(|(name, text, schema)| ToolSpec::new(name, text, schema));
     Request { tools: tools.to_vec().into(), ..request(run, system, fill(CHUNK, &values)) }
 }
 
@@ -90,8 +89,7 @@ fn aside(line: &str, name: &str, text: Option<String>) -> String {
 
 /// The text blocks of a message, joined by line breaks.
 pub(super) fn text_of(message: &Message) -> String {
-    let texts = message.content.iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
+    message.texts().map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //!
 //! [`state`](super::state) documents the states.
 
-use crate::message::InvalidValue;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -20,18 +20,18 @@ use super::{
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
-use crate::strategy::{
-    attempt::{self, backoff},
-    instructions,
-    run_error::RunError,
-};
 use crate::{
     compact::legality,
     message::{
-        ContentBlock, Message, ModelError, ModelErrorKind, Role, StopReason, Text, ToolUse, Turn,
-        Usage,
+        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Role, StopReason, Text,
+        ToolUse, Turn, Usage,
     },
     render::{chunk_ranges, render},
+    strategy::{
+        attempt::{self, backoff},
+        instructions,
+        run_error::RunError,
+    },
 };
 
 /// A longer text answer without an edit, in bytes, was probably meant as an edit.
@@ -364,7 +364,7 @@ impl CompactionRun {
     }
 
     fn push(&mut self, message: Message) {
-        self.data.request.messages.make_mut().push(message);
+        Arc::make_mut(&mut self.data.request.messages).push(message);
     }
 
     /// Providers refuse blank text and duplicate ids, and models write both.

@@ -3,18 +3,19 @@
 use std::ops::Range;
 
 use super::{condense::condense, fit, options::Chunked, run::CompactionRun, step::RunStep};
-use crate::strategy::run_error::RunError;
 use crate::{
     compact::{CompactOptions, Plan, Position},
-    message::{Message, ModelError, ModelErrorKind, Summary, Turn},
+    message::{Message, ModelError, ModelErrorKind, Turn},
     strategy::{
         attempt,
         brief::Brief,
         contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
         digest::Digest,
         full_summary,
+        run_error::RunError,
         snapshot::{Rejection, Snapshot},
         tail,
+        task::Task,
     },
 };
 
@@ -27,44 +28,41 @@ impl CompactionStrategy for Chunked {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let cut = thread.without_reasoning().cut_at_or_before(thread.messages().len());
-        let kept = kept(thread, brief, cut);
-        if let Err(error) = tail::check_worth(thread, brief, cut, &kept, 0) {
-            return attempt::propose(Err(error));
-        }
-        let head: Vec<Message> =
-            full_summary::messages(thread.messages().iter().take(cut)).collect();
-        let job = SummaryJob { thread: thread.clone(), brief: brief.clone(), cut };
-        match self.run_for(&job, &head) {
-            Ok(run) => Box::new(ChunkedAttempt { job, run, outcome: None }),
-            Err(error) => attempt::propose(Err::<Plan, _>(error)),
-        }
+        attempt::or_failed(self.attempt(Task::new(thread, brief)))
     }
 }
 
 impl Chunked {
+    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+        let messages = task.thread.messages();
+        let cut = task.thread.without_reasoning().cut_at_or_before(messages.len());
+        task.check_worth(cut, &kept(&task, cut), 0)?;
+        let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
+        let job = SummaryJob { task, cut };
+        let run = self.run_for(&job, &head)?;
+        Ok(Box::new(ChunkedAttempt { job, run, outcome: None }))
+    }
+
     /// Returns the run for the messages before the cut.
     fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun, StrategyError> {
-        let options = fit::within_window(&job.thread, &job.brief, head, self.clone())?;
-        let room = job.summary_tokens();
-        let bytes = fit::bytes(room, head, job.thread.counter());
+        let task = &job.task;
+        let options = fit::within_window(task, head, self.clone())?;
+        let bytes = fit::bytes(job.summary_tokens(), head, task.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
         let options = Chunked { summary_bytes, ..options };
         // A summary that leaves too little room for edits is read like every other message.
-        let earlier = full_summary::split(head, &job.brief)
-            .filter(|(text, _)| text.len() <= summary_bytes / 2);
-        let Some((summary, new)) = earlier else {
-            return Ok(fit::new_run(head, &job.thread, &job.brief, options)?);
-        };
-        Ok(fit::new_run(&new, &job.thread, &job.brief, options)?.with_summary(&summary))
+        let earlier = full_summary::split(head, &task.brief);
+        match earlier.filter(|(text, _)| text.len() <= summary_bytes / 2) {
+            Some((text, new)) => Ok(fit::new_run(&new, task, options)?.with_summary(&text)),
+            None => Ok(fit::new_run(head, task, options)?),
+        }
     }
 }
 
 /// A thread and the cut before which a summary replaces its messages.
 #[derive(Debug)]
 struct SummaryJob {
-    thread: Snapshot,
-    brief: Brief,
+    task: Task,
     /// Index of the first message that stays.
     cut: usize,
 }
@@ -72,25 +70,23 @@ struct SummaryJob {
 impl SummaryJob {
     /// Returns the plan that inserts this summary.
     fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
-        let thread = &self.thread;
-        let messages = thread.messages();
-        let kept = kept(thread, &self.brief, self.cut);
-        let summary = Summary { compaction: self.brief.compaction, ..Summary::new(summary.trim()) };
-        let is_last = self.cut == messages.len();
-        let message = tail::summary_message(thread, &self.brief, summary, is_last);
-        let edits = tail::remove_except(kept, self.cut, vec![message]);
+        let Self { task, cut } = self;
+        let messages = task.thread.messages();
+        let message = task.summary_message(task.summary(summary.trim()), *cut == messages.len());
+        let edits = tail::remove_except(kept(task, *cut), *cut, vec![message]);
         Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
     }
 
     /// Upper limit for the tokens of a summary, without those reserved for the addendum.
     fn summary_tokens(&self) -> u64 {
-        let before = self.thread.size();
-        let most = self.brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
+        let Task { thread, brief } = &self.task;
+        let before = thread.size();
+        let most = brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
         // With a summary of one character, everything else has its final size.
         let frame = self.plan(".");
-        let fixed = frame.map_or(0, |frame| self.thread.tokens_after(&frame).unwrap_or(0));
+        let fixed = frame.map_or(0, |frame| thread.tokens_after(&frame).unwrap_or(0));
         let room = most.saturating_sub(fixed);
-        room.saturating_sub(self.brief.reserve().min(room / 2))
+        room.saturating_sub(brief.reserve().min(room / 2))
     }
 
     /// Returns the plan that inserts the summary, shortened until the acceptance check finds the
@@ -99,7 +95,7 @@ impl SummaryJob {
         let mut summary = summary.trim().to_owned();
         loop {
             let plan = self.plan(&summary)?;
-            match self.thread.accept(&plan, &self.brief) {
+            match self.task.thread.accept(&plan, &self.task.brief) {
                 Ok(_) => return Ok(plan),
                 Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. })
                     if summary.len() > MIN_SUMMARY =>
@@ -113,7 +109,7 @@ impl SummaryJob {
 
     /// Returns the proposal of [`Digest`], for a model that answered but wrote no summary.
     fn digest(&self, why: RunError) -> Result<Proposal, StrategyError> {
-        let attempt = Digest::default().begin(&self.thread, &self.brief);
+        let attempt = Digest::default().begin(&self.task.thread, &self.task.brief);
         match attempt.step() {
             Step::Proposed(proposal) => {
                 let note = format!("summarised without a model: the whole thread ({why})");
@@ -180,7 +176,7 @@ impl ChunkedAttempt {
                 | RunError::BlankSummary { .. }
                 | RunError::NotFolded { .. }
         );
-        if is_idle && tail::missed_target(&self.job.thread, &self.job.brief).is_some() {
+        if is_idle && self.job.task.missed_target().is_some() {
             return self.job.digest(error);
         }
         if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
@@ -192,10 +188,10 @@ impl ChunkedAttempt {
 
 /// The blocks that stay word for word: those of the last typed message, unless a next prompt
 /// follows.
-fn kept(thread: &Snapshot, brief: &Brief, cut: usize) -> Vec<Range<Position>> {
-    match brief.next_prompt {
+fn kept(task: &Task, cut: usize) -> Vec<Range<Position>> {
+    match task.brief.next_prompt {
         Some(_) => Vec::new(),
-        None => tail::typed(thread, cut, 1, 0),
+        None => tail::typed(&task.thread, cut, 1, 0),
     }
 }
 

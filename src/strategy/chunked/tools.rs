@@ -1,6 +1,6 @@
 //! Runs the tool calls of the summarising model: each call of a round gets exactly one result.
 
-use threadfold_edl::{Workspace, tool::EdlTool};
+use threadfold_edl::{Limits, Workspace, tool};
 
 use super::{condense::condense, data::summary};
 use crate::message::{ContentBlock, Message, Role, ToolResult, ToolUse};
@@ -47,14 +47,10 @@ fn run_call(
     call: &ToolUse,
     summary_bytes: usize,
 ) -> Result<String, Refused> {
-    let Some(tool) = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name()) else {
-        let text = format!("There is no tool {}. There are edl and get_file.", call.name);
-        return Err((text, None));
-    };
     let input = call.input.json().and_then(|json| json.to_value());
     let input = input.map_err(|error| (format!("The input cannot be read: {error}"), None))?;
     let before = workspace.clone();
-    let reply = tool.call(workspace, &input);
+    let reply = tool::call(&call.name, workspace, &input, &Limits::default());
     let found = summary(workspace).len();
     if found > summary_bytes {
         let shorter = condense(summary(workspace), summary_bytes);

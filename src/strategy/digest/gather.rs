@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::{
         message::{Json, steps},
-        retention::{AuditOptions, Fact, Statements, audit},
+        retention::{Fact, RetentionPolicy, Statements, audit},
         strategy::{digest::write, typed::Typed},
         tokens::ByteEstimate,
     };
@@ -284,7 +284,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_audit_finds_everything_that_a_digest_lists(thread in thread()) {
-            let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
+            let options = RetentionPolicy { tool_mentions: 1, ..RetentionPolicy::default() };
             let facts = gather(&thread, |_| false);
             let statements = Statements::of(&thread);
             let typed = Typed::all(&statements);

@@ -15,6 +15,7 @@ use crate::{
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest},
+        task::Task,
         typed::Typed,
     },
 };
@@ -94,8 +95,8 @@ impl Digest {
         let before = thread.size();
         let statements = thread.statements();
         let job = DigestJob { thread, brief, before, most: self.digest_tokens, statements };
-        let candidates = tail::candidates(thread, brief, self.tail_request(thread, brief))?;
-        let is_over = tail::missed_target(thread, brief).is_some();
+        let candidates = Task::new(thread, brief).candidates(self.tail_request(thread, brief))?;
+        let is_over = thread.missed_target(brief).is_some();
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
@@ -111,7 +112,7 @@ impl Digest {
     }
 
     fn tail_request(&self, thread: &Snapshot, brief: &Brief) -> TailRequest {
-        let target = tail::missed_target(thread, brief).unwrap_or(u64::MAX);
+        let target = thread.missed_target(brief).unwrap_or(u64::MAX);
         // The digest and the last user message must fit beside the tail.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let last = last.map_or(0, |message| thread.counter().message(message));
@@ -153,7 +154,7 @@ impl DigestJob<'_> {
         let room = target.min(self.before.saturating_sub(1)).saturating_sub(fixed);
         // Rules and what the user typed follow the digest and matter more than the rest; the
         // addendum follows too and takes at most half of the room.
-        let (whole, need) = (room, tail::typed_need(self.thread, self.brief));
+        let (whole, need) = (room, self.thread.typed_need(self.brief));
         let lists = need.min(whole / 4 * 3);
         let room = room.saturating_sub(self.brief.reserve().min(room / 2).max(lists));
         // A digest must not be longer than its source, apart from the first line.
@@ -194,7 +195,8 @@ impl DigestJob<'_> {
         let insert = digest
             .filter(|_| candidate.cut > 0)
             .map(|text| Message::summary(Role::User, Summary { compaction, ..Summary::new(text) }));
-        candidate.plan(self.thread, self.brief, insert.into_iter().collect())
+        let task = Task::new(self.thread, self.brief);
+        candidate.plan(&task, insert.into_iter().collect())
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {

@@ -52,8 +52,7 @@ fn clip_message(message: &Message, most: u64, counter: &dyn TokenCounter) -> Mes
     if size <= most {
         return message.clone();
     }
-    let texts = message.content.iter().filter_map(ContentBlock::as_text);
-    let text = texts.map(Text::as_str).collect::<Vec<_>>().join("\n\n");
+    let text = message.texts().map(Text::as_str).collect::<Vec<_>>().join("\n\n");
     let framing = counter.message(&Message::new(message.role, Vec::new()));
     let text = clip(&text, most.saturating_sub(framing), counter);
     Message::new(message.role, vec![ContentBlock::text(text)])

@@ -3,24 +3,26 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    chunks::{self, Chunk, Item, Piece},
+    chunks::{self, Chunk, Item, Limits, Piece},
     options::FoldBatches,
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
     view,
 };
-use crate::strategy::run_error::RunError;
 use crate::{
     message::{
-        Batch, BatchId, ContentBlock, Message, ModelError, ModelErrorKind, Request, Role, Summary,
-        Text, Timestamp, Turn,
+        Batch, BatchId, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text,
+        Timestamp, Turn,
     },
     strategy::{
         attempt,
         brief::Brief,
-        contract::{ArchiveEntry, Attempt, ModelRole, Proposal, Step, StrategyError},
+        contract::{
+            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError,
+        },
+        run_error::RunError,
         snapshot::Snapshot,
-        tail,
+        task::Task,
     },
 };
 
@@ -31,8 +33,7 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(super) struct Folding {
     options: FoldBatches,
-    thread: Snapshot,
-    brief: Brief,
+    task: Task,
     split: Split,
     requests: RequestWriter,
     /// Items that no job was begun for.
@@ -78,7 +79,7 @@ impl Folding {
     /// [`StrategyError::Plan`] if a removal is illegal.
     pub(super) fn new(
         options: FoldBatches,
-        (thread, brief): (Snapshot, Brief),
+        task: Task,
         (split, items): (Split, Vec<Item>),
         requests: RequestWriter,
     ) -> Result<Self, StrategyError> {
@@ -86,10 +87,9 @@ impl Folding {
         let mut folding = Self {
             batches: Vec::new(),
             archive: Vec::new(),
-            next_id: first_id(&thread, &brief),
+            next_id: first_id(&task),
             options,
-            thread,
-            brief,
+            task,
             split,
             requests,
             remaining: items.into(),
@@ -99,7 +99,7 @@ impl Folding {
             state: State::Asking { request, after: Duration::ZERO },
         };
         // Finds an illegal removal before a model call is paid for.
-        drop(folding.split.plan(&folding.thread, &folding.brief, Summary::new("."))?);
+        drop(folding.split.plan(&folding.task, Summary::new("."))?);
         folding.next_job();
         Ok(folding)
     }
@@ -138,13 +138,14 @@ impl Folding {
         let depth = sources.iter().map(|source| source.depth).max().unwrap_or_default();
         let messages = sources.iter().map(|source| source.messages);
         let messages = messages.fold(0, usize::saturating_add);
-        let start = sources.first().map_or(self.brief.now, |source| source.start);
-        let end = sources.last().map_or(self.brief.now, |source| source.end);
+        let start = sources.first().map_or(self.task.brief.now, |source| source.start);
+        let end = sources.last().map_or(self.task.brief.now, |source| source.end);
         let parts = sources.iter().enumerate().map(|(index, source)| {
             let text = format!("{}\n{}", view::label(index, source), source.text);
             vec![Message::user(text)]
         });
-        let pieces = chunks::in_pieces(parts, self.requests.room, self.thread.counter()).into();
+        let pieces =
+            chunks::in_pieces(parts, self.requests.room, self.task.thread.counter()).into();
         let batch = self.new_batch(depth.saturating_add(1), (start, end), messages);
         self.begin(Job { pieces, batch: Some(batch), replaces, ..Job::default() });
     }
@@ -162,7 +163,7 @@ impl Folding {
         let before = if self.job.replaces > 0 { &[][..] } else { &self.batches };
         let before = before.iter().map(|batch| batch.text.as_str());
         let so_far: Vec<&str> = before.chain(self.job.texts.iter().map(Text::as_str)).collect();
-        let request = self.requests.request(&so_far, piece, self.thread.counter());
+        let request = self.requests.request(&so_far, piece, self.task.thread.counter());
         self.state = State::Asking { request: Box::new(request), after };
     }
 
@@ -192,7 +193,7 @@ impl Folding {
                     return Ok(());
                 }
                 let tokens = self.job.pieces.front();
-                let tokens = tokens.map_or(0, |piece| piece.tokens(self.thread.counter()));
+                let tokens = tokens.map_or(0, |piece| piece.tokens(self.task.thread.counter()));
                 Err(RunError::PieceTooLarge { chunk: self.jobs, tokens }.into())
             }
             ModelErrorKind::Retryable { after } => {
@@ -219,7 +220,7 @@ impl Folding {
 
     /// Halves the current piece, unless it is small already. Returns whether it did.
     fn halve(&mut self) -> bool {
-        let counter = self.thread.counter();
+        let counter = self.task.thread.counter();
         let Some(piece) = self.job.pieces.front() else { return false };
         let small = piece.parts.iter().map(Vec::len).sum::<usize>() <= 2;
         if small && piece.tokens(counter) <= MIN_TOKENS {
@@ -237,7 +238,7 @@ impl Folding {
     fn clip_more(&mut self) -> bool {
         let room = self.requests.room.unwrap_or(u64::MAX);
         let Some(piece) = self.job.pieces.front_mut() else { return false };
-        let sent = piece.tokens(self.thread.counter()).min(room);
+        let sent = piece.tokens(self.task.thread.counter()).min(room);
         let half = piece.most.unwrap_or(sent).min(sent) / 2;
         piece.most = Some(half);
         half >= MIN_TOKENS
@@ -270,23 +271,23 @@ impl Folding {
     }
 
     fn time(&self, message: usize) -> Timestamp {
-        self.thread.time(message).unwrap_or(self.brief.now)
+        self.task.thread.time(message).unwrap_or(self.task.brief.now)
     }
 
     fn propose(&mut self) -> Result<Proposal, StrategyError> {
         let batches = std::mem::take(&mut self.batches);
         let archive = std::mem::take(&mut self.archive);
         let text = self.options.view(&batches);
-        let summary = Summary { compaction: self.brief.compaction, batches, ..Summary::new(text) };
+        let summary = Summary { batches, ..self.task.summary(text) };
         let before = self.split.tokens();
         let view = Message::summary(Role::User, summary.clone());
-        let after = self.thread.counter().message(&view);
+        let after = self.task.thread.counter().message(&view);
         if after >= before {
             return Err(RunError::NotSmaller { before, after }.into());
         }
-        let plan = self.split.plan(&self.thread, &self.brief, summary)?;
-        let plan = self.thread.stamped(plan, &self.brief);
-        let plan = tail::fitted(&self.thread, &self.brief, plan)?;
+        let Task { thread, brief } = &self.task;
+        let plan = thread.stamped(self.split.plan(&self.task, summary)?, brief);
+        let plan = self.task.fitted(plan)?;
         Ok(Proposal { archive, ..Proposal::new(plan) })
     }
 
@@ -302,13 +303,10 @@ impl Folding {
 
 /// Returns the first id of new batches. It follows those of the batches in the thread: without a log,
 /// all compactions have the same number.
-fn first_id(thread: &Snapshot, brief: &Brief) -> BatchId {
+fn first_id(Task { thread, brief }: &Task) -> BatchId {
     let compaction = brief.compaction.unwrap_or_default();
-    let blocks = thread.messages().iter().flat_map(|message| &message.content);
-    let batches = blocks.filter_map(|block| {
-        if let ContentBlock::Summary(summary) = block { Some(&summary.batches) } else { None }
-    });
-    let ids = batches.flatten().map(|batch| batch.id);
+    let summaries = thread.messages().iter().flat_map(Message::summaries);
+    let ids = summaries.flat_map(|summary| &summary.batches).map(|batch| batch.id);
     let ids = ids.filter(|id| id.compaction == compaction);
     let index = ids.map(|id| id.index.saturating_add(1)).max().unwrap_or_default();
     BatchId { compaction, index }
@@ -338,5 +336,32 @@ impl Attempt for Folding {
         if let Err(error) = handled {
             self.state = State::Ended(Err(error));
         }
+    }
+}
+
+impl CompactionStrategy for FoldBatches {
+    fn name(&self) -> &str {
+        "fold-batches"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        attempt::or_failed(self.attempt(thread, brief))
+    }
+}
+
+impl FoldBatches {
+    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>, StrategyError> {
+        self.check()?;
+        let target = [self.target, brief.target].into_iter().flatten().min();
+        let task = Task::new(thread, &Brief { target, ..brief.clone() });
+        let mut split = self.split(&task)?;
+        let requests = RequestWriter::new(self.clone(), &task)?;
+        let by_count = self.chunk_tokens.is_none();
+        let limits = Limits {
+            messages: by_count.then_some(self.chunk_messages),
+            tokens: [self.chunk_tokens, requests.room].into_iter().flatten().min(),
+        };
+        let items = chunks::group(&mut split.stretches, limits, thread.counter());
+        Ok(Box::new(Folding::new(self.clone(), task, (split, items), requests)?))
     }
 }

@@ -9,26 +9,20 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `options` | [`FoldBatches`] and its checks |
-//! | `score` | the importance of a message |
-//! | `plain` | renders messages as plain text |
-//! | `split` | divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
+//! | `options` | [`FoldBatches`], its checks, and the score of a message |
+//! | `split` | renders messages as plain text, divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
 //! | `chunks` | groups stretches into chunks |
 //! | `clip` | shortens messages to a token limit |
 //! | `view` | writes the text that represents all batches |
 //! | `requests` | writes the requests |
-//! | `fold` | the state machine |
-//! | `strategy` | implements the strategy |
+//! | `fold` | the strategy, and its state machine |
 
 mod chunks;
 mod clip;
 mod fold;
 mod options;
-mod plain;
 mod requests;
-mod score;
 mod split;
-mod strategy;
 mod view;
 
 pub use options::FoldBatches;

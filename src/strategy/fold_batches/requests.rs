@@ -1,15 +1,15 @@
 //! The requests to the summarising model.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{chunks::Piece, clip, options::FoldBatches};
-use crate::strategy::run_error::RunError;
 use crate::{
-    message::{Message, Request, SharedVec},
+    message::{Message, Request},
     strategy::{
-        brief::Brief,
         instructions::{VALUES, asides, fill, sections, tagged},
-        snapshot::Snapshot,
+        run_error::RunError,
+        task::Task,
     },
     tokens::TokenCounter,
 };
@@ -43,18 +43,14 @@ impl RequestWriter {
     /// # Errors
     ///
     /// [`RunError::NoRoom`] if a chunk would not fit the window.
-    pub(super) fn new(
-        options: FoldBatches,
-        thread: &Snapshot,
-        brief: &Brief,
-    ) -> Result<Self, RunError> {
-        let counter = thread.counter();
+    pub(super) fn new(options: FoldBatches, task: &Task) -> Result<Self, RunError> {
+        let counter = task.thread.counter();
         let values = [("sections", &*sections(&options.sections, SECTIONS)), ("values", VALUES)];
-        let directive = fill(DIRECTIVE, &values) + &asides(thread, brief, "", NEXT);
+        let directive = fill(DIRECTIVE, &values) + &asides(task, "", NEXT);
         let directive = Message::user(directive);
         let so_far = options.summary_tokens.saturating_mul(SO_FAR_BATCHES);
         let mut writer = Self { options, directive, so_far, room: None };
-        let Some(window) = thread.window() else { return Ok(writer) };
+        let Some(window) = task.thread.window() else { return Ok(writer) };
         let window = window.tokens();
         // With one character as the summary so far, its frame is counted too.
         let empty = writer.request(&["."], &Piece::default(), counter);
@@ -87,7 +83,7 @@ impl RequestWriter {
         let mut messages = clip::fit(&piece.messages(), most, counter);
         messages.push(self.directive.clone());
         Request {
-            system: SharedVec::from(system),
+            system: Arc::new(system),
             max_output: Some(self.options.summary_tokens),
             temperature: Some(0.0),
             timeout: self.options.timeout_ms.map(Duration::from_millis),

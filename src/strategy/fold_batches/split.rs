@@ -3,18 +3,16 @@
 
 use std::ops::Range;
 
-use super::{
-    options::FoldBatches,
-    plain::{PlainOptions, plain},
-};
+use super::options::FoldBatches;
 use crate::{
     compact::{CompactError, CompactOptions, Plan, Position, legality},
-    message::{Batch, ContentBlock, Message, Summary, Text},
+    message::{Batch, ContentBlock, Message, Role, Summary, Text},
+    render::{RenderOptions, render},
     strategy::{
-        brief::Brief,
         contract::StrategyError,
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest, nothing},
+        task::Task,
     },
     tokens::TokenCounter,
 };
@@ -60,26 +58,25 @@ impl FoldBatches {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
-    pub(super) fn split(&self, thread: &Snapshot, brief: &Brief) -> Result<Split, StrategyError> {
-        let found = thread.size();
-        if let Some(target) = brief.target.filter(|target| found <= *target) {
+    pub(super) fn split(&self, task: &Task) -> Result<Split, StrategyError> {
+        let found = task.thread.size();
+        if let Some(target) = task.brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
         }
         let shown = self.clip_first.saturating_add(self.clip_last) as u64;
         let request = TailRequest {
             messages: self.keep_recent,
-            tokens: None,
             user_messages: 1,
-            user_tokens: 0,
             reserved: shown.saturating_mul(self.summary_tokens),
             shrinks_when_asked: true,
+            ..TailRequest::default()
         };
-        let mut candidates = tail::candidates(thread, brief, request)?;
+        let mut candidates = task.candidates(request)?;
         candidates.dedup_by_key(|candidate| candidate.cut);
-        let target = brief.target.unwrap_or(u64::MAX);
+        let target = task.brief.target.unwrap_or(u64::MAX);
         let mut best = nothing("all of it stays".to_owned());
         for candidate in candidates {
-            let (split, after) = self.split_for(thread, brief, candidate);
+            let (split, after) = self.split_for(task, candidate);
             match split.check() {
                 Ok(()) if after <= target => return Ok(split),
                 Ok(()) => best = Ok(split),
@@ -92,7 +89,7 @@ impl FoldBatches {
 
     /// Returns the stretches to remove for this candidate, and the expected tokens of the thread
     /// afterwards.
-    fn split_for(&self, thread: &Snapshot, brief: &Brief, candidate: Candidate) -> (Split, u64) {
+    fn split_for(&self, Task { thread, brief }: &Task, candidate: Candidate) -> (Split, u64) {
         let Candidate { cut, typed, .. } = candidate;
         let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> = points.into_iter().take_while(|point| *point <= cut).collect();
@@ -212,19 +209,15 @@ impl Split {
     /// # Errors
     ///
     /// [`CompactError`] if a removal is illegal.
-    pub(super) fn plan(
-        &self,
-        thread: &Snapshot,
-        brief: &Brief,
-        view: Summary,
-    ) -> Result<Plan, CompactError> {
-        let messages = thread.messages();
+    pub(super) fn plan(&self, task: &Task, view: Summary) -> Result<Plan, CompactError> {
+        let messages = task.thread.messages();
         let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
         let is_last = edits.len() == 1 && self.cut == messages.len();
-        if let Some(first) = edits.first_mut() {
-            first.insert.push(tail::summary_message(thread, brief, view, is_last));
+        if let Some((_, insert)) = edits.first_mut() {
+            insert.push(task.summary_message(view, is_last));
         }
-        let options = CompactOptions { compaction: brief.compaction, ..CompactOptions::default() };
+        let options =
+            CompactOptions { compaction: task.brief.compaction, ..CompactOptions::default() };
         Plan::from_edits(messages, edits, &options)
     }
 
@@ -282,8 +275,7 @@ impl Stretch {
     }
 
     fn find_earlier(&mut self, index: usize, message: &Message) {
-        for block in &message.content {
-            let ContentBlock::Summary(summary) = block else { continue };
+        for summary in message.summaries() {
             if !summary.batches.is_empty() {
                 let batches = summary.batches.iter().filter(|batch| !batch.text.is_blank());
                 self.earlier.extend(batches.cloned().map(Earlier::Batch));
@@ -297,5 +289,106 @@ impl Stretch {
 impl Earlier {
     fn is_batch(&self) -> bool {
         matches!(self, Self::Batch(_))
+    }
+}
+
+/// Marks a system message, which is sent as a user message.
+const SYSTEM: &str = "[system message]";
+/// Ends a message that the thread keeps.
+const KEPT: &str = "[This message stays in the conversation, word for word.]";
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PlainOptions {
+    /// Whether the thread keeps the message.
+    pub(super) kept: bool,
+    /// Whether calls and results have their ids.
+    pub(super) tool_ids: bool,
+}
+
+/// Returns the message with text blocks only, or `None` if it has nothing to show. Calls, results,
+/// images and other blocks are rendered under a heading with their kind. Reasoning, reminders and
+/// checkpoints are omitted, and so are summaries, which become batches unchanged.
+pub(super) fn plain(
+    message: &Message,
+    PlainOptions { kept, tool_ids }: PlainOptions,
+    options: &FoldBatches,
+) -> Option<Message> {
+    let options = RenderOptions {
+        tool_ids,
+        tool_result_cap: options.tool_result_cap,
+        tool_input_cap: options.tool_input_cap,
+        ..RenderOptions::default()
+    };
+    let texts = message.content.iter().filter_map(|block| text_of(message.role, block, &options));
+    let mut content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
+    if content.is_empty() {
+        return None;
+    }
+    if kept {
+        content.push(ContentBlock::text(KEPT));
+    }
+    Some(match message.role {
+        Role::User | Role::Assistant => Message::new(message.role, content),
+        Role::System => {
+            content.insert(0, ContentBlock::text(SYSTEM));
+            Message::new(Role::User, content)
+        }
+    })
+}
+
+/// The text of a block; `None` if it is blank or omitted.
+fn text_of(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Text> {
+    if matches!(block, ContentBlock::Summary(_)) {
+        return None;
+    }
+    let text = match block.as_text() {
+        Some(text) => text.clone(),
+        None => {
+            let rendered = render(&[Message::new(role, vec![block.clone()])], options);
+            // The first heading is the role, which the message has already.
+            let (_, under_heading) = rendered.text().split_once("\n\n")?;
+            under_heading.trim_end().into()
+        }
+    };
+    (!text.is_blank()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, Thinking, ToolResult, ToolUse};
+
+    fn written(message: &Message) -> Option<(Role, Vec<String>)> {
+        let plain = plain(message, PlainOptions::default(), &FoldBatches::default())?;
+        let texts = plain.content.iter().filter_map(ContentBlock::as_text);
+        Some((plain.role, texts.map(ToString::to_string).collect()))
+    }
+
+    #[test]
+    fn calls_and_results_are_named_and_keep_their_roles() {
+        let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
+        let content =
+            vec![Thinking::new("hm", None).into(), ContentBlock::text("Reading."), call.into()];
+        let call = "## tool_use: read\n\n```json\n{\"path\":\"a.txt\"}\n```";
+        let expected = (Role::Assistant, vec!["Reading.".to_owned(), call.to_owned()]);
+        assert_eq!(written(&Message::new(Role::Assistant, content)), Some(expected));
+        let result = Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]);
+        let expected = (Role::User, vec!["## tool_result (error)\n\n```\ngone\n```".to_owned()]);
+        assert_eq!(written(&result), Some(expected));
+    }
+
+    #[test]
+    fn a_message_with_nothing_to_show_is_none() {
+        let content = vec![
+            ContentBlock::reminder("be brief"),
+            ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
+        ];
+        assert_eq!(written(&Message::new(Role::User, content)), None);
+    }
+
+    #[test]
+    fn a_system_message_becomes_a_marked_user_message() {
+        let expected = (Role::User, vec![SYSTEM.to_owned(), "Answer in verse.".to_owned()]);
+        assert_eq!(written(&Message::system("Answer in verse.")), Some(expected));
     }
 }

@@ -1,14 +1,12 @@
 //! The conformance suite for archives.
 
-use super::{
-    law::{Breach, Law},
-    outcome::{named, same},
-};
+use super::law::{Breach, Law, named, same};
 use crate::{
     message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
-    store::{Archive, StoreError, Visible},
+    store::{Archive, StoreError},
     strategy::ArchiveEntry,
 };
+use std::collections::BTreeSet;
 
 /// Tests an archive: a write replaces the earlier entries of its compaction; only entries of visible
 /// compactions are returned; entries that a visible entry replaces are found by searches but not
@@ -252,7 +250,7 @@ async fn expect_listed(
     same(law, format!("{input}, {standing:?} of {thread} stand"), &Ok(entries.to_vec()), &found)
 }
 
-fn visible(standing: &[u64]) -> Visible {
+fn visible(standing: &[u64]) -> BTreeSet<CompactionId> {
     standing.iter().copied().map(CompactionId).collect()
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{law::Law, outcome::named};
+use super::law::{Law, named};
 use crate::{
     log::{Event, LoggedEvent},
     message::{Message, Timestamp},
@@ -56,8 +56,9 @@ pub async fn write_until_killed(store: &dyn ThreadStore, round: u64) -> Result<(
 pub struct Kills {
     stored: Vec<String>,
     rounds: u64,
-    /// How many appends were stored whose writer was killed before it said so.
-    unsaid: u64,
+    /// The number of appends that were stored although their writer was killed before it acknowledged
+    /// them.
+    unacknowledged: u64,
 }
 
 impl Kills {
@@ -96,7 +97,7 @@ impl Kills {
         if stored.len() > expected.len() {
             let cut_off = acknowledged..acknowledged + BATCH;
             expected.extend(cut_off.map(|number| text(round, number)));
-            self.unsaid += 1;
+            self.unacknowledged += 1;
         }
         let length = stored.len().max(expected.len());
         if let Some(at) = (0..length).find(|at| stored.get(*at) != expected.get(*at)) {
@@ -113,9 +114,12 @@ impl Kills {
 
 impl fmt::Display for Kills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { stored, rounds, unsaid } = self;
+        let Self { stored, rounds, unacknowledged } = self;
         let events = stored.len();
-        write!(f, "{rounds} kills, {events} events, {unsaid} appends stored but not acknowledged")
+        write!(
+            f,
+            "{rounds} kills, {events} events, {unacknowledged} appends stored but not acknowledged"
+        )
     }
 }
 
@@ -152,5 +156,5 @@ fn text(round: u64, number: u64) -> String {
 
 fn text_of(logged: &LoggedEvent) -> String {
     let Event::MessageAppended(message) = &logged.event else { return format!("{logged:?}") };
-    message.content.iter().filter_map(|block| block.as_text()).map(|text| text.as_str()).collect()
+    message.texts().map(|text| text.as_str()).collect()
 }

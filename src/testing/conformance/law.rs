@@ -7,6 +7,8 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
 
+use crate::message::ThreadId;
+
 /// A law that an implementation breaks, with an example.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{law}\ninput:\n{input}\nexpected:\n{expected}\nfound:\n{found}")]
@@ -137,4 +139,20 @@ pub(super) fn for_all<S: Strategy>(
         Err(TestError::Fail(_, smallest)) => check(&smallest),
         Ok(()) | Err(TestError::Abort(_)) => Ok(()),
     }
+}
+
+/// Compares outcomes by their `Debug` text, because errors of storage media are not comparable.
+pub(super) fn same<T: fmt::Debug, E: fmt::Debug>(
+    law: Law,
+    input: impl fmt::Display,
+    expected: &Result<T, E>,
+    found: &Result<T, E>,
+) -> Result<(), Breach> {
+    let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+    if expected == found { Ok(()) } else { Err(law.breach(input, expected, found)) }
+}
+
+/// Parses a thread id.
+pub(super) fn named(name: &str) -> Result<ThreadId, Breach> {
+    name.parse().map_err(|error| Law::ThreadsAreApart.breach(name, "a thread id", error))
 }

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::{
-    law::{Breach, Law},
-    outcome::{named, same},
-};
+use super::law::{Breach, Law, named, same};
 use crate::{
     log::{Event, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},

@@ -6,32 +6,27 @@
 //! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
 //! | [`WireFormat`](crate::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
-//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
+//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], [`runs`], [`workers`](workers()) and [`store`] |
 //! | [`Archive`](crate::store::Archive) | [`archive`] |
 //! | [`CompactionStrategy`](crate::strategy::CompactionStrategy) | [`strategy`](strategy()) |
-//! | [`RunStore`](crate::store::RunStore) | [`runs`] |
 //! | [`WordIndex`](crate::store::WordIndex) | [`store`], and `searches` with the feature `recall` |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, so does the suite, except that of strategies.
 
-mod answers;
 mod archive;
 mod kills;
 mod law;
 mod leases;
 mod model;
-mod outcome;
 mod provider_thread;
 mod runs;
 #[cfg(feature = "recall")]
 mod searches;
-mod simulated;
 mod store;
 mod strategy;
 mod threads;
 mod wire_format;
-mod words;
 mod workers;
 
 pub use archive::archive;

@@ -88,13 +88,11 @@ fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<(), Breach> {
         let found = format!("{turn:?}");
         return Err(Law::TurnIsAnswer.breach("a turn", "what `Turn::new` makes", found));
     }
-    let blocks = message.content.iter();
-    let texts: String = blocks.clone().filter_map(|b| b.as_text()).map(|t| t.as_str()).collect();
-    let thoughts: String = blocks
-        .filter_map(|block| {
-            if let ContentBlock::Thinking(thought) = block { Some(&*thought.text) } else { None }
-        })
-        .collect();
+    let texts: String = message.texts().map(|text| text.as_str()).collect();
+    let thoughts = message.content.iter().filter_map(|block| {
+        if let ContentBlock::Thinking(thought) = block { Some(&*thought.text) } else { None }
+    });
+    let thoughts: String = thoughts.collect();
     for (pieces, whole) in [(text, texts), (thinking, thoughts)] {
         if !pieces.is_empty() && pieces != whole {
             return Err(Law::PiecesJoin.breach("a stream", whole, pieces));

@@ -1,10 +1,14 @@
 //! The conformance suite for provider threads.
 
+use std::fmt::Display;
+
 use proptest::{collection::vec, prelude::*, sample::Index};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::law::{Breach, Law, for_all};
 use crate::{
-    compact::{CompactOptions, CompactReport, Plan, Replacement, Splice},
+    compact::{Plan, Replacement, Splice},
     log::Thread,
     message::{CheckpointId, ContentBlock, Message},
     model::ProviderThread,
@@ -35,96 +39,46 @@ pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Res
     if !new.messages().is_empty() {
         return Err(Law::NewIsEmpty.breach("a new thread", "", notation::write(new.messages())));
     }
-    CASES.iter().try_for_each(|case| run_case(make(), case))?;
+    CASES.lines().try_for_each(|case| run_case(make(), case))?;
     let make = std::cell::RefCell::new(make);
     let cases = (generate::legal_thread(0..8), vec(operation(), 1..6));
     for_all(&cases, 64, |(start, operations)| compare((make.borrow_mut())(), start, operations))
 }
 
-/// A thread, the ranges to replace (from, to, summary), and the resulting thread or error.
+/// The cases, one a line.
+const CASES: &str = include_str!("../../../testdata/provider_thread/replace.jsonl");
+
+/// A thread, the input of the tool `compact`, and the resulting thread or error.
+#[derive(Deserialize)]
 struct Case {
-    thread: &'static str,
-    replace: &'static [(&'static str, &'static str, &'static str)],
-    expected: Result<&'static str, &'static str>,
+    thread: String,
+    replace: Value,
+    becomes: Option<String>,
+    error: Option<String>,
 }
 
-const EXCHANGES: &str = "# user\none\n<checkpoint:aaaaaa>\n# assistant\n[signed] hm\n[text] two\n\
-    # user\n[reminder] be brief\n[text] three\n<checkpoint:bbbbbb>\n# assistant\nfour\n\
-    # user\nfive\n<checkpoint:cccccc>\n# assistant\nsix\n";
-const CALLS: &str = "# user\nread\n<checkpoint:aaaaaa>\n# assistant\n[tool_use t1 read] {}\n\
-    # user\n[tool_result t1] text\n<checkpoint:bbbbbb>\n# assistant\n[tool_use t2 read] {}\n";
-
-const CASES: &[Case] = &[
-    Case {
-        thread: EXCHANGES,
-        replace: &[("aaaaaa", "bbbbbb", "We counted.")],
-        expected: Ok("# user\none\n<checkpoint:aaaaaa>\n# assistant\nWe counted.\n\
-            # assistant\nfour\n# user\nfive\n<checkpoint:cccccc>\n# assistant\nsix\n"),
-    },
-    Case {
-        thread: EXCHANGES,
-        replace: &[("bbbbbb", "", ""), ("", "aaaaaa", "Begun.")],
-        expected: Ok("# assistant\nBegun.\n# assistant\ntwo\n# user\nthree\n<checkpoint:bbbbbb>\n"),
-    },
-    Case {
-        thread: EXCHANGES,
-        replace: &[("", "", "All of it.")],
-        expected: Ok("# assistant\nAll of it.\n"),
-    },
-    Case {
-        thread: CALLS,
-        replace: &[("aaaaaa", "bbbbbb", "Read it.")],
-        expected: Ok("# user\nread\n<checkpoint:aaaaaa>\n# assistant\nRead it.\n\
-            # assistant\n[tool_use t2 read] {}\n"),
-    },
-    Case {
-        thread: CALLS,
-        replace: &[("aaaaaa", "", "Read it.")],
-        expected: Err("replacement 0 holds calls that are still open: t2"),
-    },
-    Case {
-        thread: EXCHANGES,
-        replace: &[("aaaaaa", "zzzzzz", "Lost.")],
-        expected: Err("replacement 0 names checkpoint zzzzzz, which is not in the thread"),
-    },
-    Case {
-        thread: EXCHANGES,
-        replace: &[("aaaaaa", "cccccc", "Long."), ("bbbbbb", "", "Late.")],
-        expected: Err("replacements 0 and 1 overlap"),
-    },
-];
-
-fn run_case(mut thread: Box<dyn ProviderThread>, case: &Case) -> Result<(), Breach> {
-    let messages = notation::parse(case.thread)
-        .map_err(|error| Law::Compacts.breach(case.thread, "a thread", error))?;
+fn run_case(mut thread: Box<dyn ProviderThread>, line: &str) -> Result<(), Breach> {
+    let wrong = |error: &dyn Display| Law::Compacts.breach(line, "a case", error);
+    let case: Case = serde_json::from_str(line).map_err(|error| wrong(&error))?;
+    let messages = notation::parse(&case.thread).map_err(|error| wrong(&error))?;
+    let ranges = Replacement::parse_all(&case.replace).map_err(|error| wrong(&error))?;
     messages.into_iter().for_each(|message| thread.push(message));
-    let before = thread.messages().clone();
-    let epoch = thread.thread().epoch();
-    let id = |text: &str| text.parse::<CheckpointId>().ok();
-    let ranges = case.replace.iter().map(|(from, to, summary)| {
-        let mut range = Replacement::new(*summary);
-        (range.from, range.to) = (id(from), id(to));
-        range
-    });
-    let outcome = thread.compact(&ranges.collect::<Vec<_>>());
-    let input = || format!("{}{:?}", case.thread, case.replace);
-    if let (Err(expected), Err(error)) = (case.expected, &outcome) {
-        let same = thread.messages() == &before && thread.thread().epoch() == epoch;
-        let law = if same { Law::Compacts } else { Law::ErrorsChangeNothing };
-        let found = error.to_string();
-        let fine = same && found == expected;
-        return if fine { Ok(()) } else { Err(law.breach(input(), expected, found)) };
-    }
-    let found = match outcome {
-        Ok(_) => notation::write(thread.messages()),
-        Err(error) => error.to_string(),
+    let (before, epoch) = (thread.messages().clone(), thread.thread().epoch());
+    let outcome = thread.compact(&ranges);
+    let is_same = thread.messages() == &before && thread.thread().epoch() == epoch;
+    let (is_error, found) = match outcome {
+        Ok(_) => (false, notation::write(thread.messages())),
+        Err(error) => (true, error.to_string()),
     };
-    let expected = case.expected.unwrap_or_else(|error| error);
-    if found != expected {
-        return Err(Law::Compacts.breach(input(), expected, found));
+    if is_error && !is_same {
+        return Err(Law::ErrorsChangeNothing.breach(line, case.thread, found));
     }
-    if thread.thread().epoch() == epoch {
-        return Err(Law::EpochTellsRewrites.breach(input(), "another epoch", epoch));
+    let expected = case.error.or(case.becomes).unwrap_or_default();
+    if found != expected {
+        return Err(Law::Compacts.breach(line, expected, found));
+    }
+    if !is_error && thread.thread().epoch() == epoch {
+        return Err(Law::EpochTellsRewrites.breach(line, "another epoch", epoch));
     }
     Ok(())
 }
@@ -165,7 +119,7 @@ fn compare(
     for operation in std::iter::once(&Operation::Push(start.to_vec())).chain(operations) {
         let before = thread.messages().clone();
         let epochs = (thread.thread().epoch(), ours.epoch());
-        let outcomes = (on_theirs(thread.as_mut(), operation), on_ours(&mut ours, operation));
+        let outcomes = (run(thread.as_mut(), operation), run(&mut ours, operation));
         let input = || format!("{}{operation:?}", notation::write(&before));
         if outcomes.0 != outcomes.1 {
             return Err(Law::FollowsThread.breach(input(), outcomes.1, outcomes.0));
@@ -187,7 +141,8 @@ fn compare(
     Ok(())
 }
 
-fn on_theirs(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
+/// Runs an operation, and returns its outcome as text.
+fn run(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
     match operation {
         Operation::Push(messages) => {
             messages.iter().cloned().for_each(|message| thread.push(message))
@@ -195,29 +150,6 @@ fn on_theirs(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
         Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
         Operation::Compact(..) | Operation::CompactUnknown => {
             return outcome_text(thread.compact(&ranges(thread.messages(), operation)));
-        }
-        Operation::Apply(_) | Operation::ApplyStale => {
-            let plan = plan(thread.messages(), operation);
-            return outcome_text(thread.apply(&plan));
-        }
-    }
-    String::new()
-}
-
-fn on_ours(thread: &mut Thread, operation: &Operation) -> String {
-    match operation {
-        Operation::Push(messages) => thread.extend(messages.iter().cloned()),
-        Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
-        Operation::Compact(..) | Operation::CompactUnknown => {
-            let before = thread.size();
-            let ranges = ranges(thread.messages(), operation);
-            return outcome_text(thread.planned(&ranges, &CompactOptions::default()).map(
-                |(plan, next)| {
-                    drop(thread.take_on(next));
-                    let counter = thread.counter().as_ref();
-                    CompactReport::new(before, thread.messages(), &plan, counter)
-                },
-            ));
         }
         Operation::Apply(_) | Operation::ApplyStale => {
             let plan = plan(thread.messages(), operation);

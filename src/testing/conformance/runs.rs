@@ -1,12 +1,9 @@
 //! The conformance suite for stores of runs.
 
-use super::{
-    law::{Breach, Law},
-    outcome::{named, same},
-};
+use super::law::{Breach, Law, named, same};
 use crate::{
     message::Message,
-    store::RunStore,
+    store::LeaseStore,
     strategy::{Chunked, CompactionRun},
 };
 
@@ -26,7 +23,7 @@ use crate::{
 /// # Errors
 ///
 /// The first [`Breach`].
-pub async fn runs(make: impl FnOnce() -> Box<dyn RunStore>) -> Result<(), Breach> {
+pub async fn runs(make: impl FnOnce() -> Box<dyn LeaseStore>) -> Result<(), Breach> {
     let (store, one, other) = (make(), named("t1")?, named("t")?);
     let none = Ok(None);
     same(Law::UnknownIsEmpty, "a new store", &none, &store.load_run(&one).await)?;

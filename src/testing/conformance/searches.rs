@@ -3,10 +3,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use super::{
-    law::{Breach, Law},
-    outcome::named,
-};
+use super::law::{Breach, Law, named};
 use crate::{
     compact::{Insert, Plan, Splice},
     log::{CompactionRecord, Event, EventLog, LogError, Taken},
@@ -15,9 +12,9 @@ use crate::{
     store::{Journal, ThreadStore},
 };
 
-const SEARCHED: &[&str] = &["lamp", "the Keeper 1874", "parse_error", "fs", "a b", "KEEPER's"];
+const QUERIES: &[&str] = &["lamp", "the Keeper 1874", "parse_error", "fs", "a b", "KEEPER's"];
 
-const SAID: [&str; 7] = [
+const TEXTS: [&str; 7] = [
     "The lamp of the keeper is from 1874.",
     "Look into src/parse.rs, where parseError is.",
     "Nothing of note.",
@@ -47,12 +44,12 @@ pub async fn searches(store: Arc<dyn ThreadStore>) -> Result<(), Breach> {
             let _plan = undone.map_err(failed)?;
             journal.flush().await.map_err(failed)?;
         }
-        for query in SEARCHED {
+        for query in QUERIES {
             compared += usize::from(agrees(&journal, query).await?);
         }
     }
     // After the undo, memory may hold the whole log, and there is nothing to compare.
-    let (least, input) = (3 * SEARCHED.len(), "the searches by an index");
+    let (least, input) = (3 * QUERIES.len(), "the searches by an index");
     if compared >= least {
         return Ok(());
     }
@@ -80,7 +77,7 @@ async fn agrees(journal: &Journal, query: &str) -> Result<bool, Breach> {
 /// Appends two hundred messages, and replaces most of the thread.
 fn extend(journal: &mut Journal, round: u64) -> Result<(), LogError> {
     let now = Timestamp(round);
-    for (turn, said) in (0_u64..100).zip(SAID.iter().cycle()) {
+    for (turn, said) in (0_u64..100).zip(TEXTS.iter().cycle()) {
         let text = format!("{said} {}", "Filler of turn. ".repeat(10));
         journal.append(now, Event::MessageAppended(Message::user(text)))?;
         let answer = match turn % 50 {
@@ -118,9 +115,9 @@ fn found(log: &EventLog, taken: &[Taken], query: &str) -> Result<BTreeSet<u64>, 
     let (mut numbers, mut next) = (BTreeSet::new(), Some(0));
     while let Some(offset) = next {
         let request = RecallRequest::Search { query: query.into(), offset };
-        let page = Recall::of(log).begin_from(taken.to_vec(), &request)?.finish();
-        numbers.extend(page.passages.iter().map(|passage| passage.number));
-        next = page.next;
+        let (page, rest) = Recall::of(log).begin_from(taken.to_vec(), &request)?.numbers();
+        numbers.extend(page);
+        next = rest;
     }
     Ok(numbers)
 }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    answers::Way,
     law::{Breach, Law, for_all},
+    threads::Way,
     threads::{Case, cases, generated, idle},
 };
 use crate::{
@@ -168,7 +168,7 @@ fn ended(attempt: &mut dyn Attempt, case: &Case, way: Way, calls: usize) -> Resu
 fn check(case: &Case, way: Way, calls: usize, proposal: &Proposal) -> Result<(), Breach> {
     let breach =
         |law: Law, expected: &str, found: String| Err(law.breach(case.input(way), expected, found));
-    speaks_for_nobody(case, way, proposal)?;
+    inserts_only_summaries(case, way, proposal)?;
     let settled = case.snapshot.settle(proposal.clone(), &case.brief);
     let Err(rejection) = settled else { return audited(case, way, proposal) };
     let found = rejection.to_string();
@@ -196,7 +196,7 @@ fn check(case: &Case, way: Way, calls: usize, proposal: &Proposal) -> Result<(),
 
 /// Checks that new messages hold no calls and no results, nothing that looks typed by the user, and
 /// no text of an incomplete answer.
-fn speaks_for_nobody(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
+fn inserts_only_summaries(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
     let breach = |law: Law, message: &Message| {
         let expected = "only summaries and what the thread holds";
         Err(law.breach(case.input(way), expected, format!("{message:?}")))
@@ -237,7 +237,7 @@ fn audited(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
         return Ok(());
     };
     let Ok(after) = proposal.plan.after(case.snapshot.messages()) else { return Ok(()) };
-    let kept = case.snapshot.facts(&policy.audit).audit(&after).overall.kept;
+    let kept = case.snapshot.facts(policy).audit(&after).overall.kept;
     if claimed.overall.kept <= kept {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Compactor, ContentBlock, Message, Request, Role, WireFormat,
-    message::{Redactor, SharedVec, ToolResult, ToolUse},
+    message::{Redactor, ToolResult, ToolUse},
     strategy::{Brief, KeepRecent, Summarize},
     testing::ExtractiveModel,
     wire::{DecodeOptions, Dialect, EncodeOptions},
@@ -139,10 +139,10 @@ fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
                 _ => "Go on.",
             };
             if number > 0 {
-                request.messages.make_mut().push(Message::assistant("Now that."));
+                Arc::make_mut(&mut request.messages).push(Message::assistant("Now that."));
             }
-            request.messages.make_mut().extend(tool_round(number, typed));
-            request.messages.make_mut().push(Message::user("And now?"));
+            Arc::make_mut(&mut request.messages).extend(tool_round(number, typed));
+            Arc::make_mut(&mut request.messages).push(Message::user("And now?"));
             let done = compactor.compact_request(&mut request, 500, &ExtractiveModel);
             block_on(done).unwrap_or_else(|error| panic!("{codec:?} {number}: {error}"));
             body = codec.encode(&request, &EncodeOptions::default()).body;
@@ -177,8 +177,8 @@ fn an_earlier_summary_in_a_body_is_none_of_the_users_words() {
         let bytes = body.as_str().as_bytes();
         let mut request =
             Dialect::OpenAiChat.decode_slice(bytes, &DecodeOptions::default()).unwrap();
-        request.messages.make_mut().extend(tool_round(number, "Go on."));
-        request.messages.make_mut().push(Message::user("And now?"));
+        Arc::make_mut(&mut request.messages).extend(tool_round(number, "Go on."));
+        Arc::make_mut(&mut request.messages).push(Message::user("And now?"));
         let brief = Brief::default();
         block_on(compactor.compact_request(&mut request, brief, &ExtractiveModel)).unwrap();
         body = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default()).body;
@@ -250,7 +250,7 @@ fn a_handle_to_the_same_messages_is_no_change() {
     round(&mut messages, RULE);
     round(&mut messages, &long("Go on."));
     compacted(&mut compactor, &mut messages);
-    let shared = SharedVec::from(messages.clone());
+    let shared = Arc::new(messages.clone());
     compactor.observe(&shared);
     let copied: Vec<Message> =
         messages.iter().map(|message| message.with_content(message.content.clone())).collect();

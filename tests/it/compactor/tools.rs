@@ -138,11 +138,11 @@ fn a_call_of_compact_context_runs_the_strategy_and_reports_the_numbers() {
     let done = block_on(done).unwrap().unwrap();
     let results: Vec<_> = messages.last().unwrap().tool_results().cloned().collect();
     let ContentBlock::Text(text) = &results[1].content[0] else { panic!("{results:?}") };
-    let told: serde_json::Value = serde_json::from_str(&text.text).unwrap();
-    assert_eq!(told["tokensEstimateBefore"], done.report.before.tokens);
-    assert_eq!(told["tokensEstimateAfter"], done.report.after.tokens);
-    assert_eq!(told["batchesCreated"], done.calls);
-    assert!(told["messagesCompressed"].as_u64().unwrap() > 6);
+    let reported: serde_json::Value = serde_json::from_str(&text.text).unwrap();
+    assert_eq!(reported["tokensEstimateBefore"], done.report.before.tokens);
+    assert_eq!(reported["tokensEstimateAfter"], done.report.after.tokens);
+    assert_eq!(reported["batchesCreated"], done.calls);
+    assert!(reported["messagesCompressed"].as_u64().unwrap() > 6);
     assert_eq!(legality::violations(&messages), []);
     // A second call has nothing to compact.
     messages.push(asks);

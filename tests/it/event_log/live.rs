@@ -1,12 +1,13 @@
 //! A live thread and its log in parallel: they agree after every step.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     Message, Plan, Role, Thread,
     auto::Pressure,
-    compact::{CompactOptions, Edit, Position},
+    compact::{CompactOptions, Position},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
@@ -131,7 +132,10 @@ fn marked(mut message: Message) -> Message {
 }
 
 /// Edits between positions at which the thread may be cut, and sometimes inside a message.
-fn edits(thread: &[Message], picks: &[(Index, Index, bool)]) -> Vec<Edit> {
+fn edits(
+    thread: &[Message],
+    picks: &[(Index, Index, bool)],
+) -> Vec<(Range<Position>, Vec<Message>)> {
     let mut places: Vec<Position> =
         legality::cut_points(thread).into_iter().map(Position::before).collect();
     for (message, content) in thread.iter().enumerate().filter(|(index, _)| index % 3 == 0) {
@@ -150,7 +154,7 @@ fn edits(thread: &[Message], picks: &[(Index, Index, bool)]) -> Vec<Edit> {
         next = (from + length).min(places.len() - 1);
         let summary = Message::summary(Role::User, Summary::new("It went well."));
         let insert = if brief { vec![summary] } else { Vec::new() };
-        Edit { range: places[from]..places[next], insert }
+        (places[from]..places[next], insert)
     };
     pairs.into_iter().map(edit).collect()
 }

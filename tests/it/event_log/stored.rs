@@ -5,7 +5,7 @@ use threadfold::{
     compact::{CompactReport, Insert, Size, Splice},
     log::{
         CompactionFailure, CompactionRecord, Event, EventLog, Loaded, LogError, LoggedEvent,
-        PromptAuthor, RungReport,
+        RungReport,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
 };
@@ -26,8 +26,8 @@ fn every_kind() -> EventLog {
     let id: CheckpointId = "aaaaaa".parse().unwrap();
     let blocks = vec![ToolResult::text("t1", "done").into(), ContentBlock::checkpoint(id)];
     append(&mut log, Event::MessageAppended(Message::new(Role::User, blocks)));
-    for by in [PromptAuthor::Host, PromptAuthor::User] {
-        append(&mut log, Event::SystemPromptSet { text: "be brief".into(), by });
+    for by_user in [false, true] {
+        append(&mut log, Event::SystemPromptSet { text: "be brief".into(), by_user });
     }
     append(&mut log, Event::LocalNotice { text: "compacting".into() });
     let failed = failure(&log);
@@ -36,7 +36,7 @@ fn every_kind() -> EventLog {
     let Event::Compacted(record) = compacted(&log, vec![splice(0..2, &["ab"]), part]) else {
         unreachable!()
     };
-    append(&mut log, Event::Compacted(Box::new(told(*record))));
+    append(&mut log, Event::Compacted(Box::new(reported(*record))));
     append(&mut log, Event::Truncated { from: 3, len: 3 });
     append(&mut log, Event::CompactionUndone { id: CompactionId(1) });
     let data = Json::parse(r#"{"z":1.0,"a":[]}"#).unwrap();
@@ -53,7 +53,7 @@ fn failure(log: &EventLog) -> CompactionFailure {
     failure
 }
 
-fn told(mut record: CompactionRecord) -> CompactionRecord {
+fn reported(mut record: CompactionRecord) -> CompactionRecord {
     record.reason = CompactionReason::Manual { focus: Some("the parser".into()) };
     let mut report = CompactReport::default();
     report.before = Size { messages: 4, bytes: 40, tokens: 13 };

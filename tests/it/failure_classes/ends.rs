@@ -223,20 +223,20 @@ impl Path {
 }
 
 /// Checks that every compaction has one start event and one end event, in order.
-fn assert_framed(path: Path, told: &[CompactionEvent]) {
+fn assert_framed(path: Path, reported: &[CompactionEvent]) {
     let mut open = None;
-    for event in told {
+    for event in reported {
         match event {
             CompactionEvent::Started { id, .. } => {
-                assert_eq!(open.replace(*id), None, "{path:?}: {told:?}");
+                assert_eq!(open.replace(*id), None, "{path:?}: {reported:?}");
             }
             event if event.is_end() => {
-                assert_eq!(open.take(), Some(event.id()), "{path:?}: {told:?}");
+                assert_eq!(open.take(), Some(event.id()), "{path:?}: {reported:?}");
             }
-            event => assert_eq!(open, Some(event.id()), "{path:?}: {told:?}"),
+            event => assert_eq!(open, Some(event.id()), "{path:?}: {reported:?}"),
         }
     }
-    assert_eq!(open, None, "{path:?}: {told:?}");
+    assert_eq!(open, None, "{path:?}: {reported:?}");
 }
 
 #[test]
@@ -252,11 +252,11 @@ fn every_compaction_has_one_beginning_and_one_end_wherever_it_is_dropped() {
             drop(stream);
             let after = bench.events("Well?");
             assert!(after.iter().all(Result::is_ok), "{path:?}, {polls}: {after:?}");
-            let told = [compactions(&before), compactions(&after)].concat();
-            assert_framed(path, &told);
+            let reported = [compactions(&before), compactions(&after)].concat();
+            assert_framed(path, &reported);
             let is_cancelled =
                 |event: &&CompactionEvent| matches!(event, CompactionEvent::Cancelled { .. });
-            cancelled += told.iter().filter(is_cancelled).count();
+            cancelled += reported.iter().filter(is_cancelled).count();
             let first = reasons(&before).into_iter().chain(reasons(&after)).next();
             if ended {
                 assert_eq!(first, Some(path.reason()), "{path:?}");
@@ -266,7 +266,7 @@ fn every_compaction_has_one_beginning_and_one_end_wherever_it_is_dropped() {
             // The events agree with the log, except those that were dropped before delivery.
             let logged = bench.records().len();
             let told_done =
-                told.iter().filter(|event| matches!(event, CompactionEvent::Completed { .. }));
+                reported.iter().filter(|event| matches!(event, CompactionEvent::Completed { .. }));
             assert_eq!(told_done.count(), logged, "{path:?}, {polls}");
             assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..]);
             polls += 1;
@@ -282,8 +282,8 @@ fn every_compaction_that_fails_has_one_end_too() {
         for sums_up in [|_: &Request| fails(ModelErrorKind::Other), |_: &Request| " ".into()] {
             let mut bench = path.set(sums_up);
             let events = bench.events(path.says());
-            let told = compactions(&events);
-            assert_framed(path, &told);
+            let reported = compactions(&events);
+            assert_framed(path, &reported);
             assert_eq!(reasons(&events).first(), Some(&path.reason()), "{path:?}");
             // A request that must be compacted is, by the net if necessary.
             let needed = matches!(path, Path::Refusal | Path::WindowTooSmall);
@@ -291,10 +291,10 @@ fn every_compaction_that_fails_has_one_end_too() {
                 true => matches!(event, CompactionEvent::Completed { .. }),
                 false => matches!(event, CompactionEvent::Failed { .. }),
             };
-            let ends: Vec<_> = told.iter().filter(|event| event.is_end()).collect();
+            let ends: Vec<_> = reported.iter().filter(|event| event.is_end()).collect();
             assert!(
                 !ends.is_empty() && ends.iter().all(|event| ended(event)),
-                "{path:?}: {told:?}"
+                "{path:?}: {reported:?}"
             );
             let logged = bench
                 .session

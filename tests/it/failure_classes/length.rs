@@ -76,7 +76,7 @@ fn what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up() {
     };
     let model = Arc::new(Played::new(guarded(chats)).summing_up(guarded(sums_up_in_prose)));
     let session = Session::builder(ModelAgent::new(model.clone()))
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::default()))
         .policy(policy())
         .build()
         .unwrap();

@@ -11,7 +11,7 @@ fn compactions_that_do_not_bring_the_count_down_are_given_up_and_it_is_said() {
     let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(keep)).policy(policy));
     let events = bench.chat(30);
     assert_eq!(begun_and_done(&events), (2, 2));
-    assert_eq!(rests(&events), 1, "and whoever watches is told");
+    assert_eq!(rests(&events), 1, "and observers get a notice");
     bench.assert_sound();
 }
 

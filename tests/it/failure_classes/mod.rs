@@ -31,7 +31,7 @@ use threadfold::{
     },
     store::{Journal, MemoryStore},
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock},
     tokens::ByteEstimate,
     wire::{Dialect, EncodeOptions},
 };
@@ -102,7 +102,7 @@ const CLASSES: &[(&str, &[&str])] = &[
         "an old task taken up again, or finished work done again",
         &[
             "the_newest_message_of_the_user_comes_last_and_behind_the_end_of_the_summary",
-            "whoever_sums_up_is_told_to_tell_what_is_done_from_what_is_not",
+            "the_summariser_is_asked_to_separate_what_is_done_from_what_is_open",
             "work_that_was_done_before_a_compaction_is_not_done_again",
         ],
     ),
@@ -112,7 +112,7 @@ const CLASSES: &[(&str, &[&str])] = &[
             "what_the_user_typed_last_stays_word_for_word_under_every_strategy",
             "the_last_three_messages_of_the_user_outlive_a_summary",
             "a_rule_outlives_four_digests",
-            "whoever_sums_up_is_told_to_keep_every_rule_of_the_user",
+            "the_summariser_is_asked_to_keep_every_rule_of_the_user",
             "the_system_prompt_is_the_same_in_every_request",
         ],
     ),
@@ -126,8 +126,8 @@ const CLASSES: &[(&str, &[&str])] = &[
     (
         "a worse way of compacting that nobody notices",
         &[
-            "the_rung_that_did_it_is_told_and_logged",
-            "a_summary_without_a_word_is_an_error_that_is_told_and_logged",
+            "the_rung_that_made_the_plan_is_reported_and_logged",
+            "a_blank_summary_is_an_error_that_is_reported_and_logged",
             "a_piece_of_a_run_without_a_word_is_an_error",
         ],
     ),
@@ -141,7 +141,7 @@ const CLASSES: &[(&str, &[&str])] = &[
     ),
     (
         "secrets carried out of the thread, and on for ever",
-        &["secrets_do_not_leave_the_thread", "errors_that_are_told_hold_no_secrets"],
+        &["secrets_do_not_leave_the_thread", "errors_that_are_shown_hold_no_secrets"],
     ),
     (
         "an unattended run that ends without a word, or asks instead of going on",

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_rung_that_did_it_is_told_and_logged() {
+fn the_rung_that_made_the_plan_is_reported_and_logged() {
     let broken = Played::new(chats).summing_up(|_| fails(ModelErrorKind::Other));
     for (model, did_it) in [(Played::new(chats), "summarize"), (broken, "digest")] {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
@@ -12,10 +12,10 @@ fn the_rung_that_did_it_is_told_and_logged() {
             Arc::new(Digest::default()),
         ];
         let mut bench = bench(9_000, model, |b| b.strategy(Arc::new(Ladder::new(rungs))));
-        let told = compactions(&bench.chat(90));
+        let reported = compactions(&bench.chat(90));
         let records = bench.records();
         assert!(!records.is_empty());
-        let rungs: Vec<_> = told
+        let rungs: Vec<_> = reported
             .into_iter()
             .filter_map(|event| match event {
                 CompactionEvent::Completed { id, rungs, .. } => Some((id, rungs)),
@@ -34,7 +34,7 @@ fn the_rung_that_did_it_is_told_and_logged() {
 }
 
 #[test]
-fn a_summary_without_a_word_is_an_error_that_is_told_and_logged() {
+fn a_blank_summary_is_an_error_that_is_reported_and_logged() {
     let strategies: [Arc<dyn CompactionStrategy>; 3] = [
         Arc::new(summarize()),
         Arc::new(Chunked::default()),
@@ -50,9 +50,9 @@ fn a_summary_without_a_word_is_an_error_that_is_told_and_logged() {
             let mut bench = bench(20_000, model, |b| b.strategy(strategy.clone()));
             bench.chat(12);
             let before = bench.session.messages().clone();
-            let told = compactions(&bench.events("/compact"));
-            let Some(CompactionEvent::Failed { error, .. }) = told.last() else {
-                panic!("{name}: {told:?}")
+            let reported = compactions(&bench.events("/compact"));
+            let Some(CompactionEvent::Failed { error, .. }) = reported.last() else {
+                panic!("{name}: {reported:?}")
             };
             assert_eq!(*bench.session.messages(), before, "{name}");
             let logged =
@@ -79,8 +79,8 @@ fn a_piece_of_a_run_without_a_word_is_an_error() {
     let mut bench = bench(20_000, model, |b| b.strategy(Arc::new(strategy)));
     bench.chat(20);
     let before = bench.session.messages().clone();
-    let told = compactions(&bench.events("/compact"));
-    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
+    let reported = compactions(&bench.events("/compact"));
+    assert!(matches!(reported.last(), Some(CompactionEvent::Failed { .. })), "{reported:?}");
     assert!(bench.model.summaries().len() >= 2);
     assert_eq!(*bench.session.messages(), before);
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use threadfold::{
     message::Redactor,
-    store::{Archive, MemoryArchive, Visible},
+    store::{Archive, MemoryArchive},
 };
 
 use super::*;
@@ -52,18 +52,18 @@ fn secrets_do_not_leave_the_thread() {
     for text in ["My password is hunter2. ", "Which one? "] {
         say(&mut bench.session, text.repeat(20)).unwrap();
     }
-    let told = events(&mut bench.session, "@compact hunter2 is the word");
-    let told: Vec<SessionEvent> = told.into_iter().map(Result::unwrap).collect();
+    let reported = events(&mut bench.session, "@compact hunter2 is the word");
+    let reported: Vec<SessionEvent> = reported.into_iter().map(Result::unwrap).collect();
 
     let asked = everything(summaries.requests());
     assert!(asked.contains("[secret]") && !asked.contains("hunter2"), "{asked}");
-    let visible = Visible::from(bench.session.log());
+    let visible = bench.session.log().archived();
     let kept = block_on(archive.list(bench.session.thread_id(), &visible)).unwrap();
     assert!(!kept.is_empty() && !everything(&kept).contains("hunter2"), "{kept:?}");
     let compaction = |event: &&SessionEvent| {
         matches!(event, SessionEvent::Compaction(_) | SessionEvent::Notice { .. })
     };
-    let lines: Vec<&SessionEvent> = told.iter().filter(compaction).collect();
+    let lines: Vec<&SessionEvent> = reported.iter().filter(compaction).collect();
     assert!(lines.len() > 2 && !everything(&lines).contains("hunter2"), "{lines:?}");
     // The agent's own model still gets the original text.
     assert!(bench.last_sent().contains("hunter2 is the word"));
@@ -71,7 +71,7 @@ fn secrets_do_not_leave_the_thread() {
 }
 
 #[test]
-fn errors_that_are_told_hold_no_secrets() {
+fn errors_that_are_shown_hold_no_secrets() {
     let error = ModelError::new(ModelErrorKind::Other, "no such word: hunter2");
     let summaries = ScriptedModel::default();
     let past = (0..6).map(|round| Answer::from(format!("Old answer {round}.")));
@@ -84,8 +84,8 @@ fn errors_that_are_told_hold_no_secrets() {
     for round in 0..6 {
         say(&mut bench.session, format!("Old question {round}: {}", "why? ".repeat(50))).unwrap();
     }
-    let told = events(&mut bench.session, "/compact");
-    let told: Vec<SessionEvent> = told.into_iter().map(Result::unwrap).collect();
-    let text = everything(&told);
+    let reported = events(&mut bench.session, "/compact");
+    let reported: Vec<SessionEvent> = reported.into_iter().map(Result::unwrap).collect();
+    let text = everything(&reported);
     assert!(text.contains("no such word: [secret]") && !text.contains("hunter2"), "{text}");
 }

@@ -1,7 +1,8 @@
 //! Scripted models, and sessions over them.
 
 use super::*;
-use crate::support::{clock::Ticking, polls::pending_once};
+use crate::support::polls::pending_once;
+use threadfold::testing::TestClock;
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 
@@ -140,8 +141,7 @@ pub(crate) fn opened(
     let builder = Session::builder(agent)
         .journal(journal)
         .system("Be kind.")
-        .clock(Arc::new(Ticking::from_ms(1_000_000, step)))
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::ticking(1_000_000, step)))
         .policy(policy())
         .tool(Arc::new(tool.clone()));
     Bench { session: build(builder).build().unwrap(), model, tool, window }
@@ -275,10 +275,10 @@ pub(crate) fn ends(events: &[Result<SessionEvent, SessionError>]) -> Vec<Compact
 
 /// The number of compactions that were begun, and of those that were completed.
 pub(crate) fn begun_and_done(events: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
-    let told = compactions(events);
+    let reported = compactions(events);
     let begun = |event: &&CompactionEvent| matches!(event, CompactionEvent::Started { .. });
     let done = |event: &&CompactionEvent| matches!(event, CompactionEvent::Completed { .. });
-    (told.iter().filter(begun).count(), told.iter().filter(done).count())
+    (reported.iter().filter(begun).count(), reported.iter().filter(done).count())
 }
 
 pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {

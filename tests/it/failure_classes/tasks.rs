@@ -38,7 +38,7 @@ fn round_of(message: &Message) -> usize {
 }
 
 #[test]
-fn whoever_sums_up_is_told_to_tell_what_is_done_from_what_is_not() {
+fn the_summariser_is_asked_to_separate_what_is_done_from_what_is_open() {
     let words = [
         ("summarize", "past tense about work that is done"),
         ("summarize", "what is finished, so that nobody does it again"),
@@ -142,7 +142,7 @@ fn a_rule_outlives_four_digests() {
 }
 
 #[test]
-fn whoever_sums_up_is_told_to_keep_every_rule_of_the_user() {
+fn the_summariser_is_asked_to_keep_every_rule_of_the_user() {
     for (strategy, words) in [
         (
             Arc::new(summarize()) as Arc<dyn CompactionStrategy>,

@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
+use serde_json::json;
 use std::{
     borrow::Cow,
     pin::pin,
@@ -17,8 +18,8 @@ use threadfold::{
     message::{
         CompactionId, CompactionReason, Redactor, Role, Summary, Timestamp, ToolResult, ToolUse,
     },
-    recall::{MAX_BYTES, Recall, RecallRequest},
-    retention::{AuditOptions, Facts, RetentionPolicy, audit, enrich},
+    recall::{MAX_BYTES, Recall},
+    retention::{Facts, RetentionPolicy, audit, enrich},
     strategy::{Brief, CompactionStrategy, Digest, Snapshot, Step},
     testing::ExtractiveModel,
     tokens::ByteEstimate,
@@ -65,11 +66,11 @@ fn rules(text: &str) {
 
 fn facts(text: &str) {
     let thread = thread(text);
-    let options = AuditOptions::default();
+    let options = RetentionPolicy::default();
     let lost = audit(&thread, &[], &options);
     assert_eq!((lost.overall.kept, lost.overall.facts), (0, lost.missing.len() as u64));
     let _ = audit(&thread, &[Message::assistant(format!("So: {text}"))], &options);
-    let facts = Facts::of(&thread, options);
+    let facts = Facts::of(&thread, &options);
     let _ = enrich(text, &facts, &[], &RetentionPolicy::default(), &COUNTER);
 }
 
@@ -113,10 +114,9 @@ fn recall(text: &str) {
     log.append(Timestamp(2), Event::Compacted(Box::new(record))).expect("it fits");
     let end = (0..=text.len().min(900)).rev().find(|at| text.is_char_boundary(*at));
     let query = text.get(..end.unwrap_or_default()).unwrap_or_default();
-    let search = RecallRequest::Search { query: query.into(), offset: 0 };
-    for request in [search, RecallRequest::default()] {
-        let Ok(found) = Recall::of(&log).answer(&request) else { continue };
-        assert!(found.to_string().len() <= MAX_BYTES, "{}", found.to_string().len());
+    for input in [json!({"query": query}), json!({})] {
+        let Ok(found) = Recall::of(&log).call(&input) else { continue };
+        assert!(found.len() <= MAX_BYTES, "{}", found.len());
     }
 }
 

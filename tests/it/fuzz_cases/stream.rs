@@ -29,9 +29,9 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     let events = events(bytes, bytes.len().max(1));
     assert_eq!(events, self::events(bytes, usize::from(*size).max(1)), "divided otherwise");
     for codec in codecs {
-        let (told, end) = build(*codec, &events);
+        let (reported, end) = build(*codec, &events);
         // A byte that is not UTF-8 becomes three.
-        assert!(told <= bytes.len() * 3, "{}: {told} of {}", codec.name(), bytes.len());
+        assert!(reported <= bytes.len() * 3, "{}: {reported} of {}", codec.name(), bytes.len());
         if let Ok(turn) = end {
             let thread = vec![Message::user("hi"), turn.message];
             let _ = codec.encode(&Request::new(thread), &EncodeOptions::default());
@@ -53,21 +53,21 @@ fn events(bytes: &[u8], size: usize) -> Vec<(String, String)> {
 /// The number of bytes in the deltas, and the end of the answer.
 fn build(codec: &dyn WireFormat, events: &[(String, String)]) -> (usize, Result<Turn, ModelError>) {
     let mut builder = codec.turn_builder();
-    let mut told = 0;
+    let mut reported = 0;
     for event in events {
         match builder.handle(&event.0, &event.1) {
-            Ok(deltas) => told += deltas.iter().map(size).sum::<usize>(),
+            Ok(deltas) => reported += deltas.iter().map(size).sum::<usize>(),
             Err(error) => {
                 assert!(!builder.is_complete(), "complete behind an error");
                 let again = builder.finish().expect_err("an answer behind an error");
                 assert_eq!(again.to_string(), error.to_string());
-                return (told, Err(error));
+                return (reported, Err(error));
             }
         }
     }
     let end = builder.finish();
     assert_eq!(builder.finish().ok(), end.clone().ok(), "it ends otherwise the second time");
-    (told, end)
+    (reported, end)
 }
 
 fn size(delta: &Delta) -> usize {
@@ -76,6 +76,6 @@ fn size(delta: &Delta) -> usize {
             text.len()
         }
         Delta::ToolUse { name, .. } => name.len(),
-        Delta::Turn { .. } => panic!("told before the end: {delta:?}"),
+        Delta::Turn { .. } => panic!("a turn before the end: {delta:?}"),
     }
 }

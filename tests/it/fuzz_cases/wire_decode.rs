@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
+use std::sync::Arc;
 use threadfold::{
     Plan, Request, WireFormat, legality,
     wire::{DecodeOptions, Dialect, EncodeOptions},
@@ -35,7 +36,8 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
             let read = codec.decode_slice(body, &recognise);
             if let Ok(mut request) = read {
                 check_request(*codec, codecs, &request);
-                let applied = plan.as_ref().map(|plan| plan.apply(request.messages.make_mut()));
+                let applied =
+                    plan.as_ref().map(|plan| plan.apply(Arc::make_mut(&mut request.messages)));
                 if applied.is_some_and(|applied| applied.is_ok()) {
                     check_request(*codec, codecs, &request);
                 }

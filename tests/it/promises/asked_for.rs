@@ -9,7 +9,7 @@ use threadfold::{
     store::Journal,
 };
 
-use super::provider::{Provider, lines, reasons, untold};
+use super::provider::{Provider, lines, reasons, unreported};
 use crate::support::bench::{compactions, events, say};
 
 const WINDOW: u64 = 200_000;
@@ -49,8 +49,8 @@ fn a_rule_that_ends_in_a_modal_does_not_keep_a_compaction_from_its_end() {
     for text in ["Do as you should.", "Say no more than you shall.", "Go on."] {
         say(&mut session, text).unwrap();
     }
-    let told = events(&mut session, "/compact");
-    assert_eq!(untold(&told), Vec::<String>::new());
+    let reported = events(&mut session, "/compact");
+    assert_eq!(unreported(&reported), Vec::<String>::new());
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn a_few_long_messages_become_much_shorter_on_demand() {
         let (mut session, _) = session_of(sizes);
         let before = session.context_tokens();
         assert!((105_000..110_000).contains(&before), "{before}");
-        let told = events(&mut session, "/compact");
-        assert_eq!(untold(&told), Vec::<String>::new());
+        let reported = events(&mut session, "/compact");
+        assert_eq!(unreported(&reported), Vec::<String>::new());
         let after = session.context_tokens();
         assert!(after * 4 <= before * 3, "{} messages: {before} to {after}", sizes.len());
     }
@@ -89,24 +89,24 @@ fn a_compaction_on_demand_comes_as_far_as_a_prepared_one() {
 #[test]
 fn two_messages_are_compacted_on_demand() {
     let (mut session, provider) = session_of(&[10, 3_000]);
-    let told = events(&mut session, "/compact");
+    let reported = events(&mut session, "/compact");
     assert!(
-        matches!(compactions(&told).last(), Some(CompactionEvent::Completed { .. })),
-        "{told:?}"
+        matches!(compactions(&reported).last(), Some(CompactionEvent::Completed { .. })),
+        "{reported:?}"
     );
     assert_eq!(session.log().standing().count(), 1);
     assert_eq!(provider.conversation().len(), 0, "nobody answers a command");
     assert!(typed(session.messages())[0].starts_with("Message 0."));
     let line = |event: &Result<SessionEvent, _>| matches!(event, Ok(SessionEvent::Notice { text }) if text.to_lowercase().contains("compacted"));
-    assert!(told.iter().any(line), "{told:?}");
+    assert!(reported.iter().any(line), "{reported:?}");
 }
 
 #[test]
 fn compacting_and_going_on_puts_no_words_into_the_mouth_of_the_user() {
     let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
     let before = typed(session.messages());
-    let told = events(&mut session, "@compact");
-    assert_eq!(reasons(&told), [CompactionReason::Manual { focus: None }]);
+    let reported = events(&mut session, "@compact");
+    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }]);
     let after = typed(session.messages());
     assert!(after.iter().all(|text| before.contains(text)), "{after:?}");
     let sent = provider.conversation().pop().unwrap().messages;
@@ -122,15 +122,15 @@ fn a_command_that_is_queued_is_carried_out() {
         let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
         let handle = session.handle();
         let mut stream = session.send("Go on.");
-        let mut told = vec![block_on(stream.next()).unwrap()];
+        let mut reported = vec![block_on(stream.next()).unwrap()];
         handle.queue(command);
         while let Some(event) = block_on(stream.next()) {
-            told.push(event);
+            reported.push(event);
         }
         drop(stream);
-        let reason = reasons(&told);
+        let reason = reasons(&reported);
         assert!(matches!(reason[..], [CompactionReason::Manual { .. }]), "{command}: {reason:?}");
-        assert_eq!(untold(&told), Vec::<String>::new());
+        assert_eq!(unreported(&reported), Vec::<String>::new());
         assert!(!was_sent(&provider, command) && !was_sent(&provider, "@compact"), "{command}");
         assert_eq!(provider.conversation().len(), 1 + usize::from(follows.is_some()), "{command}");
         let last = typed(session.messages()).pop();
@@ -151,8 +151,8 @@ fn what_was_queued_while_nothing_went_on_comes_before_what_is_typed_next() {
 fn a_command_that_was_queued_while_nothing_went_on_is_carried_out_first() {
     let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
     session.handle().queue("/compact");
-    let told = events(&mut session, "Go on.");
-    assert_eq!(reasons(&told), [CompactionReason::Manual { focus: None }]);
+    let reported = events(&mut session, "Go on.");
+    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }]);
     assert!(!was_sent(&provider, "/compact"));
     let sent = provider.conversation().remove(0).messages;
     assert!(sent.iter().any(Message::is_summary), "it is compacted before the message is sent");

@@ -9,7 +9,7 @@ use threadfold::{
     strategy::{Attempt, Brief, KeepRecent, Ladder, ModelRole, Snapshot, Step},
 };
 
-use super::provider::{Provider, Read, lines, untold};
+use super::provider::{Provider, Read, lines, unreported};
 use crate::support::{
     bench::{calls, compactions, events, say},
     examples::simulation::hosts::{AlwaysFails, Nonsense},
@@ -35,8 +35,8 @@ fn every_strategy() -> Vec<Arc<dyn CompactionStrategy>> {
 fn obedient(results: usize) -> Provider {
     Provider::new(move |request, place| {
         let last = request.messages.last().unwrap();
-        let told = last.content.first().and_then(|block| block.as_text());
-        if !told.is_some_and(|text| text.starts_with("Read")) {
+        let reported = last.content.first().and_then(|block| block.as_text());
+        if !reported.is_some_and(|text| text.starts_with("Read")) {
             return Message::assistant("Fine.");
         }
         let ids: Vec<String> = (0..results).map(|call| format!("call_{place}_{call}")).collect();
@@ -65,16 +65,16 @@ fn trouble(strategy: Arc<dyn CompactionStrategy>, flood: Flood) -> Vec<String> {
     let mut session = provider.session(Some(WINDOW), |builder| {
         builder.strategy(strategy).tool(Arc::new(Read(flood.tokens)))
     });
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for turn in 0..flood.turns {
-        told.extend(events(&mut session, &format!("Turn {turn}. {}", lines(500))));
+        reported.extend(events(&mut session, &format!("Turn {turn}. {}", lines(500))));
     }
     for text in ["Read it.", "What is in it?", "And now?", "Read it again.", "Well?", "Thank you."]
     {
-        told.extend(events(&mut session, text));
+        reported.extend(events(&mut session, text));
     }
-    let refused = told.iter().filter_map(|event| event.as_ref().err()).map(ToString::to_string);
-    refused.chain(provider.fault(WINDOW)).chain(untold(&told)).collect()
+    let refused = reported.iter().filter_map(|event| event.as_ref().err()).map(ToString::to_string);
+    refused.chain(provider.fault(WINDOW)).chain(unreported(&reported)).collect()
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn every_registered_strategy_compacts_one_large_result_on_demand() {
             say(&mut session, text).unwrap();
         }
         let before = session.context_tokens();
-        let told = events(&mut session, "/compact");
+        let reported = events(&mut session, "/compact");
         let after = session.context_tokens();
-        assert_eq!(untold(&told), Vec::<String>::new(), "{name}");
+        assert_eq!(unreported(&reported), Vec::<String>::new(), "{name}");
         assert!(after <= WINDOW / 2, "{name}: {before} tokens became {after}");
     }
 }
@@ -251,9 +251,9 @@ fn a_strategy_that_panics_fails_and_the_session_goes_on() {
             let provider = Provider::new(|_, _| Message::assistant(lines(1_000)));
             let mut session =
                 provider.session(Some(WINDOW), |builder| builder.strategy(Arc::clone(&strategy)));
-            let told: Vec<_> =
+            let reported: Vec<_> =
                 (0..17).flat_map(|turn| events(&mut session, &format!("Part {turn}."))).collect();
-            let failed = compactions(&told).into_iter().find_map(|event| match event {
+            let failed = compactions(&reported).into_iter().find_map(|event| match event {
                 CompactionEvent::Failed { error, .. } => Some(error),
                 _ => None,
             });

@@ -11,7 +11,7 @@ use threadfold::{
     Turn, WireFormat,
     auto::{AutoPolicy, Threshold},
     compact::{Insert, Splice},
-    message::{CompactionReason, ModelError, SharedVec, Summary, Thinking, ToolUse},
+    message::{CompactionReason, ModelError, Summary, Thinking, ToolUse},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
     wire::{Dialect, EncodeOptions},
 };
@@ -23,7 +23,7 @@ const WINDOW: u64 = 20_000;
 
 /// A strategy of a host, as the guide shows one: its plan is made of splices.
 #[derive(Debug)]
-struct Splices(fn(&SharedVec<Message>) -> Vec<Splice>);
+struct Splices(fn(&Arc<Vec<Message>>) -> Vec<Splice>);
 
 #[derive(Debug)]
 struct Proposed(Proposal);
@@ -55,7 +55,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
             Thinking::new(format!("Hm, {place}."), Some(format!("signature-{place}").into()));
         Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text(lines(500))])
     });
-    let first_two_go = |_: &SharedVec<Message>| {
+    let first_two_go = |_: &Arc<Vec<Message>>| {
         let message = Message::summary(Role::User, Summary::new("They talked."));
         vec![Splice { at: 0..2, insert: vec![Insert::Message { message }] }]
     };
@@ -64,8 +64,8 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
     for text in ["One?", "Two?", "Three?"] {
         say(&mut session, text).unwrap();
     }
-    let told = events(&mut session, "/compact");
-    assert_eq!(reasons(&told), [CompactionReason::Manual { focus: None }], "{told:?}");
+    let reported = events(&mut session, "/compact");
+    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }], "{reported:?}");
     let kept: Vec<&Message> = session
         .messages()
         .iter()
@@ -82,7 +82,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
 
 #[test]
 fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
-    let last_results_go = |messages: &SharedVec<Message>| {
+    let last_results_go = |messages: &Arc<Vec<Message>>| {
         let place = messages.iter().rposition(|message| message.tool_results().next().is_some());
         let splice = |place| Splice { at: place..place + 1, insert: Vec::new() };
         place.map(splice).into_iter().collect()
@@ -126,8 +126,8 @@ fn compacted(strategy: &Arc<dyn CompactionStrategy>) -> (Vec<Message>, Vec<Messa
         .session(Some(WINDOW), |builder| builder.strategy(Arc::clone(strategy)).policy(early()));
     for turn in 0..40 {
         let before = session.messages().to_vec();
-        let told = events(&mut session, &format!("Question {turn}. {}", lines(100)));
-        if !reasons(&told).is_empty() {
+        let reported = events(&mut session, &format!("Question {turn}. {}", lines(100)));
+        if !reasons(&reported).is_empty() {
             return (before, session.messages().to_vec());
         }
     }
@@ -175,11 +175,11 @@ fn the_agent_names_a_range_by_the_checkpoint_of_a_summary() {
     });
     let mut session =
         provider.session(Some(WINDOW), |builder| builder.compact_tool().policy(early()));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for turn in 0..40 {
-        told.extend(events(&mut session, &format!("Question {turn}. {}", lines(100))));
+        reported.extend(events(&mut session, &format!("Question {turn}. {}", lines(100))));
     }
-    assert!(told.iter().all(Result::is_ok));
-    assert!(reasons(&told).contains(&CompactionReason::AgentTool), "{:?}", reasons(&told));
+    assert!(reported.iter().all(Result::is_ok));
+    assert!(reasons(&reported).contains(&CompactionReason::AgentTool), "{:?}", reasons(&reported));
     assert!(session.log().standing().count() > 1);
 }

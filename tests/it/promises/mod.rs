@@ -8,7 +8,7 @@ mod floor;
 mod marks;
 mod net;
 mod refusals;
+mod reported;
 mod targets;
-mod told;
 mod trigger;
 mod windows;

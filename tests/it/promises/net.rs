@@ -41,8 +41,10 @@ fn long_prompt() -> String {
 
 /// The rungs of the compaction in a turn.
 fn completed(bench: &mut Bench, text: &str) -> Vec<RungReport> {
-    let told = compactions(&events(&mut bench.session, text));
-    let Some(CompactionEvent::Completed { rungs, .. }) = told.last() else { panic!("{told:#?}") };
+    let reported = compactions(&events(&mut bench.session, text));
+    let Some(CompactionEvent::Completed { rungs, .. }) = reported.last() else {
+        panic!("{reported:#?}")
+    };
     rungs.clone()
 }
 
@@ -124,8 +126,10 @@ fn a_proposal_that_is_refused_says_why_or_what_was_tried_for_it() {
     for (ladder, expected) in rows {
         let strategy = Arc::new(Elsewhere(ladder));
         let mut bench = nearly_full([], |builder| builder.strategy(strategy));
-        let told = compactions(&events(&mut bench.session, "/compact"));
-        let Some(CompactionEvent::Failed { error, .. }) = told.last() else { panic!("{told:#?}") };
+        let reported = compactions(&events(&mut bench.session, "/compact"));
+        let Some(CompactionEvent::Failed { error, .. }) = reported.last() else {
+            panic!("{reported:#?}")
+        };
         assert!(error.contains(expected), "{error}");
         bench.assert_whole();
     }

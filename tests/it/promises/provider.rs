@@ -12,14 +12,11 @@ use threadfold::{
     message::{CompactionReason, ModelError, ModelErrorKind, StopReason, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionBuilder, SessionError, SessionEvent},
-    testing::{ExtractiveModel, WakefulSleeper},
+    testing::{ExtractiveModel, TestClock},
     tokens::ByteEstimate,
 };
 
-use crate::support::{
-    bench::{compactions, wants_summary},
-    clock::Ticking,
-};
+use crate::support::bench::{compactions, wants_summary};
 
 /// No test makes so many requests. A session that loops for ever gets errors from here on.
 const MOST_REQUESTS: usize = 2_000;
@@ -79,10 +76,8 @@ impl Provider {
             Some(window) => agent.with_window(ContextWindow::new(window)),
             None => agent,
         };
-        let builder = Session::builder(agent)
-            .system("Be brief.")
-            .clock(Arc::new(Ticking::from_ms(0, 0)))
-            .sleeper(Arc::new(WakefulSleeper::default()));
+        let builder =
+            Session::builder(agent).system("Be brief.").clock(Arc::new(TestClock::ticking(0, 0)));
         build(builder).build().unwrap()
     }
 
@@ -197,12 +192,12 @@ pub(crate) fn reading_rounds(place: usize, rounds: usize) -> Message {
 }
 
 /// The compactions without exactly one start and one end event.
-pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
-    let told = compactions(events);
+pub(crate) fn unreported(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
+    let reported = compactions(events);
     let mut open = None;
     let mut complaints = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    for event in told {
+    for event in reported {
         let id = event.id();
         match (&event, open) {
             (CompactionEvent::Started { .. }, None) if seen.insert(id) => open = Some(id),
@@ -217,16 +212,16 @@ pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<Strin
 
 /// The reasons of the completed compactions.
 pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {
-    let told = compactions(events);
+    let reported = compactions(events);
     let completed = |of| {
         let ends = |event: &CompactionEvent| matches!(event, CompactionEvent::Completed { .. });
-        told.iter().any(|event| event.id() == of && ends(event))
+        reported.iter().any(|event| event.id() == of && ends(event))
     };
     let reason = |event: &CompactionEvent| match event {
         CompactionEvent::Started { id, reason, .. } if completed(*id) => Some(reason.clone()),
         _ => None,
     };
-    told.iter().filter_map(reason).collect()
+    reported.iter().filter_map(reason).collect()
 }
 
 /// The notices for the user.

@@ -8,14 +8,14 @@ use std::sync::{
 use threadfold::{
     Message, Request, TokenCounter, Turn,
     auto::AutoPolicy,
-    message::{CompactionReason, ModelError, SharedVec, StopReason},
+    message::{CompactionReason, ModelError, StopReason},
     strategy::Digest,
     testing::Answer,
     tokens::ByteEstimate,
     wire::classify_error,
 };
 
-use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, untold};
+use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, unreported};
 use crate::support::bench::{events, say, within};
 
 const WINDOW: u64 = 200_000;
@@ -37,15 +37,15 @@ fn what_a_provider_reserves_for_the_answer_is_learnt_from_its_refusal() {
             .refusing(move |size| with_output(size, reserve));
         let mut session =
             provider.session(Some(WINDOW), |builder| builder.tool(Arc::new(Read(9_000))));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for turn in 0..150 {
-            told.extend(events(&mut session, &format!("Turn {turn}.")));
+            reported.extend(events(&mut session, &format!("Turn {turn}.")));
         }
-        let errors: Vec<_> = told.iter().filter_map(|event| event.as_ref().err()).collect();
+        let errors: Vec<_> = reported.iter().filter_map(|event| event.as_ref().err()).collect();
         assert!(errors.is_empty(), "{reserve}: {errors:?}");
         assert!(provider.refused() <= 2, "{reserve}: {} refusals", provider.refused());
-        assert!(reasons(&told).len() > 5, "{reserve}: {:?}", reasons(&told));
-        assert_eq!(untold(&told), Vec::<String>::new());
+        assert!(reasons(&reported).len() > 5, "{reserve}: {:?}", reasons(&reported));
+        assert_eq!(unreported(&reported), Vec::<String>::new());
     }
 }
 
@@ -115,7 +115,7 @@ fn a_text_that_nearly_fills_a_window_that_nobody_named_gets_through() {
         for turn in 0..4 {
             say(&mut session, format!("Part {turn}, please.")).unwrap();
         }
-        let around = Request { messages: SharedVec::default(), ..provider.requests()[0].clone() };
+        let around = Request { messages: Arc::default(), ..provider.requests()[0].clone() };
         let most = SMALL - spare - tokens(&around);
         let text = "word ".repeat(most as usize * 3 / 5);
         assert!(ByteEstimate::TRIGGER.message(&Message::user(text.clone())).abs_diff(most) < 20);

@@ -44,8 +44,8 @@ fn after_a_success_compactions_come_to_the_whole_target_again() {
     let mut session = provider
         .session(Some(WINDOW), |builder| builder.strategy(Arc::<FailsFirst>::clone(&strategy)));
     for turn in 0..60 {
-        let told = events(&mut session, &format!("Part {turn}, please."));
-        assert!(told.iter().all(Result::is_ok), "{turn}: {told:?}");
+        let reported = events(&mut session, &format!("Part {turn}, please."));
+        assert!(reported.iter().all(Result::is_ok), "{turn}: {reported:?}");
     }
     let targets = strategy.0.lock().unwrap().clone();
     let (first, last) = (targets[0], *targets.last().unwrap());

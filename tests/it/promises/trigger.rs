@@ -6,16 +6,17 @@ use threadfold::{
     Message,
     message::CompactionReason,
     session::{SessionError, SessionEvent},
+    testing::TestClock,
 };
 
-use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, untold};
-use crate::support::{bench::events, clock::Ticking};
+use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, unreported};
+use crate::support::bench::events;
 
 const WINDOW: u64 = 100_000;
 
 /// The percentage of compactions that the soft trigger started, and their number.
-fn soft(told: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
-    let reasons = reasons(told);
+fn soft(reported: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
+    let reasons = reasons(reported);
     let soft = reasons.iter().filter(|reason| **reason == CompactionReason::Threshold).count();
     (soft * 100 / reasons.len().max(1), reasons.len())
 }
@@ -25,16 +26,16 @@ fn in_a_fast_loop_no_request_is_far_over_the_threshold() {
     for step in [0, 10] {
         let provider = Provider::new(|_, place| reading_rounds(place, 200));
         let mut session = provider.session(Some(WINDOW), |builder| {
-            let builder = builder.clock(Arc::new(Ticking::from_ms(0, step))).max_rounds(300);
+            let builder = builder.clock(Arc::new(TestClock::ticking(0, step))).max_rounds(300);
             builder.tool(Arc::new(Read(WINDOW * 6 / 100)))
         });
-        let told = events(&mut session, "Read it all.");
-        assert!(told.iter().all(Result::is_ok), "{:?}", told.last());
+        let reported = events(&mut session, "Read it all.");
+        assert!(reported.iter().all(Result::is_ok), "{:?}", reported.last());
         let fullest = provider.conversation().iter().map(tokens).max().unwrap();
         assert!(fullest <= WINDOW * 88 / 100, "{step} ms: {} %", fullest * 100 / WINDOW);
-        let (share, count) = soft(&told);
+        let (share, count) = soft(&reported);
         assert!(share >= 90 && count > 10, "{step} ms: {share} % of {count}");
-        assert_eq!(untold(&told), Vec::<String>::new());
+        assert_eq!(unreported(&reported), Vec::<String>::new());
     }
 }
 
@@ -46,14 +47,14 @@ fn in_a_long_session_the_soft_trigger_does_the_work() {
             _ => Message::assistant(lines(answer)),
         });
         let mut session = provider.session(Some(WINDOW), |builder| {
-            builder.clock(Arc::new(Ticking::from_ms(0, step))).tool(Arc::new(Read(4_000)))
+            builder.clock(Arc::new(TestClock::ticking(0, step))).tool(Arc::new(Read(4_000)))
         });
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for turn in 0..150 {
-            told.extend(events(&mut session, &format!("Turn {turn}. {}", lines(200))));
+            reported.extend(events(&mut session, &format!("Turn {turn}. {}", lines(200))));
         }
-        assert!(told.iter().all(Result::is_ok));
-        let (share, count) = soft(&told);
+        assert!(reported.iter().all(Result::is_ok));
+        let (share, count) = soft(&reported);
         assert!(share >= 90 && count > 5, "{rounds} calls a turn: {share} % of {count}");
         assert_eq!(provider.fault(WINDOW), None);
     }

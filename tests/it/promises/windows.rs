@@ -15,7 +15,7 @@ use threadfold::{
     wire::classify_error,
 };
 
-use super::provider::{Provider, lines, notices, reasons, untold};
+use super::provider::{Provider, lines, notices, reasons, unreported};
 use crate::support::bench::{events, say};
 
 /// The true window of the provider.
@@ -30,32 +30,32 @@ fn too_long(size: u64) -> Option<ModelError> {
 }
 
 /// The notices that say that the window is unknown.
-fn unknown(told: &[Result<SessionEvent, SessionError>]) -> usize {
+fn unknown(reports: &[Result<SessionEvent, SessionError>]) -> usize {
     let says = |notice: &String| {
         let notice = notice.to_lowercase();
         let unknown = ["unknown", "not known", "no window"];
         notice.contains("window") && unknown.iter().any(|words| notice.contains(words))
     };
-    notices(told).iter().filter(|notice| says(notice)).count()
+    notices(reports).iter().filter(|notice| says(notice)).count()
 }
 
 #[test]
 fn a_host_hears_once_that_nobody_named_the_window_and_the_first_refusal_teaches() {
     let provider = Provider::new(|_, _| Message::assistant(lines(2_000))).refusing(too_long);
     let mut session = provider.session(None, |builder| builder);
-    let mut told = events(&mut session, "Turn 0.");
-    assert_eq!(unknown(&told), 1, "{:?}", notices(&told));
+    let mut reports = events(&mut session, "Turn 0.");
+    assert_eq!(unknown(&reports), 1, "{:?}", notices(&reports));
     for turn in 1..100 {
-        told.extend(events(&mut session, &format!("Turn {turn}.")));
+        reports.extend(events(&mut session, &format!("Turn {turn}.")));
     }
-    let errors: Vec<_> = told.iter().filter_map(|event| event.as_ref().err()).collect();
+    let errors: Vec<_> = reports.iter().filter_map(|event| event.as_ref().err()).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(unknown(&told), 1, "{:?}", notices(&told));
+    assert_eq!(unknown(&reports), 1, "{:?}", notices(&reports));
     assert!((1..=3).contains(&provider.refused()), "{} refusals", provider.refused());
-    assert!(reasons(&told).len() > 3, "{:?}", reasons(&told));
+    assert!(reasons(&reports).len() > 3, "{:?}", reasons(&reports));
     let usage = session.token_usage();
     assert!(usage.percent_used > 0.0 && usage.percent_used <= 100.0, "{usage:?}");
-    assert_eq!(untold(&told), Vec::<String>::new());
+    assert_eq!(unreported(&reports), Vec::<String>::new());
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn the_model_that_answered_last_says_what_the_window_is() {
 fn where_nobody_counts_the_estimate_compacts_ahead_of_need() {
     let provider = Provider::new(|_, _| Message::assistant(lines(4_000))).without_usage();
     let mut session = provider.session(Some(WINDOW), |builder| builder);
-    let told: Vec<_> =
+    let reports: Vec<_> =
         (0..16).flat_map(|turn| events(&mut session, &format!("Turn {turn}."))).collect();
-    let reasons = reasons(&told);
+    let reasons = reasons(&reports);
     assert!(!reasons.is_empty());
     assert!(reasons.iter().all(|reason| *reason == CompactionReason::Threshold), "{reasons:?}");
 }
@@ -100,8 +100,8 @@ fn where_nobody_counts_the_estimate_compacts_ahead_of_need() {
 fn a_host_that_named_the_window_hears_nothing_of_it() {
     let provider = Provider::new(|_, _| Message::assistant("Fine."));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
-    let told = events(&mut session, "Hi.");
-    assert_eq!(notices(&told), Vec::<String>::new());
+    let reports = events(&mut session, "Hi.");
+    assert_eq!(notices(&reports), Vec::<String>::new());
 }
 
 /// A provider that refuses its first request, although it fits, and later only requests that are

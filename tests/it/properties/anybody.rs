@@ -13,7 +13,7 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Role,
     compact::{Insert, Splice},
     legality, log,
-    message::{CheckpointIds, Summary},
+    message::Summary,
     strategy::{Brief, Proposal, Snapshot},
     testing::generate::{junk_thread, legal_thread},
 };
@@ -109,7 +109,7 @@ fn plans_of_anybody_over_real_threads_are_refused_or_leave_them_in_order() {
     let (mut settled, mut asked) = (0, 0);
     let threads = requests().into_iter().map(|(_, _, request)| request.messages.to_vec());
     for thread in threads.filter(|thread| !thread.is_empty()) {
-        let thread = log::stamp(thread, &mut CheckpointIds::new(2));
+        let thread = log::stamp(thread, 2);
         for _ in 0..40 {
             let (cuts, brief) = (cuts(), brief()).new_tree(&mut runner).unwrap().current();
             asked += 1;
@@ -128,7 +128,7 @@ proptest! {
         thread in prop_oneof![4 => legal_thread(1..14), 1 => junk_thread(1..10)],
         cuts in cuts(), brief in brief(), stamped in any::<bool>(),
     ) {
-        let thread = if stamped { log::stamp(thread, &mut CheckpointIds::new(5)) } else { thread };
+        let thread = if stamped { log::stamp(thread, 5) } else { thread };
         settles(&thread, anybodys_plan(&thread, &cuts), &brief)?;
     }
 }

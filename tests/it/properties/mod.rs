@@ -15,7 +15,7 @@ use std::ops::Range;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     CheckpointId, ContentBlock, Message, Replacement, Role,
-    compact::{CompactOptions, Edit, Position},
+    compact::{CompactOptions, Position},
     message::Summary,
 };
 
@@ -82,7 +82,7 @@ fn replacements(thread: &[Message], picks: &Picks) -> Vec<Replacement> {
 
 /// Edits between any two blocks that do not overlap; each inserts a summary of any role, a message
 /// of the thread, or nothing.
-fn edits(thread: &[Message], picks: &Picks) -> Vec<Edit> {
+fn edits(thread: &[Message], picks: &Picks) -> Vec<(Range<Position>, Vec<Message>)> {
     let mut places: Vec<Position> = vec![Position::before(thread.len())];
     for (message, content) in thread.iter().enumerate() {
         places.extend((0..=content.content.len()).map(|block| Position { message, block }));
@@ -104,7 +104,7 @@ fn edits(thread: &[Message], picks: &Picks) -> Vec<Edit> {
             "" => Vec::new(),
             text => vec![Message::summary(role, Summary::new(text))],
         };
-        edits.push(Edit { range: places[from]..places[to], insert });
+        edits.push((places[from]..places[to], insert));
     }
     edits
 }

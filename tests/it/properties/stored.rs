@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
     Message, Request, Turn, compact, legality,
-    message::{CacheMarks, Extra, Json, StopReason, ToolChoice, ToolSpec},
+    message::{Extra, Json, StopReason, ToolChoice, ToolSpec},
     testing::{
         generate::{junk_thread, legal_thread},
         notation,
@@ -60,7 +60,7 @@ proptest! {
             tool_choice: choices.get(number as usize).cloned(),
             max_output: Some(number),
             temperature: Some(0.5),
-            cache: CacheMarks::Auto,
+            cache: true,
             extra: Extra::new("acme", [("z", schema)]),
             ..Request::new(thread.clone())
         };

@@ -11,7 +11,7 @@ use threadfold::{
     message::ContentBlock,
     strategy::{Brief, KeepRecent, Proposal, Rejection, Snapshot, StrategyError, Summarize},
     testing::{
-        ExtractiveModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        ExtractiveModel, Misbehaviour, ScriptedModel, TestClock,
         generate::{junk_thread, legal_thread},
     },
 };
@@ -74,10 +74,10 @@ fn propose(
     answers: Answers,
 ) -> Result<Proposal, Box<CompactionError>> {
     let model = answers.model();
-    let sleeper = WakefulSleeper::default();
+    let clock = TestClock::default();
     let models = model.as_deref().map(Models::one).unwrap_or_default();
-    let models = Models { sleeper: Some(&sleeper), ..models };
-    block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
+    let models = Models { clock: Some(&clock), ..models };
+    block_on(drive::propose(strategy, thread, brief, models, &mut |_, _| {})).map_err(Box::new)
 }
 
 proptest! {

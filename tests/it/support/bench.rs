@@ -13,10 +13,10 @@ use threadfold::{
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
-    testing::{Answer, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ScriptedModel, TestClock},
 };
 
-use super::{clock::Ticking, polls::pending_once};
+use super::polls::pending_once;
 
 /// A tool that returns its input, after being pending this often.
 #[derive(Debug)]
@@ -71,8 +71,7 @@ pub(crate) fn within<A: Into<Answer>>(
     let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
     let builder = Session::builder(agent)
         .journal(journal)
-        .clock(Arc::new(Ticking::from_ms(0, 1_000)))
-        .sleeper(Arc::new(WakefulSleeper::default()))
+        .clock(Arc::new(TestClock::ticking(0, 1_000)))
         .tool(Arc::new(Echo { name: "slow", polls: 3 }))
         .tool(Arc::new(Echo { name: "quick", polls: 0 }));
     Bench { session: build(builder).build().unwrap(), model, store }

@@ -1,6 +1,7 @@
 //! Stores and archives that break one law each, for the suites to catch.
 
 use std::{
+    collections::BTreeSet,
     future::poll_fn,
     sync::Mutex,
     task::Poll::{Pending, Ready},
@@ -11,8 +12,8 @@ use threadfold::{
     log::{EventLog, LogBase, LogId, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
     store::{
-        Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
-        check_entries, check_places,
+        Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, check_entries,
+        check_places,
     },
     strategy::ArchiveEntry,
     testing::conformance::Law,
@@ -190,10 +191,10 @@ impl Archive for BrokenArchive {
     async fn list(
         &self,
         thread: &ThreadId,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        let everything: Visible = (0..99).map(CompactionId).collect();
-        let all = self.law == Law::OnlyStandingIsSeen && *visible == Visible::default();
+        let everything: BTreeSet<CompactionId> = (0..99).map(CompactionId).collect();
+        let all = self.law == Law::OnlyStandingIsSeen && *visible == BTreeSet::new();
         let seen = if all { &everything } else { visible };
         let mut entries = self.inner.list(&folded(self.law, thread), seen).await?;
         if self.law == Law::ListIsInOrder {
@@ -207,7 +208,7 @@ impl Archive for BrokenArchive {
         thread: &ThreadId,
         query: &str,
         limit: usize,
-        visible: &Visible,
+        visible: &BTreeSet<CompactionId>,
     ) -> Result<Vec<Hit>, StoreError> {
         let thread = &folded(self.law, thread);
         let mut hits = match self.law {

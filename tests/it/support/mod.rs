@@ -8,7 +8,6 @@ pub(crate) mod broken_store;
 #[path = "../../../crates/threadfold-edl/tests/it/cases.rs"]
 pub(crate) mod cases;
 pub(crate) mod chat_bodies;
-pub(crate) mod clock;
 pub(crate) mod examples;
 pub(crate) mod folder;
 pub(crate) mod gemini_bodies;
@@ -18,6 +17,7 @@ pub(crate) mod odd;
 pub(crate) mod pieces;
 pub(crate) mod polls;
 pub(crate) mod random_json;
+pub(crate) mod recalled;
 pub(crate) mod recorded;
 pub(crate) mod responses_bodies;
 pub(crate) mod stream_cases;

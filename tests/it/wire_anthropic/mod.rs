@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Request,
-    message::CacheMarks,
     wire::{DecodeOptions, Dialect, EncodeOptions, Encoded, WireFormat},
 };
 
@@ -91,7 +90,7 @@ mod conformance {
             None => serde_json::from_str(case.section("request").unwrap()).unwrap(),
         };
         if flag("cache_auto") {
-            request.cache = CacheMarks::Auto;
+            request.cache = true;
         }
         let options = EncodeOptions {
             model: options.get("model").and_then(Value::as_str).map(Into::into),

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Request, legality,
-    message::{CacheMarks, Delta, ModelError, Turn},
+    message::{Delta, ModelError, Turn},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
@@ -66,7 +66,7 @@ mod requests {
             }
         };
         if options["cache_auto"] == true {
-            request.cache = CacheMarks::Auto;
+            request.cache = true;
         }
         let options = EncodeOptions {
             model: options["model"].as_str().map(Into::into),

@@ -15,7 +15,7 @@ use threadfold::{
     EventLog, Request, WireFormat, legality,
     log::Event,
     message::ThreadId,
-    model::{Clock, StdClock},
+    model::{Clock, std_clock},
     wire::{DecodeOptions, EncodeOptions},
 };
 
@@ -117,7 +117,7 @@ fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {
         None => {
             let mut log = EventLog::new(ThreadId::random());
             for message in request.messages.iter() {
-                log.append(StdClock.now(), Event::MessageAppended(message.clone()))?;
+                log.append(std_clock().now(), Event::MessageAppended(message.clone()))?;
             }
             log.write(&mut bytes)?;
         }

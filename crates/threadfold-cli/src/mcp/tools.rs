@@ -6,7 +6,7 @@ use threadfold::{
     EventLog,
     log::Event,
     message::ThreadId,
-    recall::{self, Recall, RecallRequest},
+    recall::{self, NO_MATCH, Recall},
 };
 
 use super::stored::Stored;
@@ -126,22 +126,20 @@ pub(super) async fn search(
     if !input.get("query").is_some_and(Value::is_string) {
         return Err("search needs a query".into());
     }
-    let request = RecallRequest::parse(&Value::Object(input))?;
     if thread.is_some() {
-        let log = stored.thread(thread).await?;
-        return Ok(Recall::of(&log).answer(&request)?.to_string());
+        return recall(stored, thread, input).await;
     }
-    everywhere(stored, &request).await
+    everywhere(stored, &Value::Object(input)).await
 }
 
 /// The best matches of each thread, the newest threads first.
-async fn everywhere(stored: &Stored, request: &RecallRequest) -> Result<String, Failure> {
+async fn everywhere(stored: &Stored, input: &Value) -> Result<String, Failure> {
     let all = stored.list().await?;
     let (mut text, mut unshown) = (String::new(), Vec::<&ThreadId>::new());
     for thread in all.iter().take(SEARCHED) {
         let log = stored.load(thread).await?;
-        let found = Recall::of(&log).within(MATCHES_BYTES).answer(request)?;
-        if found.found == 0 {
+        let found = Recall::of(&log).within(MATCHES_BYTES).call(input)?;
+        if found == NO_MATCH {
             continue;
         }
         if text.len() + MATCHES_BYTES > SEARCH_BYTES {
@@ -151,7 +149,7 @@ async fn everywhere(stored: &Stored, request: &RecallRequest) -> Result<String, 
         text.push_str(&format!("Thread {}. {found}\n", thread.1));
     }
     if text.is_empty() {
-        text.push_str("No message that was compacted away holds any of these words.\n");
+        text = format!("{NO_MATCH}\n");
     }
     for thread in unshown {
         text.push_str(&format!("Thread {thread} has matches too: search it with `thread`.\n"));

@@ -7,7 +7,7 @@ use threadfold::{
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::Event,
     message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
-    model::{Clock, StdClock},
+    model::{Clock, std_clock},
     retention::RetentionPolicy,
     store::{Journal, ThreadStore},
     strategy::{Brief, Digest},
@@ -46,7 +46,7 @@ pub(super) struct Compacted {
 impl Work<'_> {
     /// Compacts the thread, and stores its log.
     pub(super) async fn run(self) -> Result<Compacted, CompactionError> {
-        let now = StdClock.now();
+        let now = std_clock().now();
         let mut journal = self.journal(now).await?;
         let mut thread = Thread::new(Arc::new(ByteEstimate::TRIGGER));
         thread.extend(journal.log().replay()?);
@@ -93,7 +93,7 @@ impl Work<'_> {
             let mut conversation = Conversation::new(thread, journal)
                 .with_context(self.request.system.clone(), self.request.tools.clone())
                 .with_window(self.window);
-            match drive::compact(&mut conversation, strategy, brief, models, &mut |_| {}).await {
+            match drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await {
                 Ok(done) => return Ok(done.report),
                 Err(error) if is_unstored(&error) => return Err(error),
                 Err(error) => first = first.or(Some(error)),

@@ -8,7 +8,7 @@ use threadfold::{
     ContextWindow, WireFormat,
     auto::AutoCompactor,
     message::ModelErrorKind,
-    model::{Clock, StdClock},
+    model::{Clock, std_clock},
     wire::{DecodeOptions, EncodeOptions},
 };
 
@@ -75,7 +75,7 @@ impl Proxy {
         let window = self.window(&model);
         let options = RelayOptions { window, ratio };
         let view = found.as_ref().map(|row| &row.view);
-        let relay = Relay::new(request, view, &options, &mut auto, StdClock.now());
+        let relay = Relay::new(request, view, &options, &mut auto, std_clock().now());
         let mut journey = Journey { dialect, model, window, relay, chain, root, found, auto, lock };
         if compacts {
             self.go_on(&mut journey).await;
@@ -86,7 +86,7 @@ impl Proxy {
     /// Takes a refusal, and compacts the thread if it was for its length. Returns whether to send
     /// again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
-        journey.relay.refused(error, &mut journey.auto, StdClock.now());
+        journey.relay.refused(error, &mut journey.auto, std_clock().now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
     }
@@ -97,12 +97,12 @@ impl Proxy {
             if self.options.shadow {
                 let tokens = thousands(journey.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
-                journey.relay.failed(&mut journey.auto, StdClock.now());
+                journey.relay.failed(&mut journey.auto, std_clock().now());
                 break;
             }
             if let Err(failure) = self.compact(journey).await {
                 self.note(&format!("not compacted: {}", failure.line()));
-                journey.relay.failed(&mut journey.auto, StdClock.now());
+                journey.relay.failed(&mut journey.auto, std_clock().now());
             }
         }
         self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
@@ -117,7 +117,7 @@ impl Proxy {
             && let Some(row) = newest
         {
             // Another request of the thread has compacted it meanwhile.
-            journey.relay.compacted(&row.view, &mut journey.auto, StdClock.now());
+            journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
             journey.found = Some(row);
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl Proxy {
             self.note(&format!("a view is in memory only: {error}"));
         }
         let row = self.views.find(&journey.chain).ok_or("the view is not found again")?;
-        journey.relay.compacted(&row.view, &mut journey.auto, StdClock.now());
+        journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
         journey.found = Some(row);
         Ok(())
     }

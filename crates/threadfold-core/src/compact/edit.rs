@@ -6,12 +6,10 @@ use super::position::Position;
 use crate::message::{CheckpointId, InvalidValue, Message, Text};
 
 /// A range of blocks and the messages to put in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// The blocks to remove. An empty range only inserts.
-    pub range: Range<Position>,
-    /// The messages to insert in their place.
-    pub insert: Vec<Message>,
+#[derive(Clone, Debug)]
+pub(super) struct Edit {
+    pub(super) range: Range<Position>,
+    pub(super) insert: Vec<Message>,
 }
 
 /// Why replacements cannot be read or planned, or a plan does not fit a thread. The thread is

@@ -75,16 +75,17 @@ impl Plan {
         plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
-    /// Returns the plan of edits, given by positions. Unlike a replacement, an edit can insert any
-    /// messages, and can insert without removing.
+    /// Returns the plan of edits: ranges of blocks to remove, and the messages to insert in place of
+    /// each. Unlike a replacement, an edit can insert any messages; one with an empty range only
+    /// inserts.
     ///
     /// ```
     /// use threadfold::{Message, Plan};
-    /// use threadfold::compact::{CompactOptions, Edit, Position};
+    /// use threadfold::compact::{CompactOptions, Position};
     ///
     /// let thread = [Message::user("hi"), Message::assistant("hello")];
-    /// let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
-    /// let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default())?;
+    /// let first = Position::before(0)..Position::before(1);
+    /// let plan = Plan::from_edits(&thread, vec![(first, Vec::new())], &CompactOptions::default())?;
     /// assert_eq!(plan.messages_after(), 1);
     /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
@@ -93,6 +94,15 @@ impl Plan {
     ///
     /// [`CompactError`] with the index of the edit.
     pub fn from_edits(
+        messages: &[Message],
+        edits: Vec<(Range<Position>, Vec<Message>)>,
+        options: &CompactOptions,
+    ) -> Result<Self, CompactError> {
+        let edits = edits.into_iter().map(|(range, insert)| Edit { range, insert });
+        Self::of_edits(messages, edits.collect(), options)
+    }
+
+    pub(super) fn of_edits(
         messages: &[Message],
         edits: Vec<Edit>,
         options: &CompactOptions,

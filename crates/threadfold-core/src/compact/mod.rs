@@ -39,7 +39,7 @@ mod trim;
 mod violations;
 
 pub use cost::{CompactionCost, Prices, PromptChange};
-pub use edit::{CompactError, Edit};
+pub use edit::CompactError;
 pub use edits::CompactOptions;
 pub use plan::{Insert, Plan, Splice};
 pub use position::Position;

@@ -109,7 +109,7 @@ impl Plan {
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, log, message::*};
     ///
     /// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::assistant("so?")];
-    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let thread = log::stamp(thread, 1);
     /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
     /// let replacements = [Replacement::new("Said hello.").from(after_hi.id)];
     /// let plan = Plan::new(&thread, &replacements, &CompactOptions::default())?;

@@ -52,10 +52,10 @@ impl Replacement {
     /// Returns the replacement with its range starting after this checkpoint.
     ///
     /// ```
-    /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
+    /// use threadfold::{Message, Replacement, compact, log, message::ContentBlock};
     ///
     /// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::assistant("so?")];
-    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let thread = log::stamp(thread, 1);
     /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
     /// let compacted = compact(&thread, &[Replacement::new("Said hello.").from(after_hi.id)])?;
     /// assert_eq!(compacted.messages[0], thread[0]);
@@ -70,10 +70,10 @@ impl Replacement {
     /// Returns the replacement with its range ending after this checkpoint.
     ///
     /// ```
-    /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
+    /// use threadfold::{Message, Replacement, compact, log, message::ContentBlock};
     ///
     /// let thread = vec![Message::user("hi"), Message::assistant("hello")];
-    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let thread = log::stamp(thread, 1);
     /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
     /// let compacted = compact(&thread, &[Replacement::new("A greeting.").to(after_hi.id)])?;
     /// assert_eq!(compacted.messages[1], Message::assistant("hello"));

@@ -2,12 +2,7 @@
 
 use std::ops::Range;
 
-use super::{
-    edit::{CompactError, Edit},
-    edits::CompactOptions,
-    plan::Plan,
-    position::Position,
-};
+use super::{edit::CompactError, edits::CompactOptions, plan::Plan, position::Position};
 use crate::message::{Message, Role, Summary, Text};
 
 impl Plan {
@@ -45,10 +40,10 @@ impl Plan {
             return Err(CompactError::Empty { index: 0, from: None, to: None });
         }
         let summary = || Message::summary(Role::User, Summary::new(text.clone()));
-        let edit = Edit {
-            range: Position::before(range.start)..Position::before(range.end),
-            insert: if text.is_blank() { Vec::new() } else { vec![summary()] },
-        };
+        let edit = (
+            Position::before(range.start)..Position::before(range.end),
+            if text.is_blank() { Vec::new() } else { vec![summary()] },
+        );
         Self::from_edits(messages, vec![edit], &CompactOptions::default())
     }
 }

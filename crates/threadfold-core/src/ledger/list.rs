@@ -37,7 +37,8 @@ impl Ledger {
 impl fmt::Display for Ledger {
     /// Writes the active rules as a Markdown list, and how many rules the ledger left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.active().try_for_each(|rule| writeln!(f, "- {}", rule.text))?;
+        let rules: Vec<&str> = self.active().map(|rule| &*rule.text).collect();
+        lines(&rules).iter().try_for_each(|line| f.write_str(line))?;
         match self.left_out() {
             0 => Ok(()),
             count => writeln!(f, "({count}{MORE}"),
@@ -58,7 +59,7 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
 }
 
 fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines: Vec<String> = rules.iter().map(|rule| format!("- {rule}\n")).collect();
+    let lines = lines(rules);
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
         let cost = counter.text(line);
@@ -79,6 +80,24 @@ fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) 
             false => count -= 1,
         }
     }
+}
+
+/// Returns the lines of each rule. Successive rules under one heading are listed below it.
+fn lines(rules: &[&str]) -> Vec<String> {
+    let heading = |rule: &&str| rule.split_once(": ").map(|(heading, _)| heading.to_owned());
+    let groups =
+        rules.chunk_by(|one, other| heading(one).is_some() && heading(one) == heading(other));
+    let lines = groups.flat_map(|group| {
+        let heading = group.first().and_then(heading).filter(|_| group.len() > 1);
+        group.iter().enumerate().map(move |(at, rule)| match &heading {
+            None => format!("- {rule}\n"),
+            Some(heading) => {
+                let open = if at == 0 { format!("- {heading}:\n") } else { String::new() };
+                format!("{open}  - {}\n", rule.get(heading.len() + 2..).unwrap_or_default())
+            }
+        })
+    });
+    lines.collect()
 }
 
 const MORE: &str = " more did not fit.)";

@@ -86,7 +86,7 @@ mod typed;
 
 #[doc(hidden)]
 pub use list::{TITLE, titled, without_titled};
-pub use rule::{Rule, RuleSource, RuleStatus};
+pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 
 pub(crate) use self::{

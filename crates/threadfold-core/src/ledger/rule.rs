@@ -1,4 +1,4 @@
-//! One rule: its words, its source and its status.
+//! One rule: its words, its position and its status.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,10 @@ pub struct Rule {
     pub id: Text,
     /// The words as typed, on one line.
     pub text: Text,
-    /// Who gave the rule.
-    pub source: RuleSource,
+    /// The index of the user's message that states the rule; `None` for a rule of the host. In a
+    /// log, it counts all messages ever appended.
+    #[serde(rename = "source", with = "source")]
+    pub position: Option<usize>,
     /// Whether the rule is active.
     pub status: RuleStatus,
 }
@@ -28,20 +30,6 @@ impl Rule {
             RuleStatus::Superseded { .. } | RuleStatus::Revoked => false,
         }
     }
-}
-
-/// Who gave a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RuleSource {
-    /// The user.
-    Message {
-        /// The index of the message. In a log, it counts all messages ever appended.
-        position: usize,
-    },
-    /// The application.
-    Host,
 }
 
 /// Whether a rule is active.
@@ -69,4 +57,33 @@ pub(super) fn hash_of(key: &str) -> u64 {
 /// The id of a rule with this hash.
 pub(super) fn id_of(hash: u64) -> Text {
     format!("{hash:016x}").into()
+}
+
+/// The stored form of the position of a rule: who gave it.
+mod source {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Source {
+        Message { position: usize },
+        Host,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        position: &Option<usize>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let source = position.map_or(Source::Host, |position| Source::Message { position });
+        source.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<usize>, D::Error> {
+        Source::deserialize(deserializer).map(|source| match source {
+            Source::Message { position } => Some(position),
+            Source::Host => None,
+        })
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     correction::{Correction, Fit, contains, correction},
     form::Stored,
     meaning::{Meaning, words},
-    rule::{Rule, RuleSource, RuleStatus, hash_of, id_of},
+    rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
     typed::{ends_quoted, typed},
 };
@@ -86,8 +86,7 @@ impl Ledger {
         // forbids.
         let alone = is_standing(item, &clauses) && !is_choice(item) && names_rules(heading);
         let text = if alone { item } else { &whole };
-        let source = RuleSource::Message { position };
-        if let Ok(id) = self.enter(source, text, text) {
+        if let Ok(id) = self.enter(Some(position), text, text) {
             self.supersede(&id);
         }
     }
@@ -109,16 +108,16 @@ impl Ledger {
     /// [`InvalidValue`] if the rule is blank or too long, or if there are too many.
     ///
     /// ```
-    /// use threadfold::{Message, ledger::{Ledger, RuleSource}};
+    /// use threadfold::{Message, ledger::Ledger};
     ///
     /// let mut ledger = Ledger::default();
     /// ledger.add("Never send mails.")?;
     /// ledger.read(0, &Message::user("You may send mails now."));
-    /// assert_eq!(ledger.active().next().map(|rule| rule.source), Some(RuleSource::Host));
+    /// assert_eq!(ledger.active().next().map(|rule| rule.position), Some(None));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn add(&mut self, text: &str) -> Result<Text, InvalidValue> {
-        self.enter(RuleSource::Host, text, text)
+        self.enter(None, text, text)
     }
 
     /// Revokes a rule of the user or the host, and returns whether it was active.
@@ -236,8 +235,7 @@ impl Ledger {
         }
         let before = bound.or(before.filter(|_| lacks_subject(sentence)));
         let text = before.map_or(sentence.into(), |(before, _)| format!("{before} {sentence}"));
-        let source = RuleSource::Message { position };
-        if let Ok(id) = self.enter(source, &text, sentence) {
+        if let Ok(id) = self.enter(Some(position), &text, sentence) {
             self.supersede(&id);
         }
         false
@@ -261,7 +259,7 @@ impl Ledger {
     /// Enters a rule. `demand` is the sentence of its text that demands something.
     fn enter(
         &mut self,
-        source: RuleSource,
+        position: Option<usize>,
         text: &str,
         demand: &str,
     ) -> Result<Text, InvalidValue> {
@@ -279,15 +277,15 @@ impl Ledger {
             if let Some(entry) = self.entries.get_mut(at)
                 && entry.rule.holds()
             {
-                if source == RuleSource::Host {
-                    entry.rule.source = source;
+                if position.is_none() {
+                    entry.rule.position = None;
                 }
                 return Ok(entry.rule.id.clone());
             }
             // A repeated rule becomes active again, as the latest.
             self.entries.remove(at);
         }
-        self.make_room(source, &text)?;
+        self.make_room(position, &text)?;
         // If another rule has this hash, the rule gets the following one.
         let mut hash = hash_of(&key);
         while self.entries.iter().any(|entry| entry.rule.id == id_of(hash)) {
@@ -295,15 +293,15 @@ impl Ledger {
         }
         let id = id_of(hash);
         let (meaning, subject) = (Meaning::of(demand), Subject::of(&text));
-        let rule = Rule { id: id.clone(), text: text.into(), source, status: RuleStatus::Active };
+        let rule = Rule { id: id.clone(), text: text.into(), position, status: RuleStatus::Active };
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
-        let at = if source == RuleSource::Host { listed } else { self.entries.len() };
+        let at = if position.is_none() { listed } else { self.entries.len() };
         self.entries.insert(at, Entry { rule, key, meaning, subject });
         Ok(id)
     }
 
-    fn make_room(&mut self, source: RuleSource, text: &str) -> Result<(), InvalidValue> {
+    fn make_room(&mut self, position: Option<usize>, text: &str) -> Result<(), InvalidValue> {
         if self.entries.len() < Self::MAX_RULES {
             return Ok(());
         }
@@ -312,7 +310,7 @@ impl Ledger {
                 self.entries.remove(at);
                 Ok(())
             }
-            None if source != RuleSource::Host && self.entries.len() < Self::KEPT => Ok(()),
+            None if position.is_some() && self.entries.len() < Self::KEPT => Ok(()),
             None => {
                 self.left_out = self.left_out.saturating_add(1);
                 Err(refused(format!("{} rules hold already, the most", Self::MAX_RULES), text))
@@ -426,7 +424,7 @@ impl From<Ledger> for Stored {
 impl Entry {
     /// Whether later sentences of the user can revoke the rule.
     fn is_revocable(&self) -> bool {
-        self.rule.holds() && self.rule.source != RuleSource::Host
+        self.rule.holds() && self.rule.position.is_some()
     }
 
     /// Whether this announces a change and differs from the old choice in one thing.

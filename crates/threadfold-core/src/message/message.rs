@@ -250,6 +250,20 @@ impl Message {
         })
     }
 
+    /// The texts of the text blocks, in order.
+    #[doc(hidden)]
+    pub fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.content.iter().filter_map(ContentBlock::as_text)
+    }
+
+    /// The summaries, in order.
+    #[doc(hidden)]
+    pub fn summaries(&self) -> impl Iterator<Item = &Summary> {
+        self.content.iter().filter_map(|block| {
+            if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
+        })
+    }
+
     /// The indices of the blocks that a person provided: text, images and documents of a user
     /// message. Empty for a message that is marked [`untyped`](MessageParts::untyped), and for one
     /// with a summary, because a compaction wrote its other blocks too.

@@ -9,7 +9,7 @@
 //! | a message and its author | [`Message`], [`MessageParts`], [`Role`], [`StopReason`], [`Origin`] |
 //! | the blocks of a message | [`ContentBlock`] and a struct for each kind |
 //! | text, JSON and unknown fields, unchanged | [`Text`], [`Json`], [`Extra`] |
-//! | a position in the thread | [`CheckpointId`], [`CheckpointIds`] |
+//! | a position in the thread | [`CheckpointId`] |
 //! | a request to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
 //! | a window, tokens spent, a time | [`ContextWindow`], [`Usage`], [`Timestamp`] |
 //! | the id of a compaction and its reason | [`CompactionId`], [`CompactionReason`] |
@@ -54,7 +54,6 @@ mod published;
 pub mod redact;
 mod redact_json;
 mod request;
-mod shared;
 #[doc(hidden)]
 pub mod steps;
 mod stored;
@@ -65,7 +64,9 @@ mod usage;
 mod window;
 
 pub use batch::{Batch, BatchId};
-pub use checkpoint::{CheckpointId, CheckpointIds};
+pub use checkpoint::CheckpointId;
+#[doc(hidden)]
+pub use checkpoint::CheckpointIds;
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
     Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, TextBlock,
@@ -84,8 +85,7 @@ pub use message::Message;
 pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
-pub use request::{CacheMarks, Delta, Request, Turn};
-pub use shared::SharedVec;
+pub use request::{Delta, Request, Turn};
 pub use text::Text;
 pub(crate) use text::boundary_before;
 pub use thread_id::ThreadId;

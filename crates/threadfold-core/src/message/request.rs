@@ -1,5 +1,6 @@
 //! A request to a model, and its answer.
 
+use std::sync::Arc;
 use std::{io, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,6 @@ use super::{
     extra::Extra,
     message::Message,
     parts::StopReason,
-    shared::SharedVec,
     text::Text,
     tool::{ToolChoice, ToolSpec},
     usage::Usage,
@@ -31,12 +31,12 @@ pub struct Request {
     /// System messages that precede the thread, in order; most requests have none or one. No
     /// compaction changes them.
     #[serde(skip_serializing_if = "is_empty")]
-    pub system: SharedVec<Message>,
+    pub system: Arc<Vec<Message>>,
     /// The thread.
-    pub messages: SharedVec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// The tools that the model may call.
     #[serde(skip_serializing_if = "is_empty")]
-    pub tools: SharedVec<ToolSpec>,
+    pub tools: Arc<Vec<ToolSpec>>,
     /// Which tools the model may or must call; `None` for the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
@@ -49,24 +49,14 @@ pub struct Request {
     /// How long the host should wait for the answer. Never sent to a provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// Whether the codec adds the provider's cache marks.
-    #[serde(skip_serializing_if = "CacheMarks::is_off")]
-    pub cache: CacheMarks,
+    /// Whether the codec adds cache marks, for providers that need them (Anthropic, Bedrock): after
+    /// the tools, the system prompt, the last message and, if there is room, the end of the previous
+    /// request, where the provider looks up its cache. Marks that the messages have stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not", with = "cache_form")]
+    pub cache: bool,
     /// Unknown wire fields, including the name of the model.
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
-}
-
-/// Whether a codec adds cache marks, for providers that need them (Anthropic).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheMarks {
-    /// Adds none. Marks that the messages have stay.
-    #[default]
-    Off,
-    /// Adds marks after the tools, the system prompt, the last message and, if there is room, the
-    /// end of the previous request, where the provider looks up its cache.
-    Auto,
 }
 
 /// The answer of a model.
@@ -126,11 +116,11 @@ impl Request {
     ///
     /// let thread: Thread = [Message::user("hi")].into_iter().collect();
     /// let request = Request::new(thread.messages().clone());
-    /// assert!(request.messages.ptr_eq(thread.messages()), "no message was copied");
+    /// assert!(Arc::ptr_eq(&request.messages, thread.messages()), "no message was copied");
     /// assert!(request.system.is_empty() && request.tools.is_empty());
     /// ```
     #[must_use]
-    pub fn new(messages: impl Into<SharedVec<Message>>) -> Self {
+    pub fn new(messages: impl Into<Arc<Vec<Message>>>) -> Self {
         Self { messages: messages.into(), ..Self::default() }
     }
 
@@ -144,7 +134,7 @@ impl Request {
     /// ```
     #[must_use]
     pub fn with_system(mut self, text: impl Into<Text>) -> Self {
-        self.system.make_mut().push(Message::system(text));
+        Arc::make_mut(&mut self.system).push(Message::system(text));
         self
     }
 
@@ -185,9 +175,26 @@ impl io::Write for Fnv1a {
     }
 }
 
-impl CacheMarks {
-    fn is_off(&self) -> bool {
-        *self == Self::Off
+/// The stored form of [`Request::cache`]: `"auto"` or `"off"`.
+mod cache_form {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Form {
+        Off,
+        Auto,
+    }
+
+    pub(super) fn serialize<S: Serializer>(cache: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(if *cache { "auto" } else { "off" })
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(form: D) -> Result<bool, D::Error> {
+        Form::deserialize(form).map(|form| match form {
+            Form::Off => false,
+            Form::Auto => true,
+        })
     }
 }
 
@@ -223,6 +230,6 @@ impl Turn {
     }
 }
 
-fn is_empty<T>(items: &SharedVec<T>) -> bool {
+fn is_empty<T>(items: &Arc<Vec<T>>) -> bool {
     items.is_empty()
 }

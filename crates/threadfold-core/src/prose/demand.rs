@@ -74,7 +74,7 @@ pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
 }
 
 /// Returns the text of a list item or a quoted line, without its mark.
-pub(crate) fn item(line: &str) -> Option<&str> {
+pub fn item(line: &str) -> Option<&str> {
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = (numbered.len() < line.len()).then_some(numbered);
     let numbered = numbered.and_then(|rest| rest.strip_prefix(". ").or(rest.strip_prefix(") ")));

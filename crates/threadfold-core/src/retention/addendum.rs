@@ -15,14 +15,15 @@ use crate::{
 /// The user's demands come first, word for word. The remaining tokens are shared so that every
 /// class recovers the same percentage of its weight; within a class, facts with the most weight per
 /// token come first. Names, numbers and quotes get what is left over, because there are so many.
-/// Ids of checkpoints are not listed, because they went with their messages. Every fact is on a
-/// line of its own, and cannot begin a list or close the tag around a summary.
+/// Ids of checkpoints are not listed, because they went with their messages. Names, versions, hashes
+/// and numbers share a line, every other fact has one of its own. No fact can begin a list or close
+/// the tag around a summary.
 ///
 /// ```
-/// use threadfold::{Message, retention::{AuditOptions, addendum, audit}, tokens::ByteEstimate};
+/// use threadfold::{Message, retention::{RetentionPolicy, addendum, audit}, tokens::ByteEstimate};
 ///
 /// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
-/// let retention = audit(&before, &[], &AuditOptions::default());
+/// let retention = audit(&before, &[], &RetentionPolicy::default());
 /// let addendum = addendum(&retention, 100, &ByteEstimate::TRIGGER).unwrap();
 /// assert_eq!(
 ///     addendum,
@@ -141,22 +142,29 @@ impl Line {
 }
 
 fn write_lists(facts: &[(FactClass, String)]) -> String {
-    let mut text = String::new();
+    let mut lists = Vec::new();
     for class in FactClass::ALL {
-        let mut lines = facts.iter().filter(|(of, _)| *of == class).peekable();
-        if lines.peek().is_none() {
-            continue;
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(title(class));
-        text.push('\n');
-        for (_, line) in lines {
-            text.push_str("- ");
-            text.push_str(line);
-            text.push('\n');
+        let of_class = facts.iter().filter(|(of, _)| *of == class).map(|(_, text)| text.as_str());
+        let of_class: Vec<&str> = of_class.collect();
+        if !of_class.is_empty() {
+            let (first, between) = if is_short(class) { (" ", ", ") } else { ("\n- ", "\n- ") };
+            lists.push(format!("{}{first}{}\n", title(class), of_class.join(between)));
         }
     }
-    text
+    lists.join("\n")
+}
+
+/// Whether facts of a class are single words, so that many fit one line.
+fn is_short(class: FactClass) -> bool {
+    match class {
+        FactClass::Identifier | FactClass::Version | FactClass::Hash | FactClass::Number => true,
+        FactClass::Constraint
+        | FactClass::Task
+        | FactClass::Error
+        | FactClass::Path
+        | FactClass::Url
+        | FactClass::Command
+        | FactClass::Quote
+        | FactClass::Checkpoint => false,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
+use super::{gather::Gathered, options::RetentionPolicy, report::Retention, search::Search};
 use crate::{message::Message, prose::fingerprint};
 
 /// Returns the facts that a compaction lost: the facts in the messages of `before` that are not in
@@ -24,17 +24,18 @@ use crate::{message::Message, prose::fingerprint};
 /// in the length of the texts.
 ///
 /// ```
-/// use threadfold::{Message, retention::{AuditOptions, FactClass, audit}};
+/// use threadfold::{Message, retention::{RetentionPolicy, FactClass, audit}};
 ///
 /// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
 /// let after = [Message::assistant("The user wants `./src/parse.rs` fixed.")];
-/// let retention = audit(&before, &after, &AuditOptions::default());
+/// let retention = audit(&before, &after, &RetentionPolicy::default());
 /// assert_eq!(retention.overall.facts, 2);
 /// assert_eq!(retention.missing[0].class, FactClass::Constraint);
 /// assert_eq!(retention.missing[0].text, "Never touch the lexer.");
 /// ```
 #[must_use]
-pub fn audit(before: &[Message], after: &[Message], options: &AuditOptions) -> Retention {
+pub fn audit(before: &[Message], after: &[Message], policy: &RetentionPolicy) -> Retention {
+    let options = &policy.audit_options();
     let mut gathered = Gathered::default();
     for (index, message) in removed(before, after) {
         gathered.read(index, message, options);
@@ -74,7 +75,7 @@ mod tests {
         let before: String = (0..count).map(rule).collect();
         let after: String = (0..count / 2).map(|n| rule(n * 2)).collect();
         let (before, after) = ([Message::user(before)], [Message::assistant(after)]);
-        steps::steps(u64::MAX, || drop(audit(&before, &after, &AuditOptions::default())))
+        steps::steps(u64::MAX, || drop(audit(&before, &after, &RetentionPolicy::default())))
     }
 
     #[test]

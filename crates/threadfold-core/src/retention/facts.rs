@@ -5,7 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    form::Stored, gather::Gathered, options::AuditOptions, report::Retention, search::Search,
+    form::Stored,
+    gather::Gathered,
+    options::{AuditOptions, RetentionPolicy},
+    report::Retention,
+    search::Search,
     statements::Statements,
 };
 use crate::{
@@ -13,7 +17,7 @@ use crate::{
     prose::FactClass,
 };
 
-/// How many times [`AuditOptions::max_facts`] facts are kept while a thread is read.
+/// How many times [`RetentionPolicy::max_facts`] facts are kept while a thread is read.
 const SPARE: usize = 4;
 
 /// The facts of all messages that were ever in a thread, removed ones included.
@@ -22,9 +26,9 @@ const SPARE: usize = 4;
 /// summaries together, and not only those of the last one.
 ///
 /// ```
-/// use threadfold::{Message, retention::{AuditOptions, Facts}};
+/// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
 ///
-/// let mut facts = Facts::new(AuditOptions::default());
+/// let mut facts = Facts::new(&RetentionPolicy::default());
 /// facts.read(&Message::user("Fix src/parse.rs. Never touch the lexer."));
 /// let retention = facts.audit(&[Message::assistant("src/parse.rs is to be fixed.")]);
 /// assert_eq!((retention.overall.facts, retention.overall.kept), (2, 1));
@@ -39,24 +43,30 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns an empty set of facts.
+    /// Returns an empty set of facts, to be read as the policy says.
     #[must_use]
-    pub fn new(options: AuditOptions) -> Self {
+    pub fn new(policy: &RetentionPolicy) -> Self {
+        Self::with_options(policy.audit_options())
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_options(options: AuditOptions) -> Self {
         Self { options, ..Self::default() }
     }
 
     /// Returns the facts of these messages.
     ///
     /// ```
-    /// use threadfold::{Message, retention::{AuditOptions, Facts}};
+    /// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
     ///
     /// let thread = [Message::user("Fix src/parse.rs."), Message::user("Never touch the lexer.")];
-    /// let facts = Facts::of(&thread, AuditOptions::default());
+    /// let facts = Facts::of(&thread, &RetentionPolicy::default());
     /// assert_eq!(facts.audit(&thread).overall.facts, 2);
     /// ```
     #[must_use]
-    pub fn of(messages: &[Message], options: AuditOptions) -> Self {
-        let mut facts = Self::new(options);
+    pub fn of(messages: &[Message], policy: &RetentionPolicy) -> Self {
+        let mut facts = Self::new(policy);
         for message in messages {
             facts.read(message);
         }
@@ -65,13 +75,13 @@ impl Facts {
 
     /// Reads the next message, in time linear in its text.
     ///
-    /// Memory is bounded: above four times [`AuditOptions::max_facts`], the facts with the least
+    /// Memory is bounded: above four times [`RetentionPolicy::max_facts`], the facts with the least
     /// weight are dropped.
     ///
     /// ```
-    /// use threadfold::{Message, retention::{AuditOptions, Facts}};
+    /// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
     ///
-    /// let mut facts = Facts::new(AuditOptions::default());
+    /// let mut facts = Facts::new(&RetentionPolicy::default());
     /// facts.read(&Message::user("Fix src/parse.rs."));
     /// facts.read(&Message::assistant("Fixed."));
     /// assert_eq!(facts.messages(), 2);
@@ -137,10 +147,10 @@ impl Facts {
     /// as kept.
     ///
     /// ```
-    /// use threadfold::{Message, retention::{AuditOptions, Facts}};
+    /// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
     ///
     /// let thread = [Message::user("Fix src/parse.rs."), Message::user("And then src/lex.rs.")];
-    /// let facts = Facts::of(&thread, AuditOptions::default());
+    /// let facts = Facts::of(&thread, &RetentionPolicy::default());
     /// let retention = facts.audit(&thread[1..]);
     /// let missing: Vec<&str> = retention.missing.iter().map(|fact| fact.text.as_str()).collect();
     /// assert_eq!(missing, ["src/parse.rs"]);
@@ -176,7 +186,7 @@ mod tests {
             Message::user("Fix src/parse.rs, please. Never touch the lexer. It takes 250 ms."),
             Message::assistant("src/parse.rs and ./src/lex.rs: `cargo test` failed."),
         ];
-        Facts::of(&thread, AuditOptions::default())
+        Facts::of(&thread, &RetentionPolicy::default())
     }
 
     #[test]
@@ -197,7 +207,7 @@ mod tests {
     #[test]
     fn what_was_typed_is_stored_with_what_replaced_it() {
         let said = ["The fee is $30. Pay at noon.", "The fee is $40."].map(Message::user);
-        let facts = Facts::of(&said, AuditOptions::default());
+        let facts = Facts::of(&said, &RetentionPolicy::default());
         let stored = serde_json::to_string(&facts).unwrap();
         let read: Facts = serde_json::from_str(&stored).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), stored);

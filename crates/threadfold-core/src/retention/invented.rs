@@ -30,17 +30,21 @@ use crate::{
 /// and of the user's words that this crate adds to summaries do not count.
 ///
 /// ```
-/// use threadfold::{Message, retention::{AuditOptions, Facts, invented}};
+/// use threadfold::{Message, retention::{RetentionPolicy, Facts, invented}};
 ///
 /// let thread = [Message::user("Fix src/parse.rs."), Message::assistant("It took 12 ms.")];
-/// let facts = Facts::of(&thread, AuditOptions::default());
+/// let facts = Facts::of(&thread, &RetentionPolicy::default());
 /// assert_eq!(invented("src/parse.rs took 12 ms.", &facts, &thread), []);
 /// let found = invented("src/lex.rs took 15 ms.", &facts, &thread);
 /// let texts: Vec<&str> = found.iter().map(|fact| fact.text.as_str()).collect();
 /// assert_eq!(texts, ["src/lex.rs", "15 ms"]);
 /// ```
 #[must_use]
-pub fn invented(summary: &str, facts: &Facts, thread: &[Message]) -> Vec<Fact> {
+pub fn invented<'m>(
+    summary: &str,
+    facts: &Facts,
+    thread: impl IntoIterator<Item = &'m Message>,
+) -> Vec<Fact> {
     let own = without_typed(&ledger::without_titled(summary));
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
@@ -98,10 +102,10 @@ fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
 /// have no other sentence.
 ///
 /// ```
-/// use threadfold::{Message, retention::{AuditOptions, Facts, invented, without_invented}};
+/// use threadfold::{Message, retention::{RetentionPolicy, Facts, invented, without_invented}};
 ///
 /// let thread = [Message::user("Fix src/parse.rs.")];
-/// let facts = Facts::of(&thread, AuditOptions::default());
+/// let facts = Facts::of(&thread, &RetentionPolicy::default());
 /// let summary = "They fixed src/parse.rs. The tests took 15 ms.\n- Ask Ada Byron.\n";
 /// let found = invented(summary, &facts, &thread);
 /// assert_eq!(without_invented(summary, &found), "They fixed src/parse.rs.\n");
@@ -253,10 +257,11 @@ fn is_checked(class: FactClass) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::retention::RetentionPolicy;
 
     #[test]
     fn a_name_inside_of_another_word_is_not_struck() {
-        let facts = Facts::of(&[], AuditOptions::default());
+        let facts = Facts::of(&[], &RetentionPolicy::default());
         let summary = "They wrote to Ada. It went from Canada to Peru.";
         let thread = [Message::user("They wrote. It went from Canada to Peru.")];
         let found = invented(summary, &facts, &thread);
@@ -268,7 +273,7 @@ mod tests {
     fn inventions_are_found_in_codes_commands_long_numbers_and_other_languages() {
         let said = "The vet is Dr. Sommer, phone 555-0199. Run `make check`. \u{79df}\u{91d1}\u{662f}3480\u{5143}\u{3002} It was E0425.";
         let thread = [Message::user(said)];
-        let facts = Facts::of(&thread, AuditOptions::default());
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
         assert_eq!(invented(said, &facts, &thread), []);
         let rows = [
             ("The vet is Dr. Winter.", "Winter"),

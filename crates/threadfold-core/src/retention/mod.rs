@@ -6,11 +6,11 @@
 //! the missing ones, and [`enrich`] does both under a [`RetentionPolicy`].
 //!
 //! ```
-//! use threadfold::{Message, retention::{AuditOptions, audit}};
+//! use threadfold::{Message, retention::{RetentionPolicy, audit}};
 //!
 //! let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
 //! let after = [Message::assistant("src/parse.rs is to be fixed.")];
-//! let retention = audit(&before, &after, &AuditOptions::default());
+//! let retention = audit(&before, &after, &RetentionPolicy::default());
 //! let table = "class       facts   kept      % weight %\n\
 //!              constraint      1      0      0        0\n\
 //!              path            1      1    100      100\n\
@@ -48,10 +48,12 @@ pub use audit::audit;
 pub use fact::Fact;
 pub use facts::Facts;
 pub use invented::{invented, without_invented};
+#[doc(hidden)]
 pub use options::AuditOptions;
+pub use options::RetentionPolicy;
 #[doc(hidden)]
 pub use policy::Beside;
-pub use policy::{RetentionPolicy, enrich};
+pub use policy::enrich;
 pub use report::{KeptShare, Retention};
 #[doc(hidden)]
 pub use statements::{Statement, Statements, key_of as key};

@@ -1,81 +1,14 @@
 //! How much a summary must keep, and what happens if it keeps less.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
-    addendum::addendum_up_to, fact::Fact, facts::Facts, options::AuditOptions, report::Retention,
-    search::Search,
+    addendum::addendum_up_to, fact::Fact, facts::Facts, options::RetentionPolicy,
+    report::Retention, search::Search,
 };
 use crate::{
     message::{Message, Text},
     prose::FactClass,
     tokens::TokenCounter,
 };
-
-/// How much a summary must keep.
-///
-/// ```
-/// use futures::executor::block_on;
-/// use std::sync::Arc;
-/// use threadfold::{ModelAgent, Session, retention::RetentionPolicy, strategy::Summarize};
-/// use threadfold::testing::ScriptedModel;
-///
-/// let long = "I read it, and it is a parser. ".repeat(20);
-/// let model = ScriptedModel::new([long.as_str(), "Yes.", "Parsing."]);
-/// let none = RetentionPolicy { addendum_tokens: 0, minimum: 0, ..RetentionPolicy::default() };
-/// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
-///     .strategy(Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() }))
-///     .retention(none)
-///     .build()?;
-/// for text in ["Fix src/parse.rs.", "Go on.", "/compact"] {
-///     block_on(async { session.send(text).await })?;
-/// }
-/// let record = session.log().standing().last().ok_or("it was compacted")?;
-/// let retention = record.report.retention.as_deref().ok_or("it was audited")?;
-/// assert_eq!(retention.missing[0].text, "src/parse.rs");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RetentionPolicy {
-    /// The minimum percentage of the weight of all facts that must be kept.
-    pub minimum: u64,
-    /// The percentage of the weight of each class up to which an addendum lists missing facts,
-    /// within its budget. An addendum is written whenever a class is below it.
-    pub wanted: u64,
-    /// The maximum tokens of an addendum. 0 for no addendum.
-    pub addendum_tokens: u64,
-    /// Whether every sentence in which the user demanded something must be kept word for word.
-    pub constraints_verbatim: bool,
-    /// The percentage of the target that the user's typed text gets before missing facts are
-    /// listed, word for word. More of it is listed if there is room. 0 for no list.
-    pub typed_percent: u64,
-    /// The maximum number of facts that a summary may invent; with more it counts as keeping too
-    /// little. `None` only reports them.
-    pub max_invented: Option<u64>,
-    /// Whether sentences of a summary that state invented facts are removed. The removed facts are
-    /// reported, and their number is not limited.
-    pub strikes_invented: bool,
-    /// Which facts are looked for.
-    pub audit: AuditOptions,
-}
-
-impl Default for RetentionPolicy {
-    /// At least 30 percent, 90 percent wanted, an addendum of 4,000 tokens, constraints verbatim, a
-    /// third for typed text.
-    fn default() -> Self {
-        Self {
-            minimum: 30,
-            wanted: 90,
-            addendum_tokens: 4_000,
-            constraints_verbatim: true,
-            typed_percent: 33,
-            max_invented: None,
-            strikes_invented: false,
-            audit: AuditOptions::default(),
-        }
-    }
-}
 
 /// Returns a summary with an addendum of the facts that it lost, where the policy wants one, and what
 /// the result keeps. [`RetentionPolicy::shortfall`] says whether that is enough.
@@ -85,11 +18,11 @@ impl Default for RetentionPolicy {
 ///
 /// ```
 /// use threadfold::Message;
-/// use threadfold::retention::{AuditOptions, Facts, RetentionPolicy, enrich};
+/// use threadfold::retention::{Facts, RetentionPolicy, enrich};
 /// use threadfold::tokens::ByteEstimate;
 ///
 /// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
-/// let facts = Facts::of(&before, AuditOptions::default());
+/// let facts = Facts::of(&before, &RetentionPolicy::default());
 /// let policy = RetentionPolicy::default();
 /// let summary = "src/parse.rs is fixed.";
 /// let (text, kept) = enrich(summary, &facts, &[], &policy, &ByteEstimate::TRIGGER);

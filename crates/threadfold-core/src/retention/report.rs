@@ -23,10 +23,10 @@ pub struct Retention {
     /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
     /// How many facts were left out because there were more than
-    /// [`max_facts`](super::AuditOptions::max_facts). These have the least weight.
+    /// [`max_facts`](super::RetentionPolicy::max_facts). These have the least weight.
     pub left_out: usize,
     /// How many facts were left out, because they were longer than
-    /// [`max_fact_bytes`](super::AuditOptions::max_fact_bytes). Repetitions count.
+    /// [`max_fact_bytes`](super::RetentionPolicy::max_fact_bytes). Repetitions count.
     pub too_long: usize,
     /// How many values are still in the thread although the user replaced them. They count neither
     /// as kept nor as missing.
@@ -74,10 +74,10 @@ impl Retention {
     /// twelve. The numbers stay.
     ///
     /// ```
-    /// use threadfold::{Message, retention::{AuditOptions, audit}};
+    /// use threadfold::{Message, retention::{RetentionPolicy, audit}};
     ///
     /// let paths: String = (0..30).map(|n| format!("src/part{n}.rs ")).collect();
-    /// let lost = audit(&[Message::user(paths)], &[], &AuditOptions::default());
+    /// let lost = audit(&[Message::user(paths)], &[], &RetentionPolicy::default());
     /// assert_eq!(lost.missing.len(), 30);
     /// let short = lost.shortened();
     /// assert_eq!((short.missing.len(), short.overall.facts), (12, 30));
@@ -145,7 +145,7 @@ impl fmt::Display for Retention {
         line(f, "overall", &self.overall)?;
         if !self.invented.is_empty() {
             let texts: Vec<&str> = self.invented.iter().map(|fact| fact.text.as_str()).collect();
-            writeln!(f, "said by nobody: {}", texts.join(", "))?;
+            writeln!(f, "stated by no message: {}", texts.join(", "))?;
         }
         match self.left_out {
             0 => Ok(()),

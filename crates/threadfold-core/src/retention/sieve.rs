@@ -1,16 +1,20 @@
-//! Tells in one pass over the bytes of a text which of some facts it can state.
+//! Finds the texts that may state some facts, in one pass over their bytes.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// The pairs of successive runs of ASCII letters or digits in the facts to look for; of a fact with one
 /// run, this run. A text that lacks a pair of a fact does not state it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sieve {
     /// The bit of each pair or run, by its hash.
     bits: HashMap<u64, u64>,
-    /// A bit for the low bits of each of these hashes: most pairs of a text need no look into the map.
-    low: [u64; 32],
-    triples: Triples,
+    /// A bit for each two successive bytes in the rarest three of each fact, in any case. In a text
+    /// with these three, one such two begins at an even position.
+    twos: Vec<u64>,
+    /// A bit for the hash of each of these three.
+    threes: [u64; 64],
+    /// Whether a fact has no run of three to `LONGEST` bytes, so that any text may state it.
+    is_any: bool,
 }
 
 /// A set of pairs. More than 64 pairs share bits, which only lets more texts through.
@@ -23,159 +27,150 @@ impl Pairs {
     }
 }
 
+/// The most bytes of a run before and after a position.
+const LONGEST: usize = 64;
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Self { bits: HashMap::new(), twos: vec![0; 1_024], threes: [0; 64], is_any: false }
+    }
+}
+
 impl Sieve {
     /// Adds a fact by its words, and returns the pairs that a text with this fact has.
     pub(super) fn add(&mut self, words: &str) -> Pairs {
         /// The most pairs that are looked for: the longest are the rarest.
         const MOST: usize = 4;
-        self.triples.add(words);
-        let mut runs = Vec::new();
-        each_run(words, &mut |hash, length| runs.push((length, hash)));
-        let pairs = runs.windows(2).filter_map(|two| {
-            let [(before, one), (length, other)] = two else { return None };
-            Some((before + length, pair(*one, *other)))
-        });
-        let mut pairs: Vec<(usize, u64)> = pairs.collect();
-        pairs.sort_unstable();
-        let found = if pairs.is_empty() { runs } else { pairs };
+        let runs: Vec<&[u8]> = runs(words.as_bytes()).collect();
+        let mut parts: Vec<&[&[u8]]> = runs.windows(runs.len().clamp(1, 2)).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.concat().len()));
+        parts.truncate(MOST);
+        let threes = parts.iter().flat_map(|part| part.iter()).flat_map(|run| run.windows(3));
+        let rarest = threes.max_by_key(|three| rarity(three)).unwrap_or_default();
+        self.is_any |= rarest.is_empty() || runs.iter().any(|run| run.len() > LONGEST);
+        rarest.windows(2).for_each(|two| self.add_two(two));
+        let (word, bit) = place_of_three(rarest);
+        self.threes.get_mut(word).into_iter().for_each(|word| *word |= bit);
         let mut all = 0;
-        for (_, hash) in found.into_iter().rev().take(MOST) {
+        for part in parts {
             let next = 1_u64.rotate_left(self.bits.len() as u32);
-            all |= *self.bits.entry(hash).or_insert(next);
-            if let Some(low) = self.low.get_mut(low_part(hash)) {
-                *low |= 1 << (hash & 63);
-            }
+            all |= *self.bits.entry(hash(part)).or_insert(next);
         }
         Pairs(all)
     }
 
+    fn add_two(&mut self, two: &[u8]) {
+        let [one, other] = two else { return };
+        let cases = |byte: &u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
+        for (one, other) in
+            cases(one).into_iter().flat_map(|one| cases(other).map(|other| (one, other)))
+        {
+            let (word, bit) = place(one, other);
+            self.twos.get_mut(word).into_iter().for_each(|word| *word |= bit);
+        }
+    }
+
     /// Returns those of the pairs and runs that a text has.
     pub(super) fn pairs(&self, text: &str) -> Pairs {
-        let (mut found, mut before) = (0, 0);
-        if !self.triples.may_be_in(text) {
+        let (mut found, mut before) = (0, [].as_slice());
+        if !self.may_be_in(text.as_bytes()) {
             return Pairs::default();
         }
-        each_run(text, &mut |hash, _| {
-            for hash in [hash, pair(before, hash)] {
-                let low = self.low.get(low_part(hash));
-                if low.is_some_and(|low| low >> (hash & 63) & 1 == 1) {
-                    found |= self.bits.get(&hash).copied().unwrap_or_default();
-                }
+        for run in runs(text.as_bytes()) {
+            for part in [[run].as_slice(), &[before, run]] {
+                found |= self.bits.get(&hash(part)).copied().unwrap_or_default();
             }
-            before = hash;
-        });
+            before = run;
+        }
         Pairs(found)
     }
-}
 
-/// The hash of two successive runs.
-fn pair(one: u64, other: u64) -> u64 {
-    (one >> 7) ^ other
-}
-
-fn low_part(hash: u64) -> usize {
-    usize::try_from(hash >> 6 & 31).unwrap_or_default()
-}
-
-/// Calls `visit` with the hash and the length of each run of letters or of digits, in any case.
-fn each_run(text: &str, visit: &mut impl FnMut(u64, usize)) {
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Kind {
-        Other,
-        Letter,
-        Digit,
-    }
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (mut hash, mut length, mut before) = (0_u64, 0, Kind::Other);
-    for byte in text.bytes().chain([b' ']) {
-        let lower = byte | 0x20;
-        let kind = match lower {
-            b'a'..=b'z' if byte.is_ascii() => Kind::Letter,
-            b'0'..=b'9' if byte.is_ascii_digit() => Kind::Digit,
-            _ => Kind::Other,
-        };
-        if kind != before {
-            if before != Kind::Other {
-                visit(hash.wrapping_mul(FACTOR) >> 24, length);
-            }
-            (hash, length, before) = (0, 0, kind);
-        }
-        hash = hash.rotate_left(5) ^ u64::from(lower);
-        length += 1;
-    }
-}
-
-/// Three successive letters or digits of each fact, a bit each. Most texts have none of them, and need
-/// no look at their runs.
-#[derive(Debug)]
-struct Triples {
-    bits: Vec<u64>,
-    /// The [`code`] of each byte.
-    codes: [u8; 256],
-    /// Whether a fact has no run of three, so that any text may state it.
-    has_short: bool,
-}
-
-impl Default for Triples {
-    fn default() -> Self {
-        Self { bits: vec![0; 4_096], codes: std::array::from_fn(code), has_short: false }
-    }
-}
-
-impl Triples {
-    /// Adds the rarest three of a fact.
-    fn add(&mut self, words: &str) {
-        let codes: Vec<usize> = words.bytes().map(|byte| self.code(byte)).collect();
-        // A unit may be written with a blank after the number, so no three mix letters and digits.
-        let is_run = |codes: &&[usize]| {
-            codes.iter().all(|code| (1..FIRST_DIGIT).contains(code))
-                || codes.iter().all(|code| *code >= FIRST_DIGIT)
-        };
-        let triples = codes.windows(3).filter(is_run);
-        match triples.max_by_key(|codes| codes.iter().sum::<usize>()) {
-            None => self.has_short = true,
-            Some(rarest) => {
-                let triple = rarest.iter().fold(0, |triple, code| triple << 6 | code);
-                if let Some(bits) = self.bits.get_mut(triple >> 6) {
-                    *bits |= 1 << (triple & 63);
-                }
-            }
-        }
-    }
-
-    fn code(&self, byte: u8) -> usize {
-        self.codes.get(usize::from(byte)).map_or(0, |code| usize::from(*code))
-    }
-
-    /// Whether a text has the three of any fact.
-    fn may_be_in(&self, text: &str) -> bool {
-        self.has_short
-            || text.as_bytes().windows(3).any(|bytes| {
-                let [one, two, three] = bytes else { return false };
-                let triple = self.code(*one) << 12 | self.code(*two) << 6 | self.code(*three);
-                self.bits.get(triple >> 6).is_some_and(|bits| bits >> (triple & 63) & 1 == 1)
+    /// Whether a text has a pair of any fact. Most texts have none, and need no look at all runs.
+    fn may_be_in(&self, text: &[u8]) -> bool {
+        let mut twos = text.chunks_exact(2).enumerate();
+        self.is_any
+            || twos.any(|(number, two)| {
+                let [one, other] = two else { return false };
+                let (word, bit) = place(*one, *other);
+                let at = number * 2;
+                self.twos.get(word).is_some_and(|word| word & bit != 0)
+                    && (self.has_three(text, at) || self.has_three(text, at.wrapping_sub(1)))
+                    && self.is_around(text, at)
             })
     }
+
+    fn has_three(&self, text: &[u8], at: usize) -> bool {
+        let (word, bit) = place_of_three(text.get(at..at.wrapping_add(3)).unwrap_or_default());
+        self.threes.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    /// Whether the run at a position is one of the runs, or in one of the pairs.
+    fn is_around(&self, text: &[u8], at: usize) -> bool {
+        let is_in_run = |byte: &u8| kind(byte).is_some();
+        let run = run_at(text, at);
+        let (before, after) =
+            (text.get(..run.start).unwrap_or_default(), text.get(run.end..).unwrap_or_default());
+        let before = before.iter().rposition(is_in_run).map(|at| run_at(text, at));
+        let after = after.iter().position(is_in_run).map(|at| run_at(text, run.end + at));
+        let bytes = |run: Range<usize>| text.get(run).unwrap_or_default();
+        let (before, run, after) = (before.map(bytes), bytes(run), after.map(bytes));
+        let is_part = |part: &[&[u8]]| self.bits.contains_key(&hash(part));
+        is_part(&[run])
+            || before.is_some_and(|before| is_part(&[before, run]))
+            || after.is_some_and(|after| is_part(&[run, after]))
+    }
 }
 
-/// The least code of a digit.
-const FIRST_DIGIT: usize = 27;
+/// Returns the range of the run at a position, as far as `LONGEST` bytes before and after it.
+fn run_at(text: &[u8], at: usize) -> Range<usize> {
+    let (before, after) = text.split_at_checked(at).unwrap_or_default();
+    let wanted = after.first().and_then(kind);
+    let is_in = |byte: &&u8| kind(byte) == wanted;
+    let before = before.iter().rev().take(LONGEST).take_while(is_in).count();
+    let after = after.iter().take(LONGEST).take_while(is_in).count();
+    at - before..at + after
+}
 
-/// A number below 64 for each letter in any case, greater for rarer ones, and each digit; 0 for other
-/// bytes.
-fn code(byte: usize) -> u8 {
+/// Returns the index of the word with the bit of two bytes, and the bit.
+fn place(one: u8, other: u8) -> (usize, u64) {
+    let two = u16::from_le_bytes([one, other]);
+    (usize::from(two >> 6), 1 << (two & 63))
+}
+
+/// Returns the index of the word with the bit of three bytes in any case, and the bit.
+fn place_of_three(three: &[u8]) -> (usize, u64) {
+    let three = three.iter().fold(0_usize, |three, byte| three * 29 + usize::from(byte | 0x20));
+    (three >> 6 & 63, 1 << (three & 63))
+}
+
+/// Returns the hash of successive runs, in any case.
+fn hash(runs: &[&[u8]]) -> u64 {
+    let add = |hash: u64, byte: &u8| hash.rotate_left(5) ^ u64::from(byte | 0x20);
+    runs.iter().fold(0, |hash, run| run.iter().fold(hash, add).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Returns the runs of ASCII letters and of digits.
+fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let runs = text.chunk_by(|one, other| kind(one) == kind(other));
+    runs.filter(|run| run.first().is_some_and(|byte| kind(byte).is_some()))
+}
+
+/// Returns whether a byte is a letter, or `None` if it is neither a letter nor a digit.
+fn kind(byte: &u8) -> Option<bool> {
+    byte.is_ascii_alphanumeric().then(|| byte.is_ascii_alphabetic())
+}
+
+/// Greater for letters and digits that are rarer in text.
+fn rarity(run: &[u8]) -> usize {
     const BY_FREQUENCY: &[u8; 26] = b"etaoinshrdlcumwfgypbvkjxqz";
-    let byte = u8::try_from(byte).unwrap_or_default();
-    let rank = BY_FREQUENCY.iter().zip(1..).find(|(letter, _)| byte.eq_ignore_ascii_case(letter));
-    match rank {
-        Some((_, rank)) => rank,
-        None if byte.is_ascii_digit() => FIRST_DIGIT as u8 + byte - b'0',
-        None => 0,
-    }
+    let rank = |byte: &u8| BY_FREQUENCY.iter().position(|letter| byte.eq_ignore_ascii_case(letter));
+    run.iter().map(|byte| rank(byte).unwrap_or(BY_FREQUENCY.len())).sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -203,5 +198,23 @@ mod tests {
         assert!(sieve.pairs("about 417 kB").contains(size) && !sieve.pairs("417").contains(size));
         let wide = sieve.add("\u{5f20}\u{4f1f}");
         assert!(sieve.pairs("").contains(wide));
+    }
+
+    proptest! {
+        #[test]
+        fn a_fact_is_found_wherever_it_stands(
+            facts in prop::collection::vec("[A-Za-z0-9]{1,7}([ ./_-]{1,3}[a-z0-9]{1,5}){0,5}", 1..6),
+            before in "([a-z0-9]{0,6}[ .]){0,4}",
+            after in "([ .][a-z0-9]{0,6}){0,4}",
+        ) {
+            let mut sieve = Sieve::default();
+            let pairs: Vec<Pairs> = facts.iter().map(|fact| sieve.add(fact)).collect();
+            for (fact, pairs) in facts.iter().zip(pairs) {
+                for fact in [fact.to_uppercase(), fact.to_lowercase()] {
+                    let text = format!("{before}{fact}{after}");
+                    prop_assert!(sieve.pairs(&text).contains(pairs), "{text}");
+                }
+            }
+        }
     }
 }

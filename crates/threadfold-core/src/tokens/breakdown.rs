@@ -7,30 +7,6 @@ use serde::Serialize;
 use super::counter::TokenCounter;
 use crate::message::{ContentBlock, Message, Request, Role, Text};
 
-/// What the tokens of a request are spent on, part by part. The parts sum up to the count of the
-/// whole request.
-///
-/// ```
-/// use threadfold::{Message, Request, TokenCounter, tokens::{Breakdown, ByteEstimate, PartKind}};
-///
-/// let request = Request::new(vec![Message::user("Where is it?"), Message::assistant("Here.")]);
-/// let breakdown = Breakdown::of(&request.with_system("Be brief."), &ByteEstimate::TRIGGER);
-/// let kinds: Vec<_> = breakdown.parts.iter().map(|part| (part.kind, part.tokens)).collect();
-/// let expected = [
-///     (PartKind::System, 3),
-///     (PartKind::Typed, 4),
-///     (PartKind::Answer, 2),
-///     (PartKind::Framing, 12),
-/// ];
-/// assert_eq!(kinds, expected);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Breakdown {
-    /// The parts that have tokens, in the order of [`PartKind`], the largest of a kind first.
-    pub parts: Vec<BreakdownPart>,
-}
-
 /// One part of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -89,81 +65,90 @@ impl Parts {
     }
 }
 
-impl Breakdown {
-    /// Counts the parts of a request. Each block is read once.
-    #[must_use]
-    pub fn of(request: &Request, counter: &dyn TokenCounter) -> Self {
-        let mut parts = Parts::default();
-        for tool in request.tools.iter() {
-            let tokens = counter.tools(std::slice::from_ref(tool));
-            parts.add(PartKind::Tool, Some(&tool.name), tokens);
-        }
-        let messages = || request.system.iter().chain(request.messages.iter());
-        let calls = messages().flat_map(|message| message.tool_uses());
-        let names: HashMap<&Text, &Text> = calls.map(|call| (&call.id, &call.name)).collect();
-        for message in messages() {
-            let blocks = message.content.iter().map(|block| {
-                let tokens = counter.block(block);
-                count_block(&mut parts, message, block, tokens, &names, counter);
-                tokens
-            });
-            let blocks = blocks.fold(0, u64::saturating_add);
-            let framing = counter.message(message).saturating_sub(blocks);
-            parts.add(PartKind::Framing, None, framing);
-        }
-        let parts = parts.0.into_iter().filter(|(_, (_, tokens))| *tokens > 0);
-        let mut parts: Vec<BreakdownPart> = parts
-            .map(|((kind, tool), (count, tokens))| BreakdownPart { kind, tool, count, tokens })
-            .collect();
-        parts.sort_by(|one, other| {
-            let order = |part: &BreakdownPart| (part.kind, u64::MAX - part.tokens);
-            order(one).cmp(&order(other)).then_with(|| one.tool.cmp(&other.tool))
+/// Returns what the tokens of a request are spent on: the parts that have tokens, in the order of
+/// [`PartKind`], the largest of a kind first. They sum up to the count of the whole request. Each
+/// block is read once.
+///
+/// ```
+/// use threadfold::{Message, Request, TokenCounter, tokens::{ByteEstimate, PartKind, breakdown}};
+///
+/// let request = Request::new(vec![Message::user("Where is it?"), Message::assistant("Here.")]);
+/// let parts = breakdown(&request.with_system("Be brief."), &ByteEstimate::TRIGGER);
+/// let kinds: Vec<_> = parts.iter().map(|part| (part.kind, part.tokens)).collect();
+/// let expected = [
+///     (PartKind::System, 3),
+///     (PartKind::Typed, 4),
+///     (PartKind::Answer, 2),
+///     (PartKind::Framing, 12),
+/// ];
+/// assert_eq!(kinds, expected);
+/// ```
+#[must_use]
+pub fn breakdown(request: &Request, counter: &dyn TokenCounter) -> Vec<BreakdownPart> {
+    let mut parts = Parts::default();
+    for tool in request.tools.iter() {
+        let tokens = counter.tools(std::slice::from_ref(tool));
+        parts.add(PartKind::Tool, Some(&tool.name), tokens);
+    }
+    let messages = || request.system.iter().chain(request.messages.iter());
+    let calls = messages().flat_map(|message| message.tool_uses());
+    let names: HashMap<&Text, &Text> = calls.map(|call| (&call.id, &call.name)).collect();
+    for message in messages() {
+        let blocks = message.content.iter().map(|block| {
+            let tokens = counter.block(block);
+            count_block(&mut parts, message, block, tokens, &names, counter);
+            tokens
         });
-        // A counter may count a message differently from the sum of its blocks.
-        Self { parts }.scaled_to(counter.request(request))
+        let blocks = blocks.fold(0, u64::saturating_add);
+        let framing = counter.message(message).saturating_sub(blocks);
+        parts.add(PartKind::Framing, None, framing);
     }
+    let parts = parts.0.into_iter().filter(|(_, (_, tokens))| *tokens > 0);
+    let mut parts: Vec<BreakdownPart> = parts
+        .map(|((kind, tool), (count, tokens))| BreakdownPart { kind, tool, count, tokens })
+        .collect();
+    parts.sort_by(|one, other| {
+        let order = |part: &BreakdownPart| (part.kind, u64::MAX - part.tokens);
+        order(one).cmp(&order(other)).then_with(|| one.tool.cmp(&other.tool))
+    });
+    // A counter may count a message differently from the sum of its blocks.
+    scaled_to(parts, counter.request(request))
+}
 
-    /// The tokens of all parts.
-    #[must_use]
-    pub fn tokens(&self) -> u64 {
-        self.parts.iter().map(|part| part.tokens).fold(0, u64::saturating_add)
+/// Returns the parts in the same proportions with this sum, such as the count of a provider.
+/// Without any part nothing is scaled.
+///
+/// ```
+/// use threadfold::{Message, Request, tokens::{self, ByteEstimate}};
+///
+/// let request = Request::new(vec![Message::user("Where is it?")]);
+/// let parts = tokens::breakdown(&request, &ByteEstimate::TRIGGER);
+/// let scaled = tokens::scaled_to(parts, 1_001);
+/// assert_eq!(scaled.iter().map(|part| part.tokens).sum::<u64>(), 1_001);
+/// ```
+#[must_use]
+pub fn scaled_to(mut parts: Vec<BreakdownPart>, total: u64) -> Vec<BreakdownPart> {
+    let sum: u128 = parts.iter().map(|part| u128::from(part.tokens)).sum();
+    if sum == 0 || sum == u128::from(total) {
+        return parts;
     }
-
-    /// Returns the parts in the same proportions with this sum, such as the count of a provider.
-    /// Without any part nothing is scaled.
-    ///
-    /// ```
-    /// use threadfold::{Message, Request, tokens::{Breakdown, ByteEstimate}};
-    ///
-    /// let request = Request::new(vec![Message::user("Where is it?")]);
-    /// let breakdown = Breakdown::of(&request, &ByteEstimate::TRIGGER).scaled_to(1_001);
-    /// assert_eq!(breakdown.tokens(), 1_001);
-    /// ```
-    #[must_use]
-    pub fn scaled_to(mut self, total: u64) -> Self {
-        let sum: u128 = self.parts.iter().map(|part| u128::from(part.tokens)).sum();
-        if sum == 0 || sum == u128::from(total) {
-            return self;
-        }
-        let mut remainders = Vec::with_capacity(self.parts.len());
-        let mut rest = total;
-        for (index, part) in self.parts.iter_mut().enumerate() {
-            let share = u128::from(part.tokens) * u128::from(total);
-            part.tokens = u64::try_from(share / sum).unwrap_or(total);
-            rest = rest.saturating_sub(part.tokens);
-            remainders.push((share % sum, index));
-        }
-        // The rest is less than one token per part. It goes to the parts with the largest
-        // remainders.
-        remainders.sort_unstable_by(|one, other| other.cmp(one));
-        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
-        for (_, index) in remainders.into_iter().take(rest) {
-            if let Some(part) = self.parts.get_mut(index) {
-                part.tokens += 1;
-            }
-        }
-        self
+    let mut remainders = Vec::with_capacity(parts.len());
+    let mut rest = total;
+    for (index, part) in parts.iter_mut().enumerate() {
+        let share = u128::from(part.tokens) * u128::from(total);
+        part.tokens = u64::try_from(share / sum).unwrap_or(total);
+        rest = rest.saturating_sub(part.tokens);
+        remainders.push((share % sum, index));
     }
+    // The rest is less than one token per part. It goes to the parts with the largest remainders.
+    remainders.sort_unstable_by(|one, other| other.cmp(one));
+    let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+    for (_, index) in remainders.into_iter().take(rest) {
+        if let Some(part) = parts.get_mut(index) {
+            part.tokens += 1;
+        }
+    }
+    parts
 }
 
 fn count_block(
@@ -211,17 +196,11 @@ fn text_kind(message: &Message) -> PartKind {
     }
 }
 
-impl fmt::Display for Breakdown {
-    /// A line for each part: its tokens, its share in percent, what it is and how many.
+/// A line for the part: its tokens, what it is, and how many.
+impl fmt::Display for BreakdownPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = self.tokens();
-        for part in &self.parts {
-            let share = part.tokens as f64 * 100.0 / total.max(1) as f64;
-            let tool = part.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
-            let (tokens, what) = (part.tokens, part.kind.label());
-            writeln!(f, "{tokens:>9} {share:>5.1} %  {what}{tool} ({})", part.count)?;
-        }
-        writeln!(f, "{total:>9} 100.0 %  in all")
+        let tool = self.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
+        write!(f, "{:>9}  {}{tool} ({})", self.tokens, self.kind.label(), self.count)
     }
 }
 
@@ -290,21 +269,25 @@ mod tests {
         Request { tools: vec![spec].into(), ..Request::new(messages).with_system("Be brief.") }
     }
 
+    fn sum(parts: &[BreakdownPart]) -> u64 {
+        parts.iter().map(|part| part.tokens).sum()
+    }
+
     #[test]
     fn the_parts_of_a_request_sum_up_to_its_count() {
         for counter in [&ByteEstimate::TRIGGER as &dyn TokenCounter, &ByteEstimate::CHUNK, &Odd] {
-            let breakdown = Breakdown::of(&request(), counter);
-            assert_eq!(breakdown.tokens(), counter.request(&request()), "{breakdown}");
+            let parts = breakdown(&request(), counter);
+            assert_eq!(sum(&parts), counter.request(&request()), "{parts:?}");
             for total in [0, 1, 7, 1_000, u64::MAX] {
-                assert_eq!(breakdown.clone().scaled_to(total).tokens(), total);
+                assert_eq!(sum(&scaled_to(parts.clone(), total)), total);
             }
         }
     }
 
     #[test]
     fn calls_and_results_are_listed_by_tool_and_media_by_themselves() {
-        let breakdown = Breakdown::of(&request(), &ByteEstimate::TRIGGER);
-        let names = breakdown.parts.iter().map(|part| (part.kind, part.tool.as_deref()));
+        let parts = breakdown(&request(), &ByteEstimate::TRIGGER);
+        let names = parts.iter().map(|part| (part.kind, part.tool.as_deref()));
         let expected = [
             (PartKind::System, None),
             (PartKind::Tool, Some("read")),
@@ -320,12 +303,13 @@ mod tests {
             (PartKind::Framing, None),
         ];
         assert_eq!(names.collect::<Vec<_>>(), expected);
-        assert!(breakdown.to_string().contains("results of read (1)"), "{breakdown}");
+        let lines: Vec<String> = parts.iter().map(ToString::to_string).collect();
+        assert!(lines.iter().any(|line| line.ends_with("  results of read (1)")), "{lines:?}");
     }
 
     #[test]
     fn an_empty_request_has_no_parts() {
-        let breakdown = Breakdown::of(&Request::default(), &ByteEstimate::TRIGGER);
-        assert_eq!((breakdown.parts.len(), breakdown.scaled_to(9).tokens()), (0, 0));
+        let parts = breakdown(&Request::default(), &ByteEstimate::TRIGGER);
+        assert_eq!((parts.len(), scaled_to(parts, 9)), (0, Vec::new()));
     }
 }

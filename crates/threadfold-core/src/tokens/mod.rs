@@ -10,8 +10,8 @@
 //! | a counter of the host | [`TokenCounter`] |
 //! | an estimate from bytes | [`ByteEstimate`] |
 //! | an estimate that learns from what providers report | [`Calibrated`] |
-//! | the exact tokenizer of OpenAI's models (feature `tiktoken`) | `O200k` |
-//! | what a request is made of | [`Breakdown`] |
+//! | the exact tokenizer of OpenAI's models (feature `tiktoken`) | `o200k` |
+//! | what a request is made of | [`breakdown`](breakdown()) |
 //! | pictures and documents by a provider's rule | [`MediaRule`] |
 //! | bytes of text instead of tokens | [`text_bytes`] |
 //! | four bytes per token and ten tokens per message | [`estimate_conversation_tokens`] |
@@ -25,13 +25,13 @@ mod media_rule;
 #[cfg(feature = "tiktoken")]
 mod o200k;
 
-pub use breakdown::{Breakdown, BreakdownPart, PartKind};
+pub use breakdown::{BreakdownPart, PartKind, breakdown, scaled_to};
 pub use bytes::text_bytes;
 pub use calibrated::Calibrated;
 pub use counter::TokenCounter;
 pub use estimate::{ByteEstimate, estimate_conversation_tokens};
 pub use media_rule::MediaRule;
 #[cfg(feature = "tiktoken")]
-pub use o200k::O200k;
+pub use o200k::o200k;
 
 pub use crate::message::measure::{DOCUMENT_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS};

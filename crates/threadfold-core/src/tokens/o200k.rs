@@ -15,7 +15,7 @@ static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 /// megabyte of hostile text would take minutes.
 const WINDOW: usize = 4 * 1024;
 
-/// The tokenizer `o200k_base` of GPT-4o, GPT-4.1, GPT-5, o1, o3 and o4-mini. Requires the feature
+/// Returns the tokenizer `o200k_base` of GPT-4o, GPT-4.1, GPT-5, o1, o3 and o4-mini. Requires the feature
 /// `tiktoken`.
 ///
 /// Texts count exactly as for the models; images, documents and the framing of messages are the
@@ -26,12 +26,17 @@ const WINDOW: usize = 4 * 1024;
 /// tenth of a second and 25 MB of memory for the rest of the process.
 ///
 /// ```
-/// use threadfold::tokens::{O200k, TokenCounter};
+/// use threadfold::tokens::{TokenCounter, o200k};
 ///
-/// assert_eq!(O200k.text("antidisestablishmentarianism"), 6);
+/// assert_eq!(o200k().text("antidisestablishmentarianism"), 6);
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct O200k;
+#[must_use]
+pub fn o200k() -> impl TokenCounter + Copy {
+    O200k
+}
+
+#[derive(Clone, Copy, Debug)]
+struct O200k;
 
 impl TokenCounter for O200k {
     fn text(&self, text: &str) -> u64 {

@@ -1,9 +1,10 @@
 //! Databases that are new, foreign, newer or not there, and their settings.
 
+use std::collections::BTreeSet;
 use threadfold::{
     ThreadStore,
     message::CompactionId,
-    store::{Archive, Visible, WordIndex},
+    store::{Archive, WordIndex},
 };
 use threadfold_postgres::{OpenError, PostgresStore};
 
@@ -70,7 +71,7 @@ fn a_database_of_the_version_before_is_searched_as_a_new_one() {
     );
     execute(&address, before);
     let (store, thread) = (open(&address), id("t"));
-    let seen = Visible::from_iter([CompactionId(1)]);
+    let seen = BTreeSet::from_iter([CompactionId(1)]);
     for (query, count) in [("lamp", 1), ("lamb", 0)] {
         let hits = run(store.archive().search(&thread, query, 9, &seen)).unwrap();
         assert_eq!(hits.len(), count, "{query}");

@@ -1,12 +1,13 @@
 //! The conformance suites, and what they cannot see.
 
+use std::collections::BTreeSet;
 use std::{sync::Arc, time::Duration};
 
 use threadfold::{
     Message,
     log::{LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, Timestamp},
-    store::{Archive, LeaseStore, RunStore, StoreError, ThreadStore, Visible, event_lines},
+    store::{Archive, LeaseStore, StoreError, ThreadStore, event_lines},
     strategy::{ArchiveEntry, Chunked, CompactionRun},
     testing::{conformance, faulty_store},
 };
@@ -151,7 +152,7 @@ fn a_worker_that_slept_does_not_change_the_archive_of_the_next() {
     for refused in late {
         assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
     }
-    let seen = Visible::from_iter([compaction]);
+    let seen = BTreeSet::from_iter([compaction]);
     assert_eq!(run(first.list(&thread, &seen)).unwrap(), [entry("of the second")]);
 }
 

@@ -1,5 +1,6 @@
 //! The conformance suites, and what they cannot see.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -7,10 +8,7 @@ use threadfold::{
     Message,
     log::{Event, LogId, LoggedEvent},
     message::{Batch, BatchId, CompactionId, Timestamp},
-    store::{
-        Archive, Journal, JsonlStore, LeaseStore, RunStore, StoreError, ThreadStore, Visible,
-        WordIndex,
-    },
+    store::{Archive, Journal, JsonlStore, LeaseStore, StoreError, ThreadStore, WordIndex},
     strategy::{ArchiveEntry, Chunked, CompactionRun},
     testing::{conformance, faulty_store},
 };
@@ -175,7 +173,7 @@ fn an_erased_thread_is_nowhere_in_the_files() {
     assert!(!holds(&folder, thread.as_str()), "the name is left");
     assert_eq!(block_on(store.list()).unwrap(), [other]);
     assert_eq!(block_on(store.load_run(&thread)).unwrap(), None);
-    let seen = Visible::from_iter([compaction]);
+    let seen = BTreeSet::from_iter([compaction]);
     assert_eq!(block_on(store.archive().list(&thread, &seen)).unwrap(), []);
 }
 

@@ -1,7 +1,7 @@
 //! Workers that share threads by leases, sleep past them and have clocks that differ.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +13,7 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
-    store::{Archive, LeaseStore, StoreError, ThreadStore, Visible},
+    store::{Archive, LeaseStore, StoreError, ThreadStore},
     strategy::ArchiveEntry,
 };
 use threadfold_sqlite::{SqliteArchive, SqliteStore};
@@ -85,7 +85,7 @@ fn a_worker_that_slept_does_not_change_the_archive_of_the_next() {
     for refused in late {
         assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
     }
-    let seen = Visible::from_iter([compaction]);
+    let seen = BTreeSet::from_iter([compaction]);
     assert_eq!(block_on(first.list(&thread, &seen)).unwrap(), [entry("of the second")]);
 }
 

@@ -15,7 +15,7 @@
 //! assert_eq!(untouched.adjustments, []);
 //!
 //! // This model does not go on with an answer that was begun for it.
-//! request.messages.make_mut().push(Message::assistant("hi"));
+//! Arc::make_mut(&mut request.messages).push(Message::assistant("hi"));
 //! let encoded = Dialect::Anthropic.encode(&request, &EncodeOptions::default());
 //! let notes: Vec<String> = encoded.adjustments.iter().map(|note| note.to_string()).collect();
 //! assert_eq!(notes, ["message 2: a user message put in before it"]);
@@ -80,14 +80,14 @@
 //! | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |
 //! | names of tools are up to 128 letters, digits, `_` and `-` | others are rewritten, in declaration, choice and call |
 //! | inputs are objects | others are wrapped: `{"input": ...}` |
-//! | at most four cache marks, none on reasoning | the first are left out; those of [`CacheMarks::Auto`] stay |
+//! | at most four cache marks, none on reasoning | the first are left out; those of [`Request::cache`] stay |
 //! | a result of the provider's own tool is a `..._tool_result` | any other is left out with its call |
 //! | reasoning is signed, by this provider, and some models check the messages before it | unsigned and foreign reasoning is left out; for these models also reasoning after a changed message |
 //! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if the written loop has no reasoning |
 //! | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
 //! | the chosen tool is declared | `tool_choice` is left out, unless the body was read so |
-//! | marks with a longer lifetime are first | those of [`CacheMarks::Auto`] get the longest lifetime of the marks after them |
+//! | marks with a longer lifetime are first | those of [`Request::cache`] get the longest lifetime of the marks after them |
 //! | images and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without an adjustment; values that were read in a body stay |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
@@ -103,7 +103,7 @@
 //! [`Request::timeout`], and the fields of a response besides its content, which the message keeps
 //! as `~answer` in its `extra`.
 //!
-//! [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto
+//! [`Request::cache`]: threadfold_core::message::Request::cache
 //! [`Checkpoint`]: threadfold_core::message::ContentBlock::Checkpoint
 //! [`Document`]: threadfold_core::message::ContentBlock::Document
 //! [`Image`]: threadfold_core::message::ContentBlock::Image

@@ -13,7 +13,7 @@
 //! assert_eq!(untouched.adjustments, []);
 //!
 //! // User and assistant take turns here.
-//! request.messages.make_mut().push(Message::user("Are you there?"));
+//! Arc::make_mut(&mut request.messages).push(Message::user("Are you there?"));
 //! let encoded = Dialect::BedrockConverse.encode(&request, &EncodeOptions::default());
 //! let notes: Vec<String> = encoded.adjustments.iter().map(|note| note.to_string()).collect();
 //! assert_eq!(notes, ["message 1: merged with the message before it"]);
@@ -75,12 +75,12 @@
 //! | reasoning is signed (by Claude), by this provider, and some models check the messages before it | unsigned and foreign reasoning is left out; for these models also reasoning after a changed message |
 //! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out of the model's own fields if the written loop has no reasoning |
 //! | a fixed thinking budget forces no tool | `toolChoice` is left out |
-//! | cache points follow a block, but no document, video, reasoning or other cache point; there are at most four | the others are left out; of too many the first; those of [`CacheMarks::Auto`] stay |
+//! | cache points follow a block, but no document, video, reasoning or other cache point; there are at most four | the others are left out; of too many the first; those of [`Request::cache`] stay |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
 //! | Writer takes no `status` | it is left out |
 //! | schemas say `object`, the temperature is 1 at most | schemas are completed without an adjustment, a higher temperature is left out; values that were read in a body stay |
 //!
-//! [`CacheMarks::Auto`] places cache points after the tools, the system prompt and the last user
+//! [`Request::cache`] places cache points after the tools, the system prompt and the last user
 //! message, if the family of the model supports them there. Ids that are used again in a later turn
 //! stay, and so do calls of undeclared tools if other tools are declared. Sizes and numbers of
 //! images and documents are not checked.
@@ -101,7 +101,7 @@
 //! a name holds both, `{"contentBlockDelta": {...}}`, as SDKs return it. The usage follows the end
 //! of the answer, and the answer is complete after both.
 //!
-//! [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto
+//! [`Request::cache`]: threadfold_core::message::Request::cache
 //! [`Change`]: crate::Change
 //! [`Checkpoint`]: threadfold_core::message::ContentBlock::Checkpoint
 //! [`Document`]: threadfold_core::message::ContentBlock::Document

@@ -64,8 +64,8 @@
 //!
 //! The current turn begins with the last user content that holds more than results. Signatures do
 //! not depend on earlier messages, so changing those has no effect. Adjacent contents of one role
-//! are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form in this
-//! dialect, whose provider caches by itself.
+//! are accepted and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache) have no
+//! form in this dialect, whose provider caches by itself.
 //!
 //! # Example
 //!
@@ -87,7 +87,7 @@
 //!
 //! let result = threadfold::message::ToolResult::text("call_1_0", "a poem").into();
 //! let answer = Message::new(threadfold::Role::User, vec![result]);
-//! request.messages.make_mut().push(answer);
+//! Arc::make_mut(&mut request.messages).push(answer);
 //! let encoded = Dialect::Gemini.encode(&request, &EncodeOptions::default());
 //! assert_eq!(encoded.adjustments, []);
 //! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;

@@ -60,8 +60,8 @@
 //! | a thread that loses all its messages | "Please continue." of the user | `UserInserted` |
 //!
 //! Adjacent assistant messages, system messages at any position and a trailing assistant message
-//! are legal and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form in this
-//! dialect, whose provider caches by itself.
+//! are legal and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache) have no
+//! form in this dialect, whose provider caches by itself.
 //!
 //! # Example
 //!
@@ -80,7 +80,7 @@
 //! assert_eq!(request.system.len(), 1);
 //! assert_eq!(request.messages[0].role, Role::User);
 //!
-//! request.messages.make_mut().push(Message::assistant("hello"));
+//! Arc::make_mut(&mut request.messages).push(Message::assistant("hello"));
 //! let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
 //! assert_eq!(encoded.adjustments, []);
 //! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;

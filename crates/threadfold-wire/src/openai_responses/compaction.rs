@@ -3,6 +3,7 @@
 
 use super::{kinds, marks::*};
 use crate::kit::*;
+use std::sync::Arc;
 
 pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
 
@@ -23,7 +24,7 @@ fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
     let trigger = Object::typed(kinds::TRIGGER).into_json();
     let trigger = opaque_item(Raw::of(&trigger), None);
-    request.messages.make_mut().push(Message::new(Role::User, vec![trigger]));
+    Arc::make_mut(&mut request.messages).push(Message::new(Role::User, vec![trigger]));
     request
 }
 

@@ -71,8 +71,8 @@
 //!
 //! Tools from other dialects get `strict: false`: without it this provider treats every schema as a
 //! strict one. Adjacent messages of one role, system messages at any position and a trailing
-//! assistant message are legal and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have
-//! no form in this dialect, whose provider caches by itself.
+//! assistant message are legal and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache)
+//! have no form in this dialect, whose provider caches by itself.
 //!
 //! # Example
 //!
@@ -93,7 +93,7 @@
 //! assert_eq!((request.system.len(), request.messages.len()), (1, 2));
 //! assert!(request.messages[1].content[0].is_reasoning());
 //!
-//! request.messages.make_mut().push(Message::user("bye"));
+//! Arc::make_mut(&mut request.messages).push(Message::user("bye"));
 //! let encoded = Dialect::OpenAiResponses.encode(&request, &EncodeOptions::default());
 //! assert_eq!(encoded.adjustments, []);
 //! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;

@@ -970,7 +970,7 @@ fn the_pieces_of_an_answer_name_the_tools_that_were_declared() {
     for dialect in BOTH {
         let server = Server::new([streamed(call_events(dialect, "a_b"), 9)]);
         let mut request = ask();
-        request.tools.make_mut().push(Named("a b").spec());
+        Arc::make_mut(&mut request.tools).push(Named("a b").spec());
         let (deltas, turn) = told(&server.model(dialect), request);
         assert_eq!(deltas[0], Delta::ToolUse { id: "toolu_1".into(), name: "a b".into() });
         assert_eq!(turn.unwrap().message.tool_uses().next().unwrap().name, "a b");

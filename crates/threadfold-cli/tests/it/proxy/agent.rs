@@ -1,5 +1,6 @@
 //! An agent that sends its whole thread each time and never compacts it.
 
+use std::sync::Arc;
 use threadfold::{
     ContentBlock, Message, Request, Role, Turn, WireFormat,
     message::{ToolResult, ToolSpec},
@@ -54,7 +55,7 @@ impl Agent {
         request.max_output = Some(256);
         let schema = serde_json::json!({"type": "object",
             "properties": {"path": {"type": "string"}}});
-        request.tools.make_mut().push(ToolSpec::new("read", "Reads a file.", schema));
+        Arc::make_mut(&mut request.tools).push(ToolSpec::new("read", "Reads a file.", schema));
         let options = EncodeOptions::for_model("unheard-of");
         let body = self.codec.encode(&request, &options).body.as_str().to_owned();
         let stream = format!("{{\"stream\":{},", self.streams);

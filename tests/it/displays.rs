@@ -11,10 +11,10 @@ use threadfold::{
     message::{Json, ModelErrorKind, ToolUse},
     model::ModelError,
     session::{
-        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp, api,
+        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, SessionEvent, acp, api, console,
     },
     strategy::Summarize,
-    testing::{Answer, ScriptedModel, WakefulSleeper},
+    testing::{Answer, ScriptedModel, TestClock},
 };
 
 /// A session after eight rounds, which compacts automatically from this many tokens on, or has the
@@ -40,7 +40,7 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
             ..Summarize::default()
         }))
         .policy(policy)
-        .sleeper(Arc::new(WakefulSleeper::default()));
+        .clock(Arc::new(TestClock::default()));
     let builder = if threshold.is_none() { builder.compact_context_tool() } else { builder };
     let mut session = builder.build().unwrap();
     for round in 0..8 {
@@ -51,26 +51,28 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
 }
 
 /// The compaction events of one turn.
-fn told(session: &mut Session, text: &str) -> Vec<CompactionEvent> {
+fn reports(session: &mut Session, text: &str) -> Vec<CompactionEvent> {
     let mut events = session.send(text);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     while let Some(event) = block_on(events.next()) {
         if let SessionEvent::Compaction(event) = event.unwrap() {
-            told.push(event);
+            reports.push(event);
         }
     }
-    told
+    reports
 }
 
-fn shown(told: &[CompactionEvent]) -> String {
-    let mut display = ConsoleDisplay::new(Vec::new());
-    told.iter().for_each(|event| display.show(event));
-    String::from_utf8(display.into_writer()).unwrap()
+fn shown(reports: &[CompactionEvent]) -> String {
+    let mut written = Vec::new();
+    let mut display = console(&mut written);
+    reports.iter().for_each(|event| display.show(event));
+    drop(display);
+    String::from_utf8(written).unwrap()
 }
 
 /// The JSON for a web page, without the times.
-fn sent(told: &[CompactionEvent]) -> Vec<Value> {
-    let events = told.iter().filter_map(api::compaction_event);
+fn sent(reports: &[CompactionEvent]) -> Vec<Value> {
+    let events = reports.iter().filter_map(api::compaction_event);
     let data = |event: Json| {
         let mut json = event.to_value().unwrap();
         json.as_object_mut().unwrap().remove("timestamp").unwrap();
@@ -94,12 +96,12 @@ fn compactions_are_shown_whoever_asked_for_them() {
         (session(None, [tool_call(), summary(), "Done.".into()]), "Go.", "agent_tool", false),
     ];
     for (mut session, text, reason, auto) in rows {
-        let told = told(&mut session, text);
-        let Some(CompactionEvent::Completed { report, .. }) = told.last() else {
-            panic!("{text}: {told:?}")
+        let reports = reports(&mut session, text);
+        let Some(CompactionEvent::Completed { report, .. }) = reports.last() else {
+            panic!("{text}: {reports:?}")
         };
         let (before, after) = (report.before.messages, report.after.messages);
-        let lines = shown(&told);
+        let lines = shown(&reports);
         let expected = format!(
             "Compacting conversation to reduce size...\n\
              Compaction complete! Reduced from {before} to {after} events ("
@@ -111,13 +113,13 @@ fn compactions_are_shown_whoever_asked_for_them() {
             "originalEventCount": before, "compactedEventCount": after,
         });
         assert_eq!(
-            sent(&told),
+            sent(&reports),
             [
                 json!({"type": "COMPACTION_START", "threadId": "main", "data": start}),
                 json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": complete}),
             ]
         );
-        let updates: Vec<Value> = told.iter().filter_map(acp::compaction_update).collect();
+        let updates: Vec<Value> = reports.iter().filter_map(acp::compaction_update).collect();
         let update = |status: &str| json!({"sessionUpdate": "compaction_update", "compactionId": "0", "status": status});
         assert_eq!(updates.first(), Some(&update("in_progress")));
         assert_eq!(updates.last(), Some(&update("completed")));
@@ -129,9 +131,9 @@ fn compactions_are_shown_whoever_asked_for_them() {
 fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     let mut session = session(None, [error.into()]);
-    let told = told(&mut session, "/compact");
+    let reports = reports(&mut session, "/compact");
     assert_eq!(
-        shown(&told),
+        shown(&reports),
         "Compacting conversation to reduce size...\n\
          Compaction failed: the model call failed: the lamp is out\n"
     );
@@ -139,11 +141,11 @@ fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
         "success": false, "tokensSaved": 0, "error": "the model call failed: the lamp is out",
     });
     let complete = json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": data});
-    assert_eq!(sent(&told).last(), Some(&complete));
+    assert_eq!(sent(&reports).last(), Some(&complete));
 }
 
 #[test]
-fn a_compaction_whose_end_was_delivered_before_the_stream_was_dropped_is_not_told_again() {
+fn a_compaction_whose_end_was_delivered_before_the_stream_was_dropped_is_not_reported_again() {
     let mut session = session(None, ["They talked.".into(), "Fine.".into()]);
     let mut events = session.send("/compact");
     loop {
@@ -153,22 +155,25 @@ fn a_compaction_whose_end_was_delivered_before_the_stream_was_dropped_is_not_tol
         }
     }
     drop(events);
-    assert_eq!(told(&mut session, "And now?"), []);
+    assert_eq!(reports(&mut session, "And now?"), []);
 }
 
 #[test]
-fn a_compaction_whose_stream_was_dropped_is_told_to_be_cancelled_by_the_next_turn() {
+fn a_compaction_whose_stream_was_dropped_is_reported_as_cancelled_by_the_next_turn() {
     let mut session = session(None, ["Fine.".into()]);
     let mut events = session.send("/compact");
     let first = block_on(events.next()).unwrap().unwrap();
     drop(events);
-    let mut told = match first {
+    let mut reports = match first {
         SessionEvent::Compaction(event) => vec![event],
         other => panic!("{other:?}"),
     };
-    told.extend(self::told(&mut session, "And now?"));
-    assert_eq!(shown(&told), "Compacting conversation to reduce size...\nCompaction cancelled\n");
+    reports.extend(self::reports(&mut session, "And now?"));
+    assert_eq!(
+        shown(&reports),
+        "Compacting conversation to reduce size...\nCompaction cancelled\n"
+    );
     let data = json!({"success": false, "tokensSaved": 0, "error": "cancelled"});
     let complete = json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": data});
-    assert_eq!(sent(&told).last(), Some(&complete));
+    assert_eq!(sent(&reports).last(), Some(&complete));
 }

@@ -1,23 +1,16 @@
 //! Tests that count the steps of reading prose: they are linear in the length of the text.
 
-#[path = "../../tests/it/support/language.rs"]
-mod language;
-#[path = "../../tests/it/support/odd.rs"]
-mod odd;
-#[path = "../../tests/it/fuzz_cases/prose.rs"]
-#[expect(dead_code, reason = "what is fuzzed is not counted")]
-mod readers;
-#[path = "../../tests/it/support/tries.rs"]
-mod tries;
-
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::message::steps::{round, steps};
-use readers::READERS;
-use tries::tries;
+use threadfold::message::steps::{round, steps};
+
+use crate::{
+    fuzz_cases::prose::READERS,
+    support::{language, odd, tries::tries},
+};
 
 /// Upper limit for the steps: per byte of the text, and a constant. The audit needs most: it repeats
 /// the text four times and searches it four times for every fact.

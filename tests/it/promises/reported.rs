@@ -8,13 +8,13 @@ use threadfold::{
     auto::{AutoPolicy, Threshold},
     log::{Event, LoggedEvent},
     message::{StopReason, ThreadId},
-    session::{CompactionEvent, SessionError, SessionEvent, SessionStatus, api},
+    session::{CompactionEvent, SessionError, SessionEvent, api},
     store::{Loaded, MemoryStore, StoreError},
     strategy::{KeepRecent, TrimToolResults},
     testing::Answer,
 };
 
-use super::provider::{Provider, Read, lines, reading, untold};
+use super::provider::{Provider, Read, lines, reading, unreported};
 use crate::support::{
     bench::{bench, compactions, events, say},
     examples::simulation::hosts::AlwaysFails,
@@ -23,7 +23,7 @@ use crate::support::{
 const WINDOW: u64 = 20_000;
 
 #[test]
-fn a_compaction_that_was_adopted_is_told_by_the_next_stream_and_once() {
+fn a_compaction_that_was_adopted_is_reported_by_the_next_stream_and_once() {
     let provider = Provider::new(|_, _| Message::assistant(lines(600)));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     for turn in 0..10 {
@@ -31,13 +31,13 @@ fn a_compaction_that_was_adopted_is_told_by_the_next_stream_and_once() {
     }
     let job = session.prepare_compaction();
     let done = block_on(async { session.adopt(job.await).await }).unwrap();
-    assert_eq!(session.handle().status(), SessionStatus::Idle);
+    assert!(!session.handle().is_busy());
 
     let first = events(&mut session, "Go on.");
     let second = events(&mut session, "And then?");
-    let told = compactions(&first);
+    let reported = compactions(&first);
     let [CompactionEvent::Started { id, .. }, CompactionEvent::Completed { id: ended, report, .. }] =
-        &told[..]
+        &reported[..]
     else {
         panic!("{first:#?}")
     };
@@ -47,13 +47,13 @@ fn a_compaction_that_was_adopted_is_told_by_the_next_stream_and_once() {
     };
     assert!(first[..2].iter().all(comes_first), "{first:#?}");
     assert_eq!(compactions(&second), []);
-    let page: Vec<_> = told.iter().filter_map(api::compaction_event).collect();
+    let page: Vec<_> = reported.iter().filter_map(api::compaction_event).collect();
     let kinds: Vec<_> = page.iter().map(|json| json.to_value().unwrap()["type"].clone()).collect();
     assert_eq!(kinds, ["COMPACTION_START", "COMPACTION_COMPLETE"]);
 }
 
 #[test]
-fn compactions_that_were_adopted_one_after_the_other_are_all_told() {
+fn compactions_that_were_adopted_one_after_the_other_are_all_reported() {
     let provider = Provider::new(|_, _| Message::assistant(lines(600)));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     for _ in 0..2 {
@@ -66,14 +66,14 @@ fn compactions_that_were_adopted_one_after_the_other_are_all_told() {
         let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
         let second = block_on(session.preview(Arc::new(keep)));
         block_on(session.adopt(second)).unwrap();
-        let told = events(&mut session, "Go on.");
-        let ends = compactions(&told).iter().filter(|event| event.is_end()).count();
-        assert_eq!((ends, untold(&told)), (2, Vec::new()), "{told:#?}");
+        let reported = events(&mut session, "Go on.");
+        let ends = compactions(&reported).iter().filter(|event| event.is_end()).count();
+        assert_eq!((ends, unreported(&reported)), (2, Vec::new()), "{reported:#?}");
     }
 }
 
 #[test]
-fn of_what_was_prepared_only_a_failure_is_told_and_noted() {
+fn of_prepared_compactions_only_a_failure_is_reported_and_logged() {
     let provider = Provider::new(|_, _| Message::assistant("Fine."));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     say(&mut session, "Hi.").unwrap();
@@ -85,9 +85,9 @@ fn of_what_was_prepared_only_a_failure_is_told_and_noted() {
     assert!(!block_on(session.adopt(failed)).unwrap_err().is_nothing_to_compact());
     let last = &session.log().events().last().unwrap().event;
     assert!(matches!(last, Event::CompactionFailed(_)), "{last:?}");
-    let told = compactions(&events(&mut session, "Go on."));
-    let [CompactionEvent::Started { .. }, CompactionEvent::Failed { .. }] = &told[..] else {
-        panic!("{told:?}")
+    let reported = compactions(&events(&mut session, "Go on."));
+    let [CompactionEvent::Started { .. }, CompactionEvent::Failed { .. }] = &reported[..] else {
+        panic!("{reported:?}")
     };
 }
 
@@ -140,10 +140,10 @@ fn a_turn_that_failed_is_not_compacted_at_its_end() {
     for turn in 0..4 {
         say(&mut session, format!("Part {turn}, please.")).unwrap();
     }
-    let told = events(&mut session, "Read it.");
-    assert!(matches!(told.last(), Some(Err(SessionError::Store(_)))), "{told:?}");
+    let reported = events(&mut session, "Read it.");
+    assert!(matches!(reported.last(), Some(Err(SessionError::Store(_)))), "{reported:?}");
     assert!(session.context_tokens() > 5_000);
-    assert_eq!(compactions(&told), []);
+    assert_eq!(compactions(&reported), []);
 }
 
 #[test]
@@ -155,14 +155,17 @@ fn a_turn_that_succeeded_is_compacted_at_its_end_where_the_host_says_so() {
     };
     let provider = Provider::new(|_, _| Message::assistant(lines(1_200)));
     let mut session = provider.session(Some(WINDOW), |builder| builder.policy(policy));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for turn in 0..5 {
-        told.extend(events(&mut session, &format!("Part {turn}, please.")));
+        reported.extend(events(&mut session, &format!("Part {turn}, please.")));
     }
-    let last = compactions(&told).last().cloned();
-    assert!(matches!(last, Some(CompactionEvent::Completed { .. })), "{told:#?}");
-    assert!(matches!(told.last(), Some(Ok(SessionEvent::Compaction(_)))), "the turn ended before");
-    assert_eq!(untold(&told), Vec::<String>::new());
+    let last = compactions(&reported).last().cloned();
+    assert!(matches!(last, Some(CompactionEvent::Completed { .. })), "{reported:#?}");
+    assert!(
+        matches!(reported.last(), Some(Ok(SessionEvent::Compaction(_)))),
+        "the turn ended before"
+    );
+    assert_eq!(unreported(&reported), Vec::<String>::new());
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn an_abort_that_nobody_heard_does_not_end_the_next_turn() {
     assert!(block_on(stream.next()).is_some());
     handle.abort();
     drop(stream);
-    assert_eq!(handle.status(), SessionStatus::Idle);
+    assert!(!handle.is_busy());
     let reply = say(&mut bench.session, "Again.").unwrap();
     assert_eq!((reply.text.as_str(), reply.stop_reason), ("Fine.", Some(StopReason::EndTurn)));
 }

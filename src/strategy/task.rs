@@ -1,0 +1,68 @@
+//! The input of a strategy as one value, and the size of a thread against its target.
+
+use super::{
+    brief::Brief,
+    snapshot::{Rejection, Snapshot},
+};
+use crate::message::{Message, Summary, Text};
+
+/// A thread to compact, and the brief for it. Cheap to clone, as its thread.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) thread: Snapshot,
+    pub(super) brief: Brief,
+}
+
+impl Task {
+    pub(super) fn new(thread: &Snapshot, brief: &Brief) -> Self {
+        Self { thread: thread.clone(), brief: brief.clone() }
+    }
+
+    /// Returns the task with another form of its thread.
+    pub(super) fn with_thread(&self, thread: Snapshot) -> Self {
+        Self { thread, brief: self.brief.clone() }
+    }
+
+    /// Returns a summary with this text and the number of the compaction.
+    pub(super) fn summary(&self, text: impl Into<Text>) -> Summary {
+        Summary { compaction: self.brief.compaction, ..Summary::new(text) }
+    }
+
+    /// The target of the brief, if the thread exceeds it.
+    pub(super) fn missed_target(&self) -> Option<u64> {
+        self.thread.missed_target(&self.brief)
+    }
+}
+
+impl Snapshot {
+    /// Returns the snapshot with its size counted, for work that needs it often: ten thousand messages
+    /// take a millisecond.
+    pub(super) fn counted(&self) -> Self {
+        let mut counted = self.clone();
+        counted.size = Some(self.size());
+        counted
+    }
+
+    /// Returns the tokens of the thread.
+    pub(super) fn size(&self) -> u64 {
+        self.size.unwrap_or_else(|| self.counter().messages(self.messages()))
+    }
+
+    /// The target of the brief, if the thread exceeds it.
+    pub(super) fn missed_target(&self, brief: &Brief) -> Option<u64> {
+        brief.target.filter(|target| self.size() > *target)
+    }
+
+    /// Refuses a thread that is not smaller than this one, or is over the target.
+    pub(super) fn check_size(&self, messages: &[Message], brief: &Brief) -> Result<(), Rejection> {
+        let before = self.size();
+        let after = self.counter().messages(messages);
+        if after >= before {
+            return Err(Rejection::NotSmaller { before, after });
+        }
+        match brief.target {
+            Some(target) if after > target => Err(Rejection::OverTarget { after, target }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
