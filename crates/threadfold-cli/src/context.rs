@@ -49,7 +49,7 @@ pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
     say!("{}", style.heading(&options.file.display().to_string()));
     match window {
         Some(window) => say!("{}", style.meter(total, window)),
-        None => say!("about {} tokens; --window says of how many", thousands(total)),
+        None => say!("about {} tokens; --window sets the window to compare with", thousands(total)),
     }
     say!();
     for part in &parts {

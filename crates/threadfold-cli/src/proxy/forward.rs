@@ -77,7 +77,7 @@ impl Outgoing<'_> {
         upstream: &Upstream,
         body: Bytes,
     ) -> Result<reqwest::Response, Failure> {
-        let url = upstream.at(self.path, self.query).ok_or("this path leads nowhere")?;
+        let url = upstream.at(self.path, self.query).ok_or("this path would change the host")?;
         let request = client.request(self.method.clone(), url).headers(self.headers.clone());
         request.body(body).send().await.map_err(|error| words(error).into())
     }
