@@ -31,7 +31,7 @@ pub(super) struct Call {
 
 impl Calls {
     /// Takes an item of `tool_calls`, and reports what it adds.
-    pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
+    pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Output) {
         let index = item.take_as("index", Raw::whole_number);
         let place = self.place(index, &item);
         if let Some(call) = self.calls.get_mut(place) {
@@ -79,7 +79,7 @@ impl Call {
         &mut self,
         form: &'static str,
         mut fields: Fields<'_>,
-        out: &mut Deltas,
+        out: &mut Output,
     ) {
         self.form = form;
         if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
@@ -102,7 +102,7 @@ impl Call {
         object
     }
 
-    fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
+    fn add(&mut self, mut item: Fields<'_>, out: &mut Output) {
         for (key, own) in [("id", &mut self.id), ("type", &mut self.kind)] {
             if let Some(word) = take_word(&mut item, key).filter(|_| own.is_empty()) {
                 *own = word;
@@ -118,7 +118,7 @@ impl Call {
     }
 
     /// Reports a call once its id and name are known, with the input so far.
-    fn report(&mut self, piece: Text, out: &mut Deltas) {
+    fn report(&mut self, piece: Text, out: &mut Output) {
         if self.reported {
             return out.input(&self.id, piece);
         }
