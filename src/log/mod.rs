@@ -114,6 +114,7 @@ pub(crate) use logged_rules::LoggedRules;
 pub use net_gain::NetGain;
 pub(crate) use rewrite::Next;
 pub(crate) use taken::Taken;
+pub(crate) use thread::for_appending;
 pub use thread::{Thread, stamp};
 pub(crate) use usage::usage_of;
 pub use usage::{TotalUsage, total_usage};

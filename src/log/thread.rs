@@ -204,7 +204,7 @@ impl Thread {
         let tokens = self.counter.message(&message);
         self.index_appended(self.messages.len(), &message, tokens);
         self.update_open_calls(std::slice::from_ref(&message));
-        Arc::make_mut(&mut self.messages).push(message);
+        for_appending(&mut self.messages).push(message);
     }
 
     /// Updates the open calls for appended messages.
@@ -360,6 +360,17 @@ impl Default for Thread {
     }
 }
 
+/// Returns a vector to append to. A copy of a shared one gets spare capacity, so that it is not moved
+/// at once.
+pub(crate) fn for_appending<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {
+    if Arc::get_mut(items).is_none() {
+        let mut own = Vec::with_capacity(items.len() + items.len() / 8 + 4);
+        own.extend_from_slice(items);
+        *items = Arc::new(own);
+    }
+    Arc::make_mut(items)
+}
+
 impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
         // The iterator and the counter are the host's and may panic, so both run before any change.
@@ -369,7 +380,7 @@ impl Extend<Message> for Thread {
             self.index_appended(index, message, tokens);
         }
         self.update_open_calls(&messages);
-        Arc::make_mut(&mut self.messages).extend(messages);
+        for_appending(&mut self.messages).extend(messages);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
     ledger::{Ledger, TITLE},
-    log::{Event, EventLog, RuleChange},
+    log::{Event, EventLog, RuleChange, for_appending},
     message::{
         CheckpointIds, CompactionId, ContextWindow, Message, Text, ThreadId, Timestamp, Turn,
     },
@@ -144,7 +144,7 @@ impl Session {
 
     /// Appends a message to those that handles show.
     pub(super) fn show_next(&mut self, message: Message) {
-        Arc::make_mut(&mut self.shared.lock().messages).push(message);
+        for_appending(&mut self.shared.lock().messages).push(message);
         self.shared.lock().usage = self.token_usage();
     }
 

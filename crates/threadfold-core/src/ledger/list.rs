@@ -37,8 +37,8 @@ impl Ledger {
 impl fmt::Display for Ledger {
     /// Writes the active rules as a Markdown list, and how many rules the ledger left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rules: Vec<&str> = self.active().map(|rule| &*rule.text).collect();
-        lines(&rules).iter().try_for_each(|line| f.write_str(line))?;
+        let mut lines = lines(self.active().map(|rule| &*rule.text));
+        lines.try_for_each(|line| write!(f, "{line}"))?;
         match self.left_out() {
             0 => Ok(()),
             count => writeln!(f, "({count}{MORE}"),
@@ -59,7 +59,7 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
 }
 
 fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines = lines(rules);
+    let lines: Vec<String> = lines(rules.iter().copied()).map(|line| line.to_string()).collect();
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
         let cost = counter.text(line);
@@ -82,22 +82,36 @@ fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) 
     }
 }
 
-/// Returns the lines of each rule. Successive rules under one heading are listed below it.
-fn lines(rules: &[&str]) -> Vec<String> {
-    let heading = |rule: &&str| rule.split_once(": ").map(|(heading, _)| heading.to_owned());
-    let groups =
-        rules.chunk_by(|one, other| heading(one).is_some() && heading(one) == heading(other));
-    let lines = groups.flat_map(|group| {
-        let heading = group.first().and_then(heading).filter(|_| group.len() > 1);
-        group.iter().enumerate().map(move |(at, rule)| match &heading {
-            None => format!("- {rule}\n"),
-            Some(heading) => {
-                let open = if at == 0 { format!("- {heading}:\n") } else { String::new() };
-                format!("{open}  - {}\n", rule.get(heading.len() + 2..).unwrap_or_default())
-            }
+/// A rule in a list.
+struct Line<'r> {
+    /// The heading to write before the rule, if it is the first below it.
+    opens: Option<&'r str>,
+    mark: &'static str,
+    text: &'r str,
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.opens.map_or(Ok(()), |heading| writeln!(f, "- {heading}:"))?;
+        writeln!(f, "{}{}", self.mark, self.text)
+    }
+}
+
+/// Returns the rules as lines. Successive rules under one heading are listed below it.
+fn lines<'r>(rules: impl Iterator<Item = &'r str>) -> impl Iterator<Item = Line<'r>> {
+    let heading = |rule: &'r str| rule.split_once(": ");
+    let (mut rules, mut before) = (rules.peekable(), None);
+    std::iter::from_fn(move || {
+        let rule = rules.next()?;
+        let next = rules.peek().and_then(|rule| heading(rule)).map(|(heading, _)| heading);
+        let listed = heading(rule).filter(|(own, _)| [before, next].contains(&Some(own)));
+        let opens = listed.map(|(own, _)| own).filter(|own| before != Some(own));
+        before = heading(rule).map(|(own, _)| own);
+        Some(match listed {
+            None => Line { opens: None, mark: "- ", text: rule },
+            Some((_, text)) => Line { opens, mark: "  - ", text },
         })
-    });
-    lines.collect()
+    })
 }
 
 const MORE: &str = " more did not fit.)";
@@ -112,4 +126,21 @@ pub fn without_titled(text: &str) -> String {
         !inside
     });
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::ByteEstimate;
+
+    #[test]
+    fn rules_under_one_heading_are_listed_below_it() {
+        let rules = ["Be brief.", "Style: tabs only.", "Style: no emoji.", "Tests: keep them."];
+        let list = |budget| list(&rules, 0, budget, &ByteEstimate::new(1));
+        let whole = "- Be brief.\n- Style:\n  - tabs only.\n  - no emoji.\n- Tests: keep them.\n";
+        assert_eq!(list(1_000), whole);
+        assert_eq!(list(60), "- Be brief.\n- Style:\n  - tabs only.\n(2 more did not fit.)\n");
+        let text = format!("Fine.\n{TITLE}\n{whole}And more.\n");
+        assert_eq!(without_titled(&text), "Fine.\nAnd more.\n");
+    }
 }

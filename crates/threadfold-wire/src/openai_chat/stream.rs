@@ -135,7 +135,7 @@ pub(super) struct Message {
     empty: bool,
     refusal: Option<Said>,
     details: Option<Details>,
-    /// The fields of the audio, and its texts.
+    /// The fields of the audio, and its texts, which a whole answer has last.
     audio: Option<(Merged, Merged)>,
     function_call: Option<Call>,
     calls: Calls,
@@ -322,17 +322,17 @@ impl Details {
                 continue;
             };
             let key = growing(&piece);
-            let mut text = None;
-            match self.0.last() {
-                Some(last) if key.is_some() && last.1 == key && fits(&last.0, &piece) => {
-                    text = key.and_then(|key| piece.take(key)).and_then(Raw::text);
-                }
-                Some(_) | None => self.0.push(Detail(Growing::Object(Merged::default()), key)),
+            let continues = |last: &Detail| key.is_some() && last.1 == key && fits(&last.0, &piece);
+            let mut text = Text::default();
+            if self.0.last().is_some_and(continues) {
+                text = key.and_then(|key| piece.take(key)).and_then(Raw::text).unwrap_or_default();
+            } else {
+                // Its text stays at its position among the fields.
+                self.0.push(Detail(Growing::Object(Merged::default()), key));
             }
             if let Some(Detail(Growing::Object(entry), _)) = self.0.last_mut() {
                 entry.merge(&piece);
-                key.into_iter()
-                    .for_each(|key| entry.grow(key, text.as_deref().unwrap_or_default()));
+                key.into_iter().for_each(|key| entry.grow(key, &text));
             }
         }
     }
