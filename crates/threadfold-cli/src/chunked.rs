@@ -37,7 +37,7 @@ async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended,
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
     if resumed && !options.json {
-        say!("{}", style.yellow(format!("Taken up again after {} chunks.", run.steps().len())));
+        say!("{}", style.yellow(format!("Continued after {} chunks.", run.steps().len())));
     }
     let bar = progress();
     let mut shown = run.steps().len();
@@ -152,6 +152,6 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
             Ok(())
         }
         RunStep::Failed { error } => Err(error.to_string().into()),
-        RunStep::Call { .. } | _ => Err("the run stopped in the middle".into()),
+        RunStep::Call { .. } | _ => Err("the run stopped before its end".into()),
     }
 }

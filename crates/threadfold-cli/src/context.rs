@@ -29,8 +29,8 @@ pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
     let body = Body::read(&options.file, None)?;
     let parts = breakdown(&body.request, &COUNTER);
     let total = parts.iter().map(|part| part.tokens).sum();
-    let known = || ContextWindow::for_model(body.model.as_deref()?).map(|window| window.tokens());
-    let window = options.window.or_else(known);
+    let known = body.model.as_deref().and_then(ContextWindow::for_model);
+    let window = options.window.or(known.map(ContextWindow::tokens));
     let heavy = heaviest(&body.request, options.messages);
     if options.json {
         let messages = heavy.iter().map(|Heavy { index, message, tokens }| {
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
     say!("{}", style.heading(&options.file.display().to_string()));
     match window {
         Some(window) => say!("{}", style.meter(total, window)),
-        None => say!("about {} tokens; --window says of how many", thousands(total)),
+        None => say!("about {} tokens; --window sets the window to compare with", thousands(total)),
     }
     say!();
     for part in &parts {

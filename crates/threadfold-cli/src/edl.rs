@@ -37,7 +37,7 @@ pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
         say!("{}", as_json(&options.files, &workspace, &report)?);
     }
     if options.write && !report.is_ok() {
-        return Err("nothing was written, because a file failed".into());
+        return Err("nothing was written, because an edit failed".into());
     }
     Ok(Ended::Done)
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
     let read = input::log(&options.log, "`threadfold import` makes a log")?;
     if let Some(bytes) = read.torn {
         let name = options.log.display();
-        eprintln!("threadfold: {name}: {bytes} bytes of a torn last line are left aside");
+        eprintln!("threadfold: {name}: {bytes} bytes of an incomplete last line are ignored");
     }
     write(&read.log, options.window, &options.output)
 }

@@ -16,23 +16,24 @@ use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Tu
 /// the codec then reads that body like any other, so a streamed answer equals the whole one.
 pub(super) trait Assembly: fmt::Debug + Send {
     /// Takes the next event and reports what it adds to the answer.
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken;
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken;
 
-    /// Whether the stream has announced its end.
-    fn is_complete(&self) -> bool;
-
-    /// The body; `None` while parts of the answer are missing. Called once.
-    fn body(&mut self) -> Option<Json>;
-
-    /// The usage that the stream has reported so far.
-    fn usage(&self) -> Option<Usage>;
+    /// The body; `None` while parts of the answer are missing. Called once. `is_complete` is true if an
+    /// event announced the end.
+    fn body(&mut self, is_complete: bool) -> Option<Json>;
 }
 
-/// The deltas of one event. Empty texts are not reported.
+/// What one event adds to the answer.
 #[derive(Debug, Default)]
-pub(super) struct Deltas(Vec<Delta>);
+pub(super) struct Output {
+    deltas: Vec<Delta>,
+    /// The usage so far; `None` if the event does not change it.
+    pub(super) usage: Option<Usage>,
+    /// Whether the stream announced its end.
+    pub(super) is_complete: bool,
+}
 
-impl Deltas {
+impl Output {
     pub(super) fn text(&mut self, text: Text) {
         self.piece(Delta::Text { text });
     }
@@ -46,7 +47,7 @@ impl Deltas {
     }
 
     pub(super) fn call(&mut self, id: &Text, name: Text) {
-        self.0.push(Delta::ToolUse { id: id.clone(), name });
+        self.deltas.push(Delta::ToolUse { id: id.clone(), name });
     }
 
     fn piece(&mut self, piece: Delta) {
@@ -54,7 +55,7 @@ impl Deltas {
             &piece
             && !text.is_empty()
         {
-            self.0.push(piece);
+            self.deltas.push(piece);
         }
     }
 }
@@ -68,25 +69,23 @@ pub(super) type Decode = fn(&[u8]) -> Result<Turn, WireError>;
 pub(super) struct Builder<A> {
     assembly: A,
     decode: Decode,
+    usage: Usage,
+    is_complete: bool,
     end: Option<Result<Turn, ModelError>>,
 }
 
 impl<A: Assembly + Default + 'static> Builder<A> {
     pub(super) fn boxed(decode: Decode) -> Box<dyn TurnBuilder> {
-        Box::new(Self { assembly: A::default(), decode, end: None })
+        let (assembly, usage) = (A::default(), Usage::default());
+        Box::new(Self { assembly, decode, usage, is_complete: false, end: None })
     }
 }
 
 impl<A: Assembly> Builder<A> {
     fn ended(&mut self) -> Result<Turn, ModelError> {
-        let body = self.assembly.body().ok_or_else(ModelError::cut_short)?;
+        let body = self.assembly.body(self.is_complete).ok_or_else(ModelError::cut_short)?;
         let turn = (self.decode)(body.as_str().as_bytes());
         turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
-    }
-
-    /// Adds the usage reported so far to an error.
-    fn spent(&self, error: ModelError) -> ModelError {
-        error.with_usage(self.assembly.usage().unwrap_or_default())
     }
 }
 
@@ -96,31 +95,33 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
             return Err(error.clone());
         }
         // Some gateways send events after the end.
-        if self.end.is_some() || self.assembly.is_complete() {
+        if self.end.is_some() || self.is_complete {
             return Ok(Vec::new());
         }
-        let mut out = Deltas::default();
+        let mut out = Output::default();
         let taken = if has_half_a_character(data) {
             Err(unreadable("an event holds half a character"))
         } else {
             self.assembly.take(StreamEvent { name, data }, &mut out)
         };
-        taken.map(|()| out.0).map_err(|error| {
-            let error = self.spent(error);
+        self.usage = out.usage.unwrap_or(self.usage);
+        self.is_complete = out.is_complete;
+        taken.map(|()| out.deltas).map_err(|error| {
+            let error = error.with_usage(self.usage);
             self.end = Some(Err(error.clone()));
             error
         })
     }
 
     fn is_complete(&self) -> bool {
-        !matches!(self.end, Some(Err(_))) && self.assembly.is_complete()
+        !matches!(self.end, Some(Err(_))) && self.is_complete
     }
 
     fn finish(&mut self) -> Result<Turn, ModelError> {
         if let Some(end) = &self.end {
             return end.clone();
         }
-        let ended = self.ended().map_err(|error| self.spent(error));
+        let ended = self.ended().map_err(|error| error.with_usage(self.usage));
         self.end.insert(ended).clone()
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use threadfold_core::{
     compact::legality::Repair,
-    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn, Usage},
+    message::{ContentBlock, Delta, Json, Request, Text, Turn, Usage},
 };
 
 /// A provider's dialect: reads and writes request bodies, and reads answers.
@@ -176,10 +176,9 @@ pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
     match &mut piece {
         Delta::ToolUse { name, .. } => rename(name),
         Delta::Turn { turn } => {
-            let is_written = |call: &ToolUse| declared_name(adjustments, &call.name).is_some();
             // Changing a message drops the values cached in its handle, so change it only if
             // needed.
-            if turn.message.tool_uses().any(is_written) {
+            if turn.message.tool_uses().any(|it| declared_name(adjustments, &it.name).is_some()) {
                 for block in &mut turn.message.make_mut().content {
                     if let ContentBlock::ToolUse(call) = block {
                         rename(&mut call.name);

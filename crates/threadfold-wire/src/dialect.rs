@@ -81,9 +81,12 @@ pub(crate) struct Codec {
 /// begin with `compaction_` describe them.
 pub(crate) struct Compaction {
     pub(crate) request: fn(Request) -> Request,
-    pub(crate) asked: fn(&Request) -> Option<(Option<u64>, Option<Text>)>,
+    pub(crate) asked: fn(&Request) -> Asked,
     pub(crate) answer: fn(&str, &str, Usage) -> Json,
 }
+
+/// The result of [`WireFormat::compaction_asked`].
+type Asked = Option<(Option<u64>, Option<Text>)>;
 
 impl Codec {
     /// Returns the codec of these functions. `A` assembles its streams.

@@ -16,8 +16,10 @@ pub(super) fn read_item<'a>(
     item: Raw<'a>,
     read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
 ) -> ContentBlock {
-    let whole = || Fields::of(item).map_or_else(|| item.json(), |fields| fields.json());
-    Fields::of(item).and_then(read).unwrap_or_else(|| Opaque::new(codec, whole()).into())
+    Fields::of(item).and_then(read).unwrap_or_else(|| {
+        let whole = Fields::of(item).map_or_else(|| item.json(), |fields| fields.json());
+        Opaque::new(codec, whole).into()
+    })
 }
 
 /// The text of a mark.

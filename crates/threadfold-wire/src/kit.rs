@@ -20,7 +20,7 @@
 //! | `usage`, `compaction` | counts of tokens; the provider's own compaction |
 
 pub(crate) use crate::{
-    assembly::{Assembly, Deltas, provider_error, read_event, unreadable},
+    assembly::{Assembly, Output, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
     compaction::{BY_GATEWAY, counts, edit},
     contract::{Change, Encoded, Result, WireError},

@@ -85,6 +85,8 @@ mod usage;
 pub use classify::classify_error;
 pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
 pub use dialect::Dialect;
+#[doc(hidden)]
+pub use normal::extra_mut;
 pub use options::{DecodeOptions, EncodeOptions};
 pub use retry_after::retry_after;
 pub use server::window_of;

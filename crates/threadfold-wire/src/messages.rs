@@ -38,11 +38,11 @@ impl Reader {
     ) -> Result<Vec<Message>> {
         let path = Path::Field(&Path::Body, "messages");
         let items = body.take_items("messages", Path::Body, "an array of messages")?;
-        let read = |(index, item): (usize, Raw<'_>)| {
+        let items = items.into_iter().enumerate().map(|(index, item)| {
             let path = Path::Item(&path, index);
             self.message(Fields::read(item, path)?, path, recognise)
-        };
-        items.into_iter().enumerate().map(read).collect()
+        });
+        items.collect()
     }
 
     /// Reads a message.
@@ -96,14 +96,14 @@ pub(super) fn tools(
     of_host: fn(Fields<'_>) -> Option<ToolSpec>,
     name_of: fn(&Fields<'_>) -> Option<Text>,
 ) -> Result<Vec<ToolSpec>> {
-    let read = |(index, raw): (usize, Raw<'_>)| {
+    let tools = items.into_iter().enumerate().map(|(index, raw)| {
         let fields = Fields::read(raw, Path::Item(&path, index))?;
         Ok(of_host(fields.clone()).unwrap_or_else(|| {
             let name = name_of(&fields).unwrap_or_default();
             ToolSpec { extra: fields.keep(codec), ..ToolSpec::new(name, "", Json::default()) }
         }))
-    };
-    items.into_iter().enumerate().map(read).collect()
+    });
+    tools.collect()
 }
 
 /// The stop reason of an answer that only says that it is complete. `is_refusal` recognises a text
@@ -115,8 +115,9 @@ pub(super) fn ended(
     if content.iter().any(is_call) {
         return StopReason::ToolUse;
     }
-    let refuses = |block: &_| matches!(block, ContentBlock::Text(text) if is_refusal(text));
-    if content.iter().any(refuses) { StopReason::Refusal } else { StopReason::EndTurn }
+    let is_refused =
+        content.iter().any(|block| matches!(block, ContentBlock::Text(text) if is_refusal(text)));
+    if is_refused { StopReason::Refusal } else { StopReason::EndTurn }
 }
 
 /// Removes the role from a message and reads it.

@@ -17,7 +17,7 @@ use super::{
     notes::Notes,
 };
 use threadfold_core::message::{
-    ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolSpec, ToolUse,
+    ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolUse,
 };
 
 /// The rule for one kind of name.
@@ -63,16 +63,16 @@ impl NameRules {
     pub(super) fn mend(&self, name: &str) -> String {
         const NUMBER: usize = 8;
         let stand_in = if self.spaced { '-' } else { '_' };
-        let mend = |char: char| match char {
-            char if (self.is_legal)(char) => char,
-            char if self.spaced && char.is_whitespace() => ' ',
-            _ => stand_in,
-        };
         let mut mended = String::new();
         if self.begins_with_letter && !name.is_empty() && !name.starts_with(begins) {
             mended.push(stand_in);
         }
-        for char in name.chars().map(mend) {
+        for char in name.chars() {
+            let char = match char {
+                char if (self.is_legal)(char) => char,
+                char if self.spaced && char.is_whitespace() => ' ',
+                _ => stand_in,
+            };
             if !(self.spaced && char == ' ' && (mended.is_empty() || mended.ends_with(' '))) {
                 mended.push(char);
             }
@@ -155,8 +155,7 @@ impl Renamed {
             ids.extend(message.tool_uses().map(|call| (Some(*at), &call.id)));
         }
         let mut salts: HashMap<Text, u64> = HashMap::new();
-        let is_long = |id: &str| id.len() > most && id.chars().count() > most;
-        Self::find(&ids, &is_long, &mut |id| {
+        Self::find(&ids, &|id| id.len() > most && id.chars().count() > most, &mut |id| {
             let salt = salts.entry(id.clone()).or_insert(0);
             *salt += 1;
             short(id, most, *salt - 1)
@@ -200,10 +199,9 @@ pub(super) fn legal<'r>(
     notes: &mut Notes,
 ) -> Cow<'r, Request> {
     // The provider's own tools are written whole, so their names must stay.
-    let is_function = |tool: &&ToolSpec| {
+    let tools = request.tools.iter().filter(|tool| {
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
-    };
-    let tools = request.tools.iter().filter(is_function);
+    });
     let declared: Vec<Found<'_>> = tools.map(|tool| (None, &tool.name)).collect();
     let name_note = |from, to| Change::NameRewritten { from, to };
     // The declared tools are renamed first, independent of the thread: the model calls a tool by
@@ -304,7 +302,7 @@ mod tests {
 
     use super::*;
     use crate::{Dialect, EncodeOptions, WireFormat, notes};
-    use threadfold_core::message::{Json, Role, ToolUse};
+    use threadfold_core::message::{Json, Role, ToolSpec, ToolUse};
 
     const DIALECTS: [(&dyn WireFormat, usize, &str); 5] = [
         (&Dialect::Anthropic, 128, "_-"),

@@ -52,10 +52,9 @@ pub(super) fn fit(
     for (index, block) in content.iter().enumerate() {
         match rule(block) {
             Ok(None) => changed.iter_mut().for_each(|changed| changed.push(block.clone())),
-            fitted => {
-                let before = || content.iter().take(index).cloned().collect();
-                changed.get_or_insert_with(before).extend(fitted.ok().flatten());
-            }
+            fitted => changed
+                .get_or_insert_with(|| content.iter().take(index).cloned().collect())
+                .extend(fitted.ok().flatten()),
         }
     }
     changed
@@ -319,15 +318,15 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let spoken: Vec<&Message> =
         thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();
     let has_result = |message: &&Message| message.content.iter().any(kinds.is_result);
-    let is_loop = |turn: &&[&Message]| {
-        turn.iter().any(|message| message.role == Role::Assistant) || turn.iter().any(has_result)
-    };
     // The provider treats adjacent messages of one role as one turn.
     let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
     if !turns.next().is_some_and(|last| last.iter().any(has_result)) {
         return false;
     }
-    let mut answers = turns.take_while(is_loop).flatten().peekable();
+    let in_loop = turns.take_while(|turn| {
+        turn.iter().any(|message| message.role == Role::Assistant || has_result(message))
+    });
+    let mut answers = in_loop.flatten().peekable();
     answers.peek().is_some()
         && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
 }
@@ -372,19 +371,20 @@ pub(super) fn with_call_id(block: &ContentBlock, to: Text) -> ContentBlock {
 }
 
 macro_rules! field_of_kinds {
-    ($name:ident, $name_mut:ident, $field:ident: $of:ty, $($with:pat_param)|+, else $($without:pat_param)|+) => {
+    ($name:ident, $visible:vis $name_mut:ident, $field:ident: $of:ty, $($with:pat_param)|+, else $($without:pat_param)|+) => {
         pub(super) fn $name(block: &ContentBlock) -> Option<&$of> {
             match block { $($with)|+ => Some($field), $($without)|+ => None }
         }
 
-        pub(super) fn $name_mut(block: &mut ContentBlock) -> Option<&mut $of> {
+        #[doc(hidden)]
+        $visible fn $name_mut(block: &mut ContentBlock) -> Option<&mut $of> {
             match block { $($with)|+ => Some($field), $($without)|+ => None }
         }
     };
 }
 
 field_of_kinds!(
-    extra, extra_mut, extra: Extra,
+    extra, pub extra_mut, extra: Extra,
     ContentBlock::Text(TextBlock { extra, .. })
     | ContentBlock::Image(Image { extra, .. })
     | ContentBlock::Document(Document { extra, .. })
@@ -402,7 +402,7 @@ field_of_kinds!(
 );
 
 field_of_kinds!(
-    call_id, call_id_mut, id: Text,
+    call_id, pub(super) call_id_mut, id: Text,
     ContentBlock::ToolUse(ToolUse { id, .. })
     | ContentBlock::ServerToolUse(ServerToolUse { id, .. })
     | ContentBlock::ToolResult(ToolResult { tool_use_id: id, .. })

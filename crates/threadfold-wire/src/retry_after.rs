@@ -59,8 +59,7 @@ impl Limits {
             let (word, limit) = rest.split_once('-').unwrap_or((rest, ""));
             Some((limit, word)).filter(|(_, word)| matches!(*word, "remaining" | "reset"))
         });
-        let other = || name.strip_prefix("anthropic-ratelimit-")?.rsplit_once('-');
-        match own.or_else(other) {
+        match own.or_else(|| name.strip_prefix("anthropic-ratelimit-")?.rsplit_once('-')) {
             Some((limit, "remaining")) => {
                 let is_spent = value.parse::<f64>().is_ok_and(|left| left <= 0.0);
                 self.remaining.push((limit.to_owned(), is_spent));
@@ -73,10 +72,11 @@ impl Limits {
     }
 
     fn wait(&self) -> Option<Duration> {
-        let is_spent = |limit: &str| self.remaining.contains(&(limit.to_owned(), true));
-        let spent = self.resets.iter().filter(|(limit, _)| is_spent(limit));
-        let spent = spent.map(|(_, wait)| *wait).max();
-        spent.or_else(|| self.resets.iter().map(|(_, wait)| *wait).min())
+        let spent = self.resets.iter().filter(|(limit, _)| {
+            self.remaining.iter().any(|(name, is_spent)| *is_spent && name == limit)
+        });
+        let last = spent.map(|(_, wait)| *wait).max();
+        last.or_else(|| self.resets.iter().map(|(_, wait)| *wait).min())
     }
 }
 

@@ -92,15 +92,10 @@ pub(super) fn kept_form(codec: &'static str, text: TextBlock) -> TextBlock {
 fn form(blocks: &[ContentBlock], index: usize) -> Option<&TextBlock> {
     let ContentBlock::Text(text) = blocks.get(index)? else { return None };
     let form = markup::form(&text.text)?;
-    let followed = || {
-        let after = blocks.iter().skip(index + 1);
-        after.take_while(|block| !is_apart(block)).any(is_said)
-    };
-    (form != Form::Checkpoint || !followed()).then_some(text)
-}
-
-fn is_said(block: &ContentBlock) -> bool {
-    wire_text(Role::User, block).is_some() && !block.is_blank()
+    let mut after = blocks.iter().skip(index + 1).take_while(|block| !is_apart(block));
+    let may_be = form != Form::Checkpoint
+        || !after.any(|block| wire_text(Role::User, block).is_some() && !block.is_blank());
+    may_be.then_some(text)
 }
 
 /// Whether some dialect writes a block as a message of its own.

@@ -57,8 +57,7 @@ pub(crate) fn write_all(
     }
     let mut begun = Begun::default();
     let written = changes.iter().enumerate().try_for_each(|(index, change)| {
-        let at = |error| (&change.target, error);
-        begun.stage(&root, change, index).map_err(at)
+        begun.stage(&root, change, index).map_err(|error| (&change.target, error))
     });
     let written = written.and_then(|()| begun.move_all());
     written.map_err(|(target, error)| begun.undo(&format!("{}: {error}", target.display())))
@@ -77,16 +76,14 @@ fn check(root: &Path, path: &Path, is_there: bool) -> io::Result<PathBuf> {
     for folder in above {
         match fs::symlink_metadata(folder) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Err(io::Error::other(format!("{} is no folder", folder.display()))),
+            Ok(_) => return Err(io::Error::other(format!("{} is not a folder", folder.display()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => break,
             Err(error) => return Err(error),
         }
     }
     match fs::symlink_metadata(&target) {
-        Ok(_) if !is_there => {
-            Err(io::Error::other("the script makes this file, but it is on disk already"))
-        }
-        Ok(found) if !found.is_file() => Err(io::Error::other("it is no plain file")),
+        Ok(_) if !is_there => Err(io::Error::other("the script creates this file, but it exists")),
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
         Ok(_) => Ok(target),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_there => Ok(target),
         Err(error) => Err(error),

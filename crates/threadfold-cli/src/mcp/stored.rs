@@ -43,8 +43,9 @@ impl Stored {
                     let mut ids = store.list().await?;
                     let latest = latest_threads(views);
                     // Threads without a view were never compacted by a proxy and come last.
-                    let place = |id: &ThreadId| latest.iter().position(|other| other == id);
-                    ids.sort_by_key(|id| place(id).unwrap_or(usize::MAX));
+                    ids.sort_by_key(|id| {
+                        latest.iter().position(|other| other == id).unwrap_or(usize::MAX)
+                    });
                     ids
                 }
                 Source::Log(path) => vec![read(path)?.thread_id().clone()],
@@ -84,8 +85,9 @@ impl Stored {
 
 fn source(path: &Path) -> Result<Source, Failure> {
     let name = path.display();
-    let missing = |error| format!("{name}: {error} (name the folder of a proxy, or a log)");
-    let is_folder = fs::metadata(path).map_err(missing)?.is_dir();
+    let found = fs::metadata(path)
+        .map_err(|error| format!("{name}: {error} (name the folder of a proxy, or a log)"))?;
+    let is_folder = found.is_dir();
     let database = if is_folder { path.join("threads.db") } else { path.to_owned() };
     if is_folder && !database.exists() {
         let store = Arc::new(JsonlStore::open(path)?);

@@ -152,7 +152,7 @@ async fn everywhere(stored: &Stored, input: &Value) -> Result<String, Failure> {
         text = format!("{NO_MATCH}\n");
     }
     for thread in unshown {
-        text.push_str(&format!("Thread {thread} has matches too: search it with `thread`.\n"));
+        text.push_str(&format!("Thread {thread} also has matches: search it with `thread`.\n"));
     }
     if let Some(rest) = all.len().checked_sub(SEARCHED).filter(|rest| *rest > 0) {
         text.push_str(&format!("{rest} older threads were not searched: name one.\n"));

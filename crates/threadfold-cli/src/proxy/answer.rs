@@ -56,19 +56,15 @@ pub(super) type Lesson = Box<dyn FnOnce(u64) + Send>;
 impl Answer {
     /// Returns the answer to a request in this dialect; `None` is for all other requests.
     pub(super) fn new(response: reqwest::Response, dialect: Option<Dialect>) -> Self {
-        let has = |kind: &str| {
-            let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            value.is_some_and(|value| value.trim_start().starts_with(kind))
-        };
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
         let is_plain = !response.headers().contains_key(CONTENT_ENCODING);
         let content = match dialect {
+            Some(dialect) if is_plain && response.status().is_success() && is_stream => {
+                Content::Events(SseParser::default(), dialect.turn_builder())
+            }
             Some(dialect) if is_plain && response.status().is_success() => {
-                if has("text/event-stream") {
-                    let builder = dialect.turn_builder();
-                    Content::Events(SseParser::default(), builder)
-                } else {
-                    Content::Whole(dialect, Vec::new())
-                }
+                Content::Whole(dialect, Vec::new())
             }
             Some(_) | None => Content::Unread,
         };

@@ -77,7 +77,7 @@ impl Outgoing<'_> {
         upstream: &Upstream,
         body: Bytes,
     ) -> Result<reqwest::Response, Failure> {
-        let url = upstream.at(self.path, self.query).ok_or("this path leads nowhere")?;
+        let url = upstream.at(self.path, self.query).ok_or("this path would change the host")?;
         let request = client.request(self.method.clone(), url).headers(self.headers.clone());
         request.body(body).send().await.map_err(|error| words(error).into())
     }
@@ -96,12 +96,12 @@ pub(super) fn without_connection(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> =
         named.flat_map(|value| value.split(',')).map(|name| name.trim().to_lowercase()).collect();
-    let stays = |name: &HeaderName| {
-        !NOT_PASSED.contains(name) && !named.iter().any(|other| other == name.as_str())
-    };
-    let mut passed = HeaderMap::new();
-    for (name, value) in headers.iter().filter(|(name, _)| stays(name)) {
-        passed.append(name.clone(), value.clone());
+    let mut passed = headers.clone();
+    for name in &NOT_PASSED {
+        passed.remove(name);
+    }
+    for name in named {
+        passed.remove(name);
     }
     passed
 }

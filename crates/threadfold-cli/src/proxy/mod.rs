@@ -30,8 +30,8 @@ mod threads;
 mod views;
 
 pub use server::Proxy;
+pub use views::Views;
 pub(crate) use views::latest_threads;
-pub use views::{Views, ViewsError};
 
 /// The options of a proxy.
 #[derive(Debug)]

@@ -33,8 +33,7 @@ pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Respon
             Err(error) => Err(error.to_string()),
         },
         None if path.trim_end_matches('/') == "/threadfold" => {
-            let views = proxy.views.list().map_err(|error| error.to_string());
-            views.map(|views| Some(index(&views)))
+            proxy.views.list().map(|views| Some(index(&views)))
         }
         Some(Err(_)) | None => Ok(None),
     };

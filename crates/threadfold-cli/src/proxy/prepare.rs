@@ -137,14 +137,14 @@ impl Proxy {
             store: &self.store,
         };
         let compacted = tokio::time::timeout(self.options.patience, work.run());
-        let compacted = compacted.await.map_err(|_| "it took too long")??;
+        let compacted = compacted.await.map_err(|_| "the compaction took too long")??;
         self.keep(journey, compacted)
     }
 
     /// Keeps the view, in memory if it cannot be stored.
     fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Failure> {
         let Compacted { view, thread, events, at, before, after, unstored } = compacted;
-        let link = journey.chain.after(view.covers).ok_or("the view stands for no message")?;
+        let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;
         let (old, new) = (thousands(before), thousands(after));
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
         if let Some(error) = unstored {

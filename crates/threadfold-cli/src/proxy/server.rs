@@ -153,7 +153,10 @@ impl Proxy {
     ) -> Response<Body> {
         if is_loopback && !names_loopback(request.headers()) {
             // DNS rebinding: a page of another site reached the port under its own name.
-            return refusal(StatusCode::FORBIDDEN, "this address is for programs of this machine");
+            return refusal(
+                StatusCode::FORBIDDEN,
+                "this address only serves programs on this machine",
+            );
         }
         let path = request.uri().path();
         if path == "/threadfold" || path.starts_with("/threadfold/") {

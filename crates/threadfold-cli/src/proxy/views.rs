@@ -59,27 +59,15 @@ pub struct Views {
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,
 }
 
-/// Why the views cannot be opened.
-#[derive(Debug)]
-pub struct ViewsError(String);
-
-impl std::fmt::Display for ViewsError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for ViewsError {}
-
 impl Views {
     /// Opens the database in this file. On Unix only the owner can read a new one.
     ///
     /// # Errors
     ///
-    /// [`ViewsError`] if the file is no database, or cannot be written.
-    pub fn open(path: &Path) -> Result<Self, ViewsError> {
+    /// A message that names the file, if it is no database or cannot be written.
+    pub fn open(path: &Path) -> Result<Self, String> {
         let name = path.display();
-        create(path).map_err(|error| ViewsError(format!("{name}: {error}")))?;
+        create(path).map_err(|error| format!("{name}: {error}"))?;
         let opened = || -> rusqlite::Result<Self> {
             let connection = Connection::open(path)?;
             connection.busy_timeout(std::time::Duration::from_secs(10))?;
@@ -93,7 +81,7 @@ impl Views {
             Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
         };
         let remedy = "move it away, or name another folder with --folder";
-        opened().map_err(|error| ViewsError(format!("{name}: {error} ({remedy})")))
+        opened().map_err(|error| format!("{name}: {error} ({remedy})"))
     }
 
     /// Whether there are no views.
@@ -111,7 +99,7 @@ impl Views {
     }
 
     /// Keeps a view, at least in memory. `parent` is the view that it replaces.
-    pub(super) fn insert(&self, row: Row, parent: Option<Link>) -> Result<(), ViewsError> {
+    pub(super) fn insert(&self, row: Row, parent: Option<Link>) -> Result<(), String> {
         let row = Arc::new(row);
         let written = self.write(&row);
         let mut known = locked(&self.known);
@@ -122,15 +110,15 @@ impl Views {
             *parent = None;
         }
         known.insert(row.link, Some(row));
-        written.map_err(|error| ViewsError(error.to_string()))
+        written.map_err(|error| error.to_string())
     }
 
     /// The metadata of the newest views.
-    pub(super) fn list(&self) -> Result<Vec<About>, ViewsError> {
+    pub(super) fn list(&self) -> Result<Vec<About>, String> {
         /// The maximum number of views on the page.
         const SHOWN: i64 = 500;
         let views = latest(&locked(&self.connection), SHOWN);
-        views.map_err(|error| ViewsError(error.to_string()))
+        views.map_err(|error| error.to_string())
     }
 
     fn write(&self, row: &Row) -> Result<(), Box<dyn Error>> {

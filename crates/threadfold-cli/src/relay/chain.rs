@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use threadfold::message::{ContentBlock, Extra, InvalidValue, Message, Text};
+use threadfold::{
+    message::{ContentBlock, Extra, InvalidValue, Message, Text},
+    wire::extra_mut,
+};
 
 /// Fields that do not identify a message: the cache mark, and whether a text was a string or a list
 /// with one text. Clients move the mark from request to request, which requires the list form.
@@ -153,26 +156,6 @@ fn strip_fields(extra: &mut Extra) {
         let fields = fields.map(|(key, json)| (Text::from(key), json.clone()));
         *extra = Extra::new(extra.codec().unwrap_or_default(), fields.collect::<Vec<_>>());
     }
-}
-
-/// Returns the unknown fields of a block; `None` for an opaque block, which is kept as it was read.
-fn extra_mut(block: &mut ContentBlock) -> Option<&mut Extra> {
-    Some(match block {
-        ContentBlock::Text(block) => &mut block.extra,
-        ContentBlock::Image(block) => &mut block.extra,
-        ContentBlock::Document(block) => &mut block.extra,
-        ContentBlock::Thinking(block) => &mut block.extra,
-        ContentBlock::RedactedThinking(block) => &mut block.extra,
-        ContentBlock::ToolUse(block) => &mut block.extra,
-        ContentBlock::ToolResult(block) => &mut block.extra,
-        ContentBlock::ServerToolUse(block) => &mut block.extra,
-        ContentBlock::ServerToolResult(block) => &mut block.extra,
-        ContentBlock::SystemReminder(block) => &mut block.extra,
-        ContentBlock::ContextUpdate(block) => &mut block.extra,
-        ContentBlock::Checkpoint(block) => &mut block.extra,
-        ContentBlock::Summary(block) => &mut block.extra,
-        ContentBlock::Opaque(_) => return None,
-    })
 }
 
 #[cfg(test)]

@@ -72,9 +72,10 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
 /// replaces everything before it, and the provider accepts only one. A compaction without a
 /// signature stays, and the provider ignores what is before it.
 pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
-    let blocks = |message: &Message| message.content.iter().rposition(is_signed);
-    let newest = thread.iter().enumerate().rev();
-    let newest = newest.filter_map(|(index, (_, message))| Some((index, blocks(message)?))).next();
+    let mut messages = thread.iter().enumerate().rev();
+    let newest = messages.find_map(|(index, (_, message))| {
+        Some((index, message.content.iter().rposition(is_signed)?))
+    });
     let Some((of, place)) = newest else { return };
     let mut block = None;
     for (index, (at, message)) in thread.iter_mut().enumerate() {
@@ -85,9 +86,8 @@ pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
                 block = Some((*at, candidate.clone()));
                 return Err(LeftOut);
             }
-            let is_older = is_own(candidate);
             let reason = "a newer compaction stands for it";
-            if is_older { Err(notes.leave_out("opaque", reason)) } else { Ok(None) }
+            if is_own(candidate) { Err(notes.leave_out("opaque", reason)) } else { Ok(None) }
         });
     }
     if let Some((at, block)) = block {

@@ -7,8 +7,8 @@ use crate::kit::*;
 /// the value is no object.
 pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
     let fields = Fields::of(raw)?;
-    let opaque = || MediaSource::Opaque { codec: NAME.into(), value: raw.json() };
-    Some(read_known(fields, medium).unwrap_or_else(opaque))
+    let known = read_known(fields, medium);
+    Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
 }
 
 /// Returns a source to write instead; `None` if this one is written unchanged.

@@ -12,9 +12,10 @@ pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
 
 /// Marks a tool choice without the declared tool that it needs, so that it is written again.
 pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
-    let is_lone = |choice: &&ToolChoice| !is_met(choice, &request.tools);
-    let Some(choice) = request.tool_choice.as_ref().filter(is_lone) else { return };
-    if let Some(tree) = (TOOL_CHOICE.write)(choice) {
+    if let Some(choice) = &request.tool_choice
+        && !is_met(choice, &request.tools)
+        && let Some(tree) = (TOOL_CHOICE.write)(choice)
+    {
         fields.note("~tool_choice", tree.into_json());
     }
 }

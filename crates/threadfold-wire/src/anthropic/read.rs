@@ -78,8 +78,8 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
 
 /// Reads the blocks of a message; `None` if it is no array.
 fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
-    let read = |item| read_item(NAME, item, read_known);
-    let mut blocks: Vec<ContentBlock> = raw.items()?.into_iter().map(read).collect();
+    let items = raw.items()?.into_iter();
+    let mut blocks: Vec<_> = items.map(|item| read_item(NAME, item, read_known)).collect();
     let last = blocks.len().checked_sub(1);
     speaker.recognise(&mut blocks, last);
     Some(blocks)

@@ -23,48 +23,39 @@ pub(super) struct Response {
     usage: Merged,
     /// The blocks by their index in the stream. A map, because a hostile index may be huge.
     blocks: BTreeMap<u64, Block>,
-    stopped: bool,
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
         read_event(event, &["message_", "content_block"], |fields, data| {
             self.read(event.name, fields, data, out)
         })
     }
 
-    fn is_complete(&self) -> bool {
-        self.stopped
-    }
-
-    fn body(&mut self) -> Option<Json> {
-        let message = self.message.as_ref().filter(|_| self.stopped)?;
+    fn body(&mut self, is_complete: bool) -> Option<Json> {
+        let message = self.message.as_ref().filter(|_| is_complete)?;
         let mut body = message.object();
         body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
         // These counts cover the whole answer and replace the first ones.
         body.set_some("usage", self.usage.begun());
         Some(body.into_json())
     }
-
-    fn usage(&self) -> Option<Usage> {
-        self.usage.usage(&read::USAGE)
-    }
 }
 
 impl Response {
-    fn read(&mut self, name: &str, fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
+    fn read(&mut self, name: &str, fields: Fields<'_>, data: &str, out: &mut Output) -> Taken {
         let kind = fields.text("type");
         match kind.as_deref().unwrap_or(name) {
-            "message_start" => return self.start(&fields),
+            "message_start" => return self.start(&fields, out),
             "content_block_start" => return self.start_block(&fields, out),
             "content_block_delta" => {
                 return self.block(&fields)?.add(object(&fields, "delta")?, out);
             }
             "content_block_stop" => self.block(&fields)?.stop(out),
-            "message_delta" => return self.add(fields),
+            "message_delta" => return self.add(fields, out),
             "message_stop" => {
                 self.begun()?;
-                self.stopped = true;
+                out.is_complete = true;
             }
             "error" => return Err(provider_error(data)),
             _ => {}
@@ -72,17 +63,18 @@ impl Response {
         Ok(())
     }
 
-    fn start(&mut self, fields: &Fields<'_>) -> Taken {
+    fn start(&mut self, fields: &Fields<'_>, out: &mut Output) -> Taken {
         let message = object(fields, "message")?;
         if self.message.is_some() {
             return Err(unreadable("it begins twice"));
         }
         self.usage.count(message.get("usage"));
+        out.usage = self.usage.usage(&read::USAGE);
         self.message.insert(Merged::default()).merge(&message);
         Ok(())
     }
 
-    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Deltas) -> Taken {
+    fn start_block(&mut self, fields: &Fields<'_>, out: &mut Output) -> Taken {
         self.begun()?;
         let index = index(fields)?;
         if self.blocks.contains_key(&index) {
@@ -100,9 +92,10 @@ impl Response {
     }
 
     /// Takes the last fields of the message: those of `delta`, and those beside it.
-    fn add(&mut self, mut fields: Fields<'_>) -> Taken {
+    fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         let delta = object(&fields, "delta")?;
         self.usage.count(fields.take("usage"));
+        out.usage = self.usage.usage(&read::USAGE);
         fields.take("delta");
         fields.take("type");
         let message = self.message.as_mut().ok_or_else(not_begun)?;
@@ -142,7 +135,7 @@ struct Block {
 
 impl Block {
     /// Returns a block that begins with these fields, and reports them.
-    fn new(fields: &Fields<'_>, out: &mut Deltas) -> Self {
+    fn new(fields: &Fields<'_>, out: &mut Output) -> Self {
         let mut begun = Merged::default();
         begun.merge(fields);
         let field = |key: &str| fields.text(key).unwrap_or_default();
@@ -157,7 +150,7 @@ impl Block {
     }
 
     /// Takes a `delta`, and reports what it adds.
-    fn add(&mut self, mut fields: Fields<'_>, out: &mut Deltas) -> Taken {
+    fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         let kind = fields.text("type").unwrap_or_default();
         let piece = |key: &str| {
             let piece = fields.text(key);
@@ -199,7 +192,7 @@ impl Block {
     }
 
     /// Ends the block. An input that arrived whole in the beginning is reported now.
-    fn stop(&mut self, out: &mut Deltas) {
+    fn stop(&mut self, out: &mut Output) {
         self.stopped = true;
         let input = self.begun.get("input").filter(|input| input.as_str() != "{}");
         if let Some(input) = input.filter(|_| self.kind == "tool_use" && self.input.is_empty()) {

@@ -140,15 +140,13 @@ struct Target {
 impl Target {
     fn new(request: &Request, options: &EncodeOptions) -> Self {
         let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
-        let is_own = |name: &str| {
-            own.and_then(|own| own.to_value().ok()).is_some_and(|own| own.as_str() == Some(name))
-        };
+        let own_name = own.and_then(|own| Raw::of(own).text());
         Self {
             model: match &options.model {
                 Some(name) => Some(name.clone().into()),
                 None => own.cloned().map(Tree::Raw),
             },
-            is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
+            is_same: options.model.is_none() || options.model == own_name,
             options: options.clone(),
         }
     }
@@ -166,9 +164,9 @@ const CACHE: CacheRules = CacheRules {
 /// Removes cache marks from reasoning, because the provider refuses them.
 fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
-        let mark = |block: &ContentBlock| cache::mark(block, NAME, CACHE.key);
-        let is_marked = |block: &&ContentBlock| block.is_reasoning() && mark(block).is_some();
-        let count = message.content.iter().filter(is_marked).count();
+        let reasoning = message.content.iter().filter(|block| block.is_reasoning());
+        let marks = reasoning.filter_map(|block| cache::mark(block, NAME, CACHE.key));
+        let count = marks.count();
         if count > 0 {
             notes.turn_to(*at).note(Change::CacheMarksDropped { count });
             let content = message.make_mut().content.iter_mut();

@@ -38,13 +38,8 @@ impl Medium {
         if self == Self::Image && kind.eq_ignore_ascii_case("image/jpg") {
             return Some("jpeg");
         }
-        let is = |known: &str| known.eq_ignore_ascii_case(kind);
-        self.formats().iter().find(|(_, known)| is(known)).map(|(name, _)| *name)
-    }
-
-    /// Whether a media type is written unchanged.
-    fn media_type_of(self, media_type: &str) -> bool {
-        self.formats().iter().any(|(_, known)| *known == media_type)
+        let mut formats = self.formats().iter();
+        formats.find(|(_, known)| known.eq_ignore_ascii_case(kind)).map(|(name, _)| *name)
     }
 
     /// The format of an address in the provider's own store, by its file extension. The provider
@@ -52,8 +47,8 @@ impl Medium {
     fn stored_format(self, url: &str) -> Option<&'static str> {
         let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
         let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        let known = self.formats().iter().map(|(name, _)| *name).filter(|_| stored);
-        known.into_iter().find(|name| ending.as_deref() == Some(*name))
+        let mut known = self.formats().iter().map(|(name, _)| *name).filter(|_| stored);
+        known.find(|name| ending.as_deref() == Some(*name))
     }
 }
 
@@ -107,10 +102,12 @@ pub(super) fn fit(source: &MediaSource, medium: Medium) -> FittedSource {
         Ok(Some(MediaSource::Base64 { media_type, data }))
     };
     match source {
-        MediaSource::Base64 { media_type, data } => match medium.media_type_of(media_type) {
-            true => Ok(None),
-            false => base64(media_type, data.clone()),
-        },
+        MediaSource::Base64 { media_type, .. }
+            if medium.formats().iter().any(|(_, known)| media_type == known) =>
+        {
+            Ok(None)
+        }
+        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
         MediaSource::Url { url } => match rules::data_uri(url) {
             Some((media_type, data)) => base64(media_type, data.into()),
             None => medium.stored_format(url).map(|_| None).ok_or(UNFETCHED),

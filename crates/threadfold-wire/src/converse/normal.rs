@@ -43,14 +43,11 @@ pub(super) const MARK: &str = "~cachePoint";
 
 /// The rules for the cache points of a model. None may follow documents, videos or reasoning.
 pub(super) fn cache_rules(target: &Target) -> CacheRules {
-    let takes = |block: &ContentBlock| {
-        !matches!(key(block), Some("document" | "video" | "reasoningContent"))
-    };
     CacheRules {
         key: MARK,
         kind: "default",
         within: Some(CACHE_POINT),
-        takes,
+        takes: |block| !matches!(key(block), Some("document" | "video" | "reasoningContent")),
         of_user: true,
         marks: target.family.caches,
     }
@@ -76,11 +73,11 @@ pub(super) fn mark_points(message: &mut Message, rules: &CacheRules, notes: &mut
             content.push(block.clone());
             continue;
         };
-        let is_free = |last: &&mut ContentBlock| cache::mark(last, NAME, MARK).is_none();
-        let last = content.last_mut().filter(|last| (rules.takes)(last));
-        match last.filter(is_free) {
-            Some(last) => cache::set(last, NAME, MARK, Some(point)),
-            None => dropped += 1,
+        match content.last_mut() {
+            Some(last) if (rules.takes)(last) && cache::mark(last, NAME, MARK).is_none() => {
+                cache::set(last, NAME, MARK, Some(point));
+            }
+            Some(_) | None => dropped += 1,
         }
     }
     note_dropped(dropped, notes);
@@ -176,11 +173,10 @@ impl Rules for Target {
 /// Removes citations or the guard from a text that was changed since it was read.
 fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
     let (text, extra) = wire_text(role, block)?;
-    let has_changed = |key: &&str| {
+    let key = WRAPS.into_iter().find(|key| {
         let raw = extra.get(NAME, key);
         raw.is_some_and(|raw| media::wrapped_text(key, Raw::of(raw)).as_ref() != Some(&text))
-    };
-    let key = WRAPS.into_iter().find(has_changed)?;
+    })?;
     drop_field(key, notes);
     let mut block = block.clone();
     if let Some(extra) = extra_mut(&mut block) {
@@ -196,7 +192,6 @@ fn drop_field(name: &str, notes: &mut Notes) {
 /// Moves blocks that may not be beside results into the last result.
 pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
     let never = target.family.never_beside_results;
-    let may_stay = |block: &ContentBlock| key(block).is_none_or(|key| !never.contains(&key));
     for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
         let is_user = turn.first().is_some_and(|(_, message)| message.role == Role::User);
         let has_results = turn.iter().any(|(_, message)| message.tool_results().next().is_some());
@@ -207,7 +202,7 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
         for (at, message) in turn.iter_mut() {
             notes.turn_to(*at);
             fit_blocks(message, |block| {
-                if may_stay(block) {
+                if key(block).is_none_or(|key| !never.contains(&key)) {
                     return Ok(None);
                 }
                 notes.moved(block.kind(), "this model takes nothing of the kind beside results");
@@ -215,10 +210,9 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
                 Err(LeftOut)
             });
         }
-        let is_result = |it: &&mut ContentBlock| matches!(it, ContentBlock::ToolResult(_));
         let last = turn.iter_mut().rev().find(|(_, it)| it.tool_results().next().is_some());
         let content = last.filter(|_| !moved.is_empty()).map(|(_, it)| &mut it.make_mut().content);
-        let result = content.and_then(|content| content.iter_mut().rev().find(is_result));
+        let result = content.and_then(|it| it.iter_mut().rev().find(|block| is_result(block)));
         if let Some(ContentBlock::ToolResult(result)) = result {
             result.content.extend(moved);
         }
@@ -259,8 +253,8 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread.iter() {
         found.extend(message.content.iter().flat_map(titles).map(|title| (Some(*at), title)));
     }
-    let name_note = |from, to| Change::NameRewritten { from, to };
-    let renamed = Renamed::new(&found, &DOCUMENTS, notes, name_note);
+    let renamed =
+        Renamed::new(&found, &DOCUMENTS, notes, |from, to| Change::NameRewritten { from, to });
     if renamed.is_empty() {
         return;
     }

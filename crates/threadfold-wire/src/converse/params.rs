@@ -80,8 +80,8 @@ pub(super) fn write_tools(
 ) {
     let extra = &request.extra;
     let choice = request.tool_choice.as_ref();
-    let forces = |it: &ToolChoice| matches!(it, ToolChoice::Required | ToolChoice::Tool(_));
-    let met = choice.filter(|it| !tools.is_empty() && (may_force || !forces(it)));
+    let forces = matches!(choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    let met = choice.filter(|_| !tools.is_empty() && (may_force || !forces));
     if choice.is_some() && met.is_none() {
         notes.drop_parameter(TOOL_CHOICE.key());
     }

@@ -37,14 +37,14 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
 /// Reads the blocks of a message; `None` if it is no array.
 fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let items = raw.items()?;
-    let is_point = |item: &Raw<'_>| {
-        let fields = Fields::of(*item).filter(|fields| fields.get(CACHE_POINT).is_some());
-        fields.is_some_and(|fields| key_of(&fields) == Some(CACHE_POINT))
-    };
     // A checkpoint is the last block, apart from cache points.
-    let last = items.iter().rposition(|item| !is_point(item));
-    let read = |item| read_item(NAME, item, |fields| read_known(fields, speaker.role));
-    let mut blocks: Vec<ContentBlock> = items.into_iter().map(read).collect();
+    let last = items.iter().rposition(|item| {
+        Fields::of(*item).is_none_or(|fields| key_of(&fields) != Some(CACHE_POINT))
+    });
+    let items = items.into_iter();
+    let mut blocks: Vec<_> = items
+        .map(|item| read_item(NAME, item, |fields| read_known(fields, speaker.role)))
+        .collect();
     speaker.recognise(&mut blocks, last);
     Some(blocks)
 }

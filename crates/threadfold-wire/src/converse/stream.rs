@@ -15,11 +15,10 @@ pub(super) struct Response {
     /// The fields of the end event.
     end: Option<Object>,
     metadata: Option<Object>,
-    usage: Usage,
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
         if !event.name.is_empty() {
             return self.named(event.name, event.data, out);
         }
@@ -29,11 +28,7 @@ impl Assembly for Response {
         named.map_or(Ok(()), |(name, raw)| self.named(name, raw.get(), out))
     }
 
-    fn is_complete(&self) -> bool {
-        self.end.is_some() && self.metadata.is_some()
-    }
-
-    fn body(&mut self) -> Option<Json> {
+    fn body(&mut self, _: bool) -> Option<Json> {
         let end = self.end.clone()?;
         let parts = std::mem::take(&mut self.parts);
         let content: Vec<Tree> = parts.into_values().map(Part::into_tree).collect();
@@ -44,14 +39,10 @@ impl Assembly for Response {
         body.extend_unset(self.metadata.clone().unwrap_or_default());
         Some(body.into_json())
     }
-
-    fn usage(&self) -> Option<Usage> {
-        Some(self.usage)
-    }
 }
 
 impl Response {
-    fn named(&mut self, name: &str, data: &str, out: &mut Deltas) -> Taken {
+    fn named(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
@@ -68,15 +59,15 @@ impl Response {
             "contentBlockDelta" => return self.add(&fields, out),
             "messageStop" => self.end = Some(beside(fields)),
             _ => {
-                let usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
-                self.usage = usage.unwrap_or(self.usage);
+                out.usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.metadata = Some(beside(fields));
             }
         }
+        out.is_complete = self.end.is_some() && self.metadata.is_some();
         Ok(())
     }
 
-    fn begin(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Taken {
+    fn begin(&mut self, event: &Fields<'_>, out: &mut Output) -> Taken {
         let start = event.get("start").ok_or_else(|| holds("a block without its start"))?;
         let part = Part::begin(start, out)?;
         match self.parts.insert(index(event)?, part) {
@@ -85,7 +76,7 @@ impl Response {
         }
     }
 
-    fn add(&mut self, event: &Fields<'_>, out: &mut Deltas) -> Taken {
+    fn add(&mut self, event: &Fields<'_>, out: &mut Output) -> Taken {
         let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
         let Some((kind, raw)) = delta.rest().next() else { return Ok(()) };
@@ -163,7 +154,7 @@ enum Kind {
 
 impl Part {
     /// Begins a block with its start event, and reports it.
-    fn begin(start: Raw<'_>, out: &mut Deltas) -> Result<Self, ModelError> {
+    fn begin(start: Raw<'_>, out: &mut Output) -> Result<Self, ModelError> {
         let fields = Fields::of(start);
         let first = fields.as_ref().and_then(|fields| fields.rest().next());
         let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
@@ -210,7 +201,7 @@ impl Part {
     }
 
     /// Adds a piece, and reports it. Pieces of unknown kinds are ignored.
-    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Deltas) -> Taken {
+    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Output) -> Taken {
         let other = || holds("a piece of another kind than its block");
         match (self.kind, key) {
             (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
@@ -242,7 +233,7 @@ impl Part {
         piece
     }
 
-    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Deltas) -> Taken {
+    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Output) -> Taken {
         let get = |key| piece.get(key).map(text_of).transpose();
         let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
         match (self.kind, hidden) {

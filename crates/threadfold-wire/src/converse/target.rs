@@ -81,8 +81,8 @@ impl Family {
         let name = model.to_ascii_lowercase();
         let families =
             [Self::CLAUDE, Self::NOVA, Self::QWEN, Self::LLAMA_AND_MISTRAL, Self::WRITER];
-        let is_of = |family: &Self| family.words.iter().any(|word| name.contains(word));
-        families.into_iter().find(is_of).unwrap_or(Self::OTHER)
+        let mut families = families.into_iter();
+        families.find(|it| it.words.iter().any(|word| name.contains(word))).unwrap_or(Self::OTHER)
     }
 }
 

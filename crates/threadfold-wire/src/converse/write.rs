@@ -48,8 +48,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         refuses_reasoning: target.family.is_claude && does_not_think(thinking_type(&request.extra)),
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);
-    let may_begin = |_: &Message| target.family.begins_with_answer;
-    begin_with_user(&mut thread, end, may_begin, &mut notes);
+    begin_with_user(&mut thread, end, |_| target.family.begins_with_answer, &mut notes);
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
         .mark(request.cache, &mut notes);
     let body = assemble(request, options, (&system, &tools, &thread), &mut notes);
@@ -95,11 +94,10 @@ fn assemble(
     params::write(&mut body, request, notes);
     let tools = tools.iter().flat_map(tool).collect();
     params::write_tools(&mut body, request, tools, may_force, notes);
-    let is_written = |(key, json): &(&str, &Json)| {
-        (["inferenceConfig", "toolConfig"].contains(key) && json.is_object())
-            || (*key == MODEL_FIELDS && model_fields.is_some())
-    };
-    let rest = notes.own_fields(&request.extra).filter(|field| !is_written(field));
+    let rest = notes.own_fields(&request.extra).filter(|(key, json)| {
+        let is_section = ["inferenceConfig", "toolConfig"].contains(key) && json.is_object();
+        !is_section && (*key != MODEL_FIELDS || model_fields.is_none())
+    });
     add_rest(&mut body, rest);
     body.set_some(MODEL_FIELDS, model_fields.filter(|fields| fields.len() > 0));
     body.into()

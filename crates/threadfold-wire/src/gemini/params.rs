@@ -29,8 +29,8 @@ pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
         config.note(CHOICE.kept_as, raw.json());
         // Other codecs report the remaining section as left out, so the choice stays in it if it
         // has unknown fields.
-        let is_known = |key: &str| ["mode", "allowedFunctionNames"].contains(&key);
-        if self::fields(raw).is_some_and(|all| all.rest().all(|(key, _)| is_known(key))) {
+        const KNOWN: [&str; 2] = ["mode", "allowedFunctionNames"];
+        if self::fields(raw).is_some_and(|all| all.rest().all(|(key, _)| KNOWN.contains(&key))) {
             config.take(CHOICE.key());
         }
     });
@@ -64,14 +64,13 @@ pub(super) fn write(
 
 fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: &mut Notes) {
     let extra = &request.extra;
-    let is_met = |choice: &&ToolChoice| {
+    let met = request.tool_choice.as_ref().filter(|choice| {
         let is_declared = match choice {
             ToolChoice::Tool(name) => functions.contains(name),
             ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => !functions.is_empty(),
         };
         is_declared || CHOICE.came_so(CODEC, extra, choice)
-    };
-    let met = request.tool_choice.as_ref().filter(is_met);
+    });
     if met.is_none() && request.tool_choice.is_some() {
         notes.drop_parameter("tool_choice");
     }

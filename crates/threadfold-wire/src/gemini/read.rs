@@ -142,8 +142,8 @@ impl Reader<'_> {
 
 /// Whether the message holds calls or reasoning, which only models of this provider may get back.
 fn is_made_here(message: &MessageParts) -> bool {
-    let is_made = |block: &ContentBlock| block.is_reasoning() || is_call(block);
-    message.role == Role::Assistant && message.content.iter().any(is_made)
+    let mut blocks = message.content.iter();
+    message.role == Role::Assistant && blocks.any(|block| block.is_reasoning() || is_call(block))
 }
 
 const ROLES: &str = "user or model";

@@ -23,8 +23,6 @@ pub(super) struct Response {
     /// The position of the call that is not complete.
     open: Option<usize>,
     id: Option<Text>,
-    usage: Usage,
-    is_complete: bool,
 }
 
 /// A part that is being received.
@@ -39,15 +37,11 @@ enum Piece {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
         read_event(event, &[], |fields, data| self.read(fields, data, out))
     }
 
-    fn is_complete(&self) -> bool {
-        self.is_complete
-    }
-
-    fn body(&mut self) -> Option<Json> {
+    fn body(&mut self, is_complete: bool) -> Option<Json> {
         let mut body = self.body.object();
         if let Some(candidate) = &self.candidate {
             let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
@@ -56,11 +50,7 @@ impl Assembly for Response {
             let candidate = candidate.object().with("content", content);
             body.set("candidates", Tree::from_iter([candidate]));
         }
-        self.is_complete.then(|| body.into_json())
-    }
-
-    fn usage(&self) -> Option<Usage> {
-        Some(self.usage)
+        is_complete.then(|| body.into_json())
     }
 }
 
@@ -69,7 +59,7 @@ const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
 impl Response {
-    fn read(&mut self, mut fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
+    fn read(&mut self, mut fields: Fields<'_>, data: &str, out: &mut Output) -> Taken {
         if fields.value("error").is_some() {
             return Err(provider_error(data));
         }
@@ -77,9 +67,8 @@ impl Response {
             return Ok(());
         }
         let candidates = fields.take_value("candidates");
-        let usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
-        self.usage = usage.unwrap_or(self.usage);
-        self.is_complete |= read::is_blocked(&fields);
+        out.usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
+        out.is_complete = read::is_blocked(&fields);
         // The ids of calls contain it, so it must not change after the first call.
         let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
@@ -94,12 +83,12 @@ impl Response {
         first.map_or(Ok(()), |candidate| self.candidate(candidate, out))
     }
 
-    fn candidate(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Taken {
+    fn candidate(&mut self, raw: Raw<'_>, out: &mut Output) -> Taken {
         let fields = Fields::of(raw);
         let mut fields = fields.ok_or_else(|| unreadable("a candidate is no object"))?;
         let mut content = fields.take("content").and_then(Fields::of).unwrap_or_default();
         let reason = fields.text("finishReason");
-        self.is_complete |=
+        out.is_complete |=
             reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
         self.candidate.get_or_insert_default().merge(&fields);
         let parts = content.take("parts").and_then(Raw::items).unwrap_or_default();
@@ -107,13 +96,13 @@ impl Response {
         for raw in parts {
             self.part(raw, out)?;
         }
-        if self.is_complete {
+        if out.is_complete {
             self.close(out);
         }
         Ok(())
     }
 
-    fn part(&mut self, raw: Raw<'_>, out: &mut Deltas) -> Taken {
+    fn part(&mut self, raw: Raw<'_>, out: &mut Output) -> Taken {
         let part = match Part::read(raw) {
             Some(part) if part.data == "functionCall" => part,
             Some(part) if part.data == "text" => {
@@ -134,9 +123,9 @@ impl Response {
     }
 
     /// Takes a whole call, or the first piece of one.
-    fn call(&mut self, raw: Raw<'_>, part: Part<'_>, is_partial: bool, out: &mut Deltas) -> Taken {
-        let made_up = || read::made_up_id(self.id.as_deref().unwrap_or_default(), self.calls);
-        let call = part.clone().call(made_up);
+    fn call(&mut self, raw: Raw<'_>, part: Part<'_>, is_partial: bool, out: &mut Output) -> Taken {
+        let id = self.id.as_deref().unwrap_or_default();
+        let call = part.clone().call(|| read::made_up_id(id, self.calls));
         if let Some(call) = &call {
             self.calls += 1;
             out.call(&call.id, call.name.clone());
@@ -155,7 +144,7 @@ impl Response {
     }
 
     /// Takes a piece of the open call.
-    fn more(&mut self, part: &Part<'_>, out: &mut Deltas) -> Taken {
+    fn more(&mut self, part: &Part<'_>, out: &mut Output) -> Taken {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
         let Some(Piece::Call(call)) = open else { return Ok(()) };
         if !call.add(part).map_err(unreadable)? {
@@ -166,13 +155,13 @@ impl Response {
 
     /// Ends the open call, if there is one. Its input is reported as one piece, because the pieces
     /// of arguments are not pieces of JSON text.
-    fn close(&mut self, out: &mut Deltas) {
+    fn close(&mut self, out: &mut Output) {
         if let Some(Piece::Call(call)) = self.open.take().and_then(|open| self.parts.get(open)) {
             out.input(&call.id, call.args().as_str().into());
         }
     }
 
-    fn text(&mut self, raw: Raw<'_>, part: &Part<'_>, out: &mut Deltas) {
+    fn text(&mut self, raw: Raw<'_>, part: &Part<'_>, out: &mut Output) {
         let said = part.value.text();
         let thought = part.rest.get("thought").is_some_and(|raw| raw.get() == "true");
         let plain = part.rest.rest().all(|(key, _)| key == "thought" && thought);

@@ -81,16 +81,16 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     let mut fields = fields(raw)?;
     let name = fields.take_text("name")?;
     fields.mark("~group", &group.to_string());
-    let is_schema = |key: &&str| fields.get(key).is_some_and(Raw::is_object);
-    let key = ["parametersJsonSchema", "parameters"].into_iter().find(is_schema);
+    let mut keys = ["parametersJsonSchema", "parameters"].into_iter();
+    let key = keys.find(|key| fields.get(key).is_some_and(Raw::is_object));
     let schema = key.and_then(|key| fields.take_json(key));
     fields.mark("~schema", key.unwrap_or("absent"));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(came)) = (&ours, &schema) {
         fields.note("~came", came.clone());
     }
-    let said = |raw: Raw<'_>| raw.text().filter(|text| raw.is_text() && !text.is_empty());
-    let description = fields.take_as("description", said);
+    let description =
+        fields.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
     Some(ToolSpec {
         name,
         description: description.unwrap_or_default(),

@@ -88,13 +88,15 @@ fn role(message: &Message) -> Option<Tree> {
     if message.role == Role::Assistant {
         return Some(Tree::Word("model"));
     }
-    let is_of_function = |it: &ContentBlock| is_result(it) || matches!(it, ContentBlock::Opaque(_));
+    let mut blocks = message.content.iter();
     match marked(&message.extra, "~role").as_deref() {
         Some("absent") => None,
         Some("null") => Some(Tree::Null),
         Some("") => Some(Tree::Word("")),
         // The old role `function` is only for results.
-        Some("function") if message.content.iter().all(is_of_function) => {
+        Some("function")
+            if blocks.all(|it| is_result(it) || matches!(it, ContentBlock::Opaque(_))) =>
+        {
             Some(Tree::Word("function"))
         }
         Some(_) | None => Some(Tree::Word("user")),

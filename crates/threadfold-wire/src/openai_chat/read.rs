@@ -172,12 +172,12 @@ fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlo
 /// Removes the reasoning that compatible servers put beside the content. It has no signature; its
 /// mark is the name of its field.
 fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
-    let read = |key| {
+    let thoughts = REASONING.into_iter().filter_map(|key| {
         let text = fields.take_as(key, |raw| raw.text().filter(|text| !text.is_empty()))?;
         let extra = json::marked(CODEC, "~as", Json::text(key));
         Some(Thinking { extra, ..Thinking::new(text, None) }.into())
-    };
-    REASONING.into_iter().filter_map(read).collect()
+    });
+    thoughts.collect()
 }
 
 /// The role whose content is read, which decides which parts are known.
@@ -237,8 +237,8 @@ fn array(parts: Vec<Raw<'_>>, speaker: By) -> Content {
         1 => Some("array"),
         _ => None,
     };
-    let part = |raw: Raw<'_>| part(raw, speaker).unwrap_or_else(|| opaque_part(raw));
-    (parts.into_iter().map(part).collect(), form)
+    let parts = parts.into_iter();
+    (parts.map(|raw| part(raw, speaker).unwrap_or_else(|| opaque_part(raw))).collect(), form)
 }
 
 /// Reads a part; `None` if it is unknown.

@@ -37,22 +37,17 @@ pub(super) struct Response {
     choice: Merged,
     logprobs: Merged,
     message: Option<Message>,
-    done: bool,
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
-        self.done |= event.data.trim() == "[DONE]";
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
+        out.is_complete = event.data.trim() == "[DONE]";
         read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
     }
 
-    fn is_complete(&self) -> bool {
-        self.done
-    }
-
-    fn body(&mut self) -> Option<Json> {
+    fn body(&mut self, is_complete: bool) -> Option<Json> {
         let finished = self.choice.get("finish_reason").is_some_and(|why| why.as_str() != "null");
-        let message = self.message.as_ref().filter(|_| self.done || finished)?;
+        let message = self.message.as_ref().filter(|_| is_complete || finished)?;
         let mut choice = self.choice.object();
         choice.set_some("logprobs", self.logprobs.begun());
         choice.set("message", message.tree());
@@ -64,14 +59,10 @@ impl Assembly for Response {
         body.set_some("usage", self.usage.begun());
         Some(body.into_json())
     }
-
-    fn usage(&self) -> Option<Usage> {
-        self.usage.usage(&read::USAGE)
-    }
 }
 
 impl Response {
-    fn read(&mut self, name: &str, mut fields: Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
+    fn read(&mut self, name: &str, mut fields: Fields<'_>, data: &str, out: &mut Output) -> Taken {
         if name == "error" || is_error(&fields) {
             return Err(provider_error(data));
         }
@@ -84,7 +75,9 @@ impl Response {
         self.usage.count(usage);
         self.head(fields);
         let choices = choices.into_iter().flatten().filter_map(Fields::of);
-        choices.filter(is_first).try_for_each(|choice| self.choice(choice, out))
+        let taken = choices.filter(is_first).try_for_each(|choice| self.choice(choice, out));
+        out.usage = self.usage.usage(&read::USAGE);
+        taken
     }
 
     /// Takes the fields of a chunk other than its choices.
@@ -98,7 +91,7 @@ impl Response {
         self.head.merge(&fields);
     }
 
-    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Deltas) -> Taken {
+    fn choice(&mut self, mut choice: Fields<'_>, out: &mut Output) -> Taken {
         self.usage.count(choice.take("usage"));
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             for (key, raw) in logprobs.rest() {
@@ -167,7 +160,7 @@ struct Said {
 
 impl Message {
     /// Takes a delta, and reports what it adds. `response` is the id of the response.
-    fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Deltas) {
+    fn add(&mut self, mut fields: Fields<'_>, response: &str, out: &mut Output) {
         self.reasoning(&mut fields, out);
         self.content(&mut fields, out);
         if let Some(piece) = take_piece(&mut fields, "refusal") {
@@ -220,7 +213,7 @@ impl Message {
     }
 
     /// Some servers send the same reasoning in two fields: it is reported once.
-    fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
+    fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Output) {
         let mut reported = Text::default();
         for key in REASONING {
             if let Some(text) = take_piece(fields, key) {
@@ -233,7 +226,7 @@ impl Message {
         }
     }
 
-    fn content(&mut self, fields: &mut Fields<'_>, out: &mut Deltas) {
+    fn content(&mut self, fields: &mut Fields<'_>, out: &mut Output) {
         let Some(raw) = fields.take_value("content") else { return };
         self.empty = true;
         if let Some(piece) = raw.text() {
@@ -247,7 +240,7 @@ impl Message {
         }
     }
 
-    fn say(&mut self, piece: &Text, out: &mut Deltas) {
+    fn say(&mut self, piece: &Text, out: &mut Output) {
         if piece.is_empty() {
             return;
         }
@@ -270,7 +263,7 @@ impl Message {
 }
 
 impl Said {
-    fn add(&mut self, piece: &Text, out: &mut Deltas) {
+    fn add(&mut self, piece: &Text, out: &mut Output) {
         self.text.push_str(piece);
         if self.reported {
             out.text(piece.clone());

@@ -31,7 +31,7 @@ pub(super) struct Call {
 
 impl Calls {
     /// Takes an item of `tool_calls`, and reports what it adds.
-    pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
+    pub(super) fn add(&mut self, mut item: Fields<'_>, out: &mut Output) {
         let index = item.take_as("index", Raw::whole_number);
         let place = self.place(index, &item);
         if let Some(call) = self.calls.get_mut(place) {
@@ -55,9 +55,9 @@ impl Calls {
             Some(index) => self.places.get(&index).copied(),
             None => self.calls.len().checked_sub(1),
         };
-        let call = |place: &usize| self.calls.get(*place);
-        let goes_on = |place: &usize| call(place).is_some_and(|call| call.goes_on(index, item));
-        let place = known.filter(goes_on).unwrap_or(self.calls.len());
+        let continues =
+            known.filter(|at| self.calls.get(*at).is_some_and(|call| call.goes_on(index, item)));
+        let place = continues.unwrap_or(self.calls.len());
         if place == self.calls.len() {
             self.calls.push(Call::default());
         }
@@ -79,7 +79,7 @@ impl Call {
         &mut self,
         form: &'static str,
         mut fields: Fields<'_>,
-        out: &mut Deltas,
+        out: &mut Output,
     ) {
         self.form = form;
         if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
@@ -102,7 +102,7 @@ impl Call {
         object
     }
 
-    fn add(&mut self, mut item: Fields<'_>, out: &mut Deltas) {
+    fn add(&mut self, mut item: Fields<'_>, out: &mut Output) {
         for (key, own) in [("id", &mut self.id), ("type", &mut self.kind)] {
             if let Some(word) = take_word(&mut item, key).filter(|_| own.is_empty()) {
                 *own = word;
@@ -118,7 +118,7 @@ impl Call {
     }
 
     /// Reports a call once its id and name are known, with the input so far.
-    fn report(&mut self, piece: Text, out: &mut Deltas) {
+    fn report(&mut self, piece: Text, out: &mut Output) {
         if self.reported {
             return out.input(&self.id, piece);
         }

@@ -90,9 +90,9 @@ impl Label {
         let is_reference = role.is_none() && fields.get("id").is_some();
         let kind = field("type").or_else(|| is_reference.then(|| REFERENCE.into()));
         let kind = kind.unwrap_or_default();
-        let is_by_server = || field("execution").is_some_and(|word| word == "server");
         let is_of_provider = PROGRAMS.contains(&kind.as_str())
-            || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_str()) && is_by_server());
+            || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_str())
+                && field("execution").is_some_and(|word| word == "server"));
         let (id, call_id) = (field("id"), field("call_id"));
         Self { kind, role, id, call_id, request_id: field("approval_request_id"), is_of_provider }
     }

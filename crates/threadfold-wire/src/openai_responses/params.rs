@@ -74,9 +74,14 @@ pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes)
 
 /// Whether a part of the thread was compacted or changed since it was read.
 fn is_compacted(request: &Request) -> bool {
-    let is_compaction = |block: &ContentBlock| matches!(block, ContentBlock::Summary(summary) if marked(&summary.extra, "~as").is_none());
-    let is_rewritten = |it: &Message| it.prefix_rewritten || it.content.iter().any(is_compaction);
-    request.messages.iter().any(is_rewritten)
+    let mut messages = request.messages.iter();
+    messages.any(|it| it.prefix_rewritten || it.content.iter().any(is_compaction))
+}
+
+/// Whether a block is the summary of a compaction of this thread.
+fn is_compaction(block: &ContentBlock) -> bool {
+    let ContentBlock::Summary(summary) = block else { return false };
+    marked(&summary.extra, "~as").is_none()
 }
 
 /// Whether the thread holds an answer of the stored response or conversation.

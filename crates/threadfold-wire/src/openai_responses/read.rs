@@ -54,8 +54,8 @@ struct Reader {
 
 impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
-        let said = |raw: Raw<'_>| raw.text().filter(|text| raw.is_text() && !text.is_blank());
-        let Some(text) = fields.take_as("instructions", said) else { return };
+        let text = fields.take_as("instructions", |raw| raw.text().filter(|text| !text.is_blank()));
+        let Some(text) = text else { return };
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
         self.system.push(with_mark(message, "~as", "instructions").into());
     }

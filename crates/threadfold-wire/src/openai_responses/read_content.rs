@@ -61,8 +61,8 @@ fn array(parts: Vec<Raw<'_>>, by: By, owner: &mut Fields<'_>) -> Option<Vec<Cont
     if parts.len() == 1 {
         owner.mark("~content", "array");
     }
-    let part = |raw: Raw<'_>| part(raw, by).unwrap_or_else(|| opaque_part(raw));
-    Some(parts.into_iter().map(part).collect())
+    let parts = parts.into_iter();
+    Some(parts.map(|raw| part(raw, by).unwrap_or_else(|| opaque_part(raw))).collect())
 }
 
 /// Reads a part; `None` if it is unknown, or if its text is blank where that is not allowed.
@@ -124,12 +124,12 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Vec<ContentBlock> {
         let block = said.map(|text| TextBlock { text, extra: own.keep(CODEC) }.into());
         return block.into_iter().collect();
     }
-    let read = |raw| {
+    let blocks = raw.all(|raw| {
         let block = answer_part(raw, &mut own)?;
         own.mark("~joins", "item");
         Some(block)
-    };
-    raw.all(read).unwrap_or_default()
+    });
+    blocks.unwrap_or_default()
 }
 
 /// Reads a part of a message of the model, which gets these marks.
@@ -168,13 +168,9 @@ pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<Co
 /// The readable text of a reasoning item: its summary, else its content.
 pub(super) fn thought(summary: Option<Raw<'_>>, content: Option<Raw<'_>>) -> Option<Text> {
     let texts = |raw: Raw<'_>| -> Option<Vec<Text>> {
-        let text = |raw: Raw<'_>| Fields::of(raw)?.take_text("text");
-        Some(raw.items()?.into_iter().filter_map(text).collect())
+        Some(raw.items()?.into_iter().filter_map(|raw| Fields::of(raw)?.text("text")).collect())
     };
-    let mut read = texts(summary?)?;
-    if read.is_empty() {
-        read = content.and_then(texts).unwrap_or_default();
-    }
-    let read: Vec<&str> = read.iter().map(Text::as_str).collect();
-    Some(read.join("\n\n").into())
+    let summary = texts(summary?)?;
+    let texts = if summary.is_empty() { content.and_then(texts) } else { Some(summary) };
+    Some(texts.unwrap_or_default().iter().map(Text::as_str).collect::<Vec<_>>().join("\n\n").into())
 }

@@ -19,7 +19,6 @@ pub(super) struct Response {
     items: BTreeMap<u64, Json>,
     /// What was reported of each item.
     shown: BTreeMap<u64, Shown>,
-    usage: Usage,
     /// The whole body, once the stream has ended.
     body: Option<Json>,
 }
@@ -33,28 +32,20 @@ struct Shown {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Taken {
+    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
         read_event(event, &["response."], |fields, data| {
             let kind = fields.text("type").unwrap_or_else(|| event.name.into());
             self.known(&kind, &fields, data, out)
         })
     }
 
-    fn is_complete(&self) -> bool {
-        self.body.is_some()
-    }
-
-    fn body(&mut self) -> Option<Json> {
+    fn body(&mut self, _: bool) -> Option<Json> {
         self.body.clone()
-    }
-
-    fn usage(&self) -> Option<Usage> {
-        Some(self.usage)
     }
 }
 
 impl Response {
-    fn known(&mut self, kind: &str, fields: &Fields<'_>, data: &str, out: &mut Deltas) -> Taken {
+    fn known(&mut self, kind: &str, fields: &Fields<'_>, data: &str, out: &mut Output) -> Taken {
         match kind {
             "response.output_item.added" => {
                 if let Some((index, raw)) = item(fields) {
@@ -85,9 +76,9 @@ impl Response {
                 }
             }
             "response.completed" | "response.incomplete" | "response.cancelled" => {
-                self.complete(fields);
+                self.complete(fields, out);
             }
-            "response.failed" => return Err(self.failed(fields, data)),
+            "response.failed" => return Err(failed(fields, data, out)),
             "error" => return Err(provider_error(data)),
             // Proxies send errors without a type.
             "" if fields.value("error").is_some() => {
@@ -99,7 +90,7 @@ impl Response {
     }
 
     /// Reports the beginning of a call, once.
-    fn show_call(&mut self, index: u64, raw: Raw<'_>, out: &mut Deltas) {
+    fn show_call(&mut self, index: u64, raw: Raw<'_>, out: &mut Output) {
         let Some(item) = Fields::of(raw) else { return };
         let label = Label::of(&item);
         if ![kinds::FUNCTION, kinds::CUSTOM].contains(&label.kind.as_str()) {
@@ -115,7 +106,7 @@ impl Response {
     }
 
     /// Takes a complete item, and reports it if none of its pieces was.
-    fn done(&mut self, fields: &Fields<'_>, out: &mut Deltas) {
+    fn done(&mut self, fields: &Fields<'_>, out: &mut Output) {
         let Some((index, raw)) = item(fields) else { return };
         self.show_call(index, raw, out);
         let shown = self.shown.entry(index).or_default();
@@ -132,7 +123,7 @@ impl Response {
     }
 
     /// Reports the separator before a further part of a summary, as in the whole reasoning.
-    fn next_part(&self, fields: &Fields<'_>, out: &mut Deltas) {
+    fn next_part(&self, fields: &Fields<'_>, out: &mut Output) {
         let is_first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
         let shown = fields.number("output_index").and_then(|index| self.shown.get(&index));
         if !is_first && shown.is_some_and(|shown| shown.any) {
@@ -141,10 +132,11 @@ impl Response {
     }
 
     /// Takes the last event, whose `response` gets the items as its output.
-    fn complete(&mut self, fields: &Fields<'_>) {
+    fn complete(&mut self, fields: &Fields<'_>, out: &mut Output) {
         let response = fields.get("response").map(Raw::json);
         let mut body = reopen(response.as_ref());
-        self.note_usage(&body);
+        out.usage = usage(&body);
+        out.is_complete = true;
         let listed = match body.get("output") {
             Some(Tree::Raw(json)) => Raw::of(json).items().map_or(0, |items| items.len()),
             Some(_) | None => 0,
@@ -156,24 +148,24 @@ impl Response {
         }
         self.body = Some(body.into_json());
     }
+}
 
-    fn failed(&mut self, fields: &Fields<'_>, data: &str) -> ModelError {
-        let response = fields.get("response").map(Raw::json);
-        let response = reopen(response.as_ref());
-        self.note_usage(&response);
-        match response.get("error") {
-            Some(Tree::Raw(error)) if error.is_object() => {
-                provider_error(Object::of("error", error.clone()).into_json().as_str())
-            }
-            Some(_) | None => provider_error(data),
+/// The error of a response that failed.
+fn failed(fields: &Fields<'_>, data: &str, out: &mut Output) -> ModelError {
+    let response = fields.get("response").map(Raw::json);
+    let response = reopen(response.as_ref());
+    out.usage = usage(&response);
+    match response.get("error") {
+        Some(Tree::Raw(error)) if error.is_object() => {
+            provider_error(Object::of("error", error.clone()).into_json().as_str())
         }
+        Some(_) | None => provider_error(data),
     }
+}
 
-    fn note_usage(&mut self, response: &Object) {
-        if let Some(Tree::Raw(json)) = response.get("usage") {
-            self.usage = read::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
-        }
-    }
+fn usage(response: &Object) -> Option<Usage> {
+    let Some(Tree::Raw(json)) = response.get("usage") else { return None };
+    read::USAGE.read(Raw::of(json))
 }
 
 /// The position and the item of an event.
@@ -182,7 +174,7 @@ fn item<'a>(fields: &Fields<'a>) -> Option<(u64, Raw<'a>)> {
 }
 
 /// Reports a whole item of which no piece arrived.
-fn whole(raw: Raw<'_>, call_id: Option<&Text>, out: &mut Deltas) {
+fn whole(raw: Raw<'_>, call_id: Option<&Text>, out: &mut Output) {
     let Some(item) = Fields::of(raw) else { return };
     if let Some(id) = call_id {
         let input = item.text("arguments").or_else(|| item.text("input"));

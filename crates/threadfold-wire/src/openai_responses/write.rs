@@ -67,8 +67,10 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
         }
         [..] => None,
     };
-    let items = || Tree::Array(items.into_iter().map(|item| item.body).collect());
-    body.set("input", text.map_or_else(items, Tree::from));
+    match text {
+        Some(text) => body.set("input", text),
+        None => body.set("input", Tree::Array(items.into_iter().map(|it| it.body).collect())),
+    }
 }
 
 /// The items written so far.
