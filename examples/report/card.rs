@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use threadfold::{ContentBlock, Message, Role, log::RungReport};
+use threadfold::{ContentBlock, Message, Role, log::Rung};
 
 use super::{
     escape::{escaped, folded, line, number, short},
@@ -288,7 +288,7 @@ fn notes(done: &Done<'_>) -> String {
     done.report.notes.iter().take(6).map(|note| format!(" {}", line(note, 240))).collect()
 }
 
-fn rung(rung: &RungReport) -> String {
+fn rung(rung: &Rung) -> String {
     let end = match &rung.failure {
         Some(failure) => format!("✗ {}", line(failure, 160)),
         None => "✓ did it".to_owned(),

@@ -3,9 +3,7 @@
 use threadfold::{
     ContentBlock, EventLog, Message, Role, TokenCounter,
     compact::{CompactReport, Prices},
-    log::{
-        CompactionFailure, CompactionRecord, Event, LoggedEvent, NetGain, RungReport, TotalUsage,
-    },
+    log::{CompactionFailure, CompactionRecord, Event, LoggedEvent, NetGain, Rung, TotalUsage},
     message::{CompactionId, CompactionReason, Text, Timestamp, Usage},
     retention::{Facts, Retention, RetentionPolicy},
     tokens::ByteEstimate,
@@ -63,7 +61,7 @@ pub(crate) struct Compaction<'a> {
     pub(crate) reason: &'a CompactionReason,
     pub(crate) strategy: &'a Text,
     pub(crate) usage: Usage,
-    pub(crate) rungs: &'a [RungReport],
+    pub(crate) rungs: &'a [Rung],
     pub(crate) outcome: Outcome<'a>,
 }
 

@@ -6,7 +6,7 @@
 use std::io;
 
 use super::event::CompactionEvent;
-use crate::{compact::CompactReport, log::RungReport, message::CompactionReason};
+use crate::{compact::CompactReport, log::Rung, message::CompactionReason};
 
 /// Shows compactions to a person. For each of them `on_start` is called first, and then exactly one of
 /// `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
@@ -55,7 +55,7 @@ pub trait CompactionDisplay {
 
     /// The thread was compacted by another strategy than the first one. `failed` are those before it,
     /// in order. Called right after [`on_complete`](Self::on_complete). The default shows nothing.
-    fn on_fallback(&mut self, used: &str, failed: &[RungReport]) {
+    fn on_fallback(&mut self, used: &str, failed: &[Rung]) {
         let _ = (used, failed);
     }
 
@@ -130,7 +130,7 @@ impl<W: io::Write> CompactionDisplay for Console<W> {
         ));
     }
 
-    fn on_fallback(&mut self, used: &str, failed: &[RungReport]) {
+    fn on_fallback(&mut self, used: &str, failed: &[Rung]) {
         let tried: Vec<String> = failed.iter().map(tried).collect();
         self.line(&format!("Used {} instead of {}", one_line(used), tried.join("; ")));
     }
@@ -148,7 +148,7 @@ impl<W: io::Write> CompactionDisplay for Console<W> {
 const LONGEST_REASON: usize = 100;
 
 /// Returns a failed strategy and the reason of its failure.
-fn tried(rung: &RungReport) -> String {
+fn tried(rung: &Rung) -> String {
     let strategy = one_line(&rung.strategy);
     let Some(failure) = &rung.failure else { return strategy };
     let reason = one_line(failure);
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_fallback_is_one_short_line_with_every_strategy_that_failed() {
         let rung = |strategy: &str, failure: Option<&str>| {
-            let mut rung = RungReport::new(strategy);
+            let mut rung = Rung::new(strategy);
             rung.failure = failure.map(Into::into);
             rung
         };

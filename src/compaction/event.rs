@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     compact::CompactReport,
-    log::RungReport,
+    log::Rung,
     message::{CompactionId, CompactionReason, Text, ThreadId, Timestamp, Usage},
 };
 
@@ -67,7 +67,7 @@ pub enum CompactionEvent {
         /// made the plan has no failure. It is the last one, unless a later one kept even fewer
         /// facts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        rungs: Vec<RungReport>,
+        rungs: Vec<Rung>,
     },
     /// The compaction failed, and the thread is unchanged.
     Failed {
@@ -109,23 +109,23 @@ impl CompactionEvent {
     /// succeeded, and for every event but [`Completed`](Self::Completed).
     ///
     /// ```
-    /// use threadfold::{Usage, compact::CompactReport, log::RungReport};
+    /// use threadfold::{Usage, compact::CompactReport, log::Rung};
     /// use threadfold::{message::{CompactionId, Timestamp}, session::CompactionEvent};
     ///
-    /// let mut failed = RungReport::new("summarize");
+    /// let mut failed = Rung::new("summarize");
     /// failed.failure = Some("no model".into());
     /// let completed = |rungs| -> Result<_, threadfold::message::InvalidValue> {
     ///     let (id, at, report) = (CompactionId(0), Timestamp(0), CompactReport::default());
     ///     let (thread, usage) = ("main".parse()?, Usage::default());
     ///     Ok(CompactionEvent::Completed { id, thread, at, report, usage, rungs })
     /// };
-    /// let event = completed(vec![failed.clone(), RungReport::new("digest")])?;
-    /// assert_eq!(event.fallback(), Some((&RungReport::new("digest"), &[failed][..])));
-    /// assert_eq!(completed(vec![RungReport::new("summarize")])?.fallback(), None);
+    /// let event = completed(vec![failed.clone(), Rung::new("digest")])?;
+    /// assert_eq!(event.fallback(), Some((&Rung::new("digest"), &[failed][..])));
+    /// assert_eq!(completed(vec![Rung::new("summarize")])?.fallback(), None);
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
-    pub fn fallback(&self) -> Option<(&RungReport, &[RungReport])> {
+    pub fn fallback(&self) -> Option<(&Rung, &[Rung])> {
         match self {
             Self::Completed { rungs, .. } => {
                 let at = rungs.iter().position(|rung| rung.failure.is_none())?;

@@ -5,12 +5,12 @@ use std::mem;
 use super::{error::CompactionError, event::CompactionEvent, outcome::Done};
 use crate::{
     compact::CompactReport,
-    log::{CompactionFailure, CompactionRecord, RungReport},
+    log::{CompactionFailure, CompactionRecord, Rung},
     message::{
         CompactionId, CompactionReason, InvalidValue, Redactor, Text, ThreadId, Timestamp, Usage,
         redact::redacted_text,
     },
-    strategy::{ArchiveEntry, Brief, Proposal, Rung, StrategyError},
+    strategy::{ArchiveEntry, Brief, Proposal, StrategyError},
 };
 
 /// One compaction, from its start to its end.
@@ -47,7 +47,7 @@ enum Stage {
     Proposing,
     Accepted(Box<Offer>),
     Archived(Box<Offer>, usize),
-    Committed(Box<Done>, Vec<RungReport>),
+    Committed(Box<Done>, Vec<Rung>),
     Failing(Box<CompactionFailure>, Ending),
     Ended(Box<CompactionEvent>, Option<Box<Done>>),
 }
@@ -56,7 +56,7 @@ enum Stage {
 #[derive(Debug)]
 struct Offer {
     driven: Proposal,
-    rungs: Vec<RungReport>,
+    rungs: Vec<Rung>,
 }
 
 /// The end of a compaction that was not carried out.
@@ -194,7 +194,7 @@ impl Compaction {
                 Stage::Accepted(Box::new(Offer { driven, rungs }))
             }
             Err(error) => {
-                let tried: &[Rung] = match error.strategy() {
+                let tried: &[Rung<StrategyError>] = match error.strategy() {
                     Some(StrategyError::NoRung { rungs }) => rungs,
                     Some(_) | None => &[],
                 };
@@ -312,7 +312,7 @@ impl Compaction {
     }
 
     /// Returns the stage of a failure, with the tokens that were spent.
-    fn failing(&self, usage: Usage, rungs: Vec<RungReport>, words: Text, ending: Ending) -> Stage {
+    fn failing(&self, usage: Usage, rungs: Vec<Rung>, words: Text, ending: Ending) -> Stage {
         let (reason, strategy) = (self.reason.clone(), self.strategy.clone());
         let mut failure = CompactionFailure::new(self.id, reason, strategy, words);
         (failure.usage, failure.rungs) = (usage, rungs);
@@ -338,8 +338,8 @@ impl Compaction {
     }
 }
 
-fn reports(rungs: &[Rung], redactor: Option<&dyn Redactor>) -> Vec<RungReport> {
-    let mut reports: Vec<RungReport> = rungs.iter().map(Rung::report).collect();
+fn reports(rungs: &[Rung<StrategyError>], redactor: Option<&dyn Redactor>) -> Vec<Rung> {
+    let mut reports: Vec<Rung> = rungs.iter().map(Rung::report).collect();
     for failure in reports.iter_mut().filter_map(|report| report.failure.as_mut()) {
         *failure = redacted_by(failure.clone(), redactor);
     }

@@ -125,7 +125,7 @@ pub struct CompactionRecord {
     /// failure. It is the last one, unless a later rung kept even fewer facts. Empty if the
     /// strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rungs: Vec<RungReport>,
+    pub rungs: Vec<Rung>,
     /// The number of archive entries that belong to it. They are visible only while this compaction
     /// is standing.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -149,18 +149,18 @@ pub struct CompactionFailure {
     pub usage: Usage,
     /// The rungs of the ladder that were tried, in order. Empty if the strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rungs: Vec<RungReport>,
+    pub rungs: Vec<Rung>,
 }
 
 /// The result of one rung of a ladder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct RungReport {
+pub struct Rung<E = Text> {
     /// The name of the rung's strategy.
     pub strategy: Text,
-    /// Why it failed; `None` for the rung that was accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Text>,
+    /// Why it failed: an error, or its text in a log. `None` for the rung that was accepted.
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    pub failure: Option<E>,
     /// The sum of the tokens of its model calls.
     #[serde(default)]
     pub usage: Usage,
@@ -228,7 +228,7 @@ impl CompactionFailure {
     }
 }
 
-impl RungReport {
+impl Rung {
     /// Returns the report of a rung that was accepted without model calls.
     #[must_use]
     pub fn new(strategy: impl Into<Text>) -> Self {

@@ -103,7 +103,7 @@ mod usage;
 pub use base::LogBase;
 pub use budget::TokenBudget;
 pub use error::LogError;
-pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, RungReport};
+pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, Rung};
 pub use event_log::EventLog;
 pub(crate) use form::read as read_event;
 pub(crate) use lines::write_named_header;

@@ -151,6 +151,7 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 /// and [`ModelAgent`] turns it into an agent.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
 /// use threadfold::message::{Delta, ModelError, StopReason};
 /// use threadfold::{Agent, ContextWindow, Message, ProviderThread, Request, Thread, Turn, model};

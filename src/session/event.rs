@@ -141,7 +141,7 @@ mod tests {
     use crate::{
         Message,
         compact::{CompactReport, Size},
-        log::RungReport,
+        log::Rung,
         message::{CompactionId, CompactionReason, ThreadId, Timestamp},
         retention::{Facts, Retention, RetentionPolicy},
     };
@@ -201,7 +201,7 @@ mod tests {
             reasoning: 64,
             ..Usage::new(21_000, 512)
         };
-        let mut failed = RungReport::new("summarize");
+        let mut failed = Rung::new("summarize");
         (failed.failure, failed.usage, failed.calls) = (Some("no model".into()), usage, 1);
         let completed = |rungs, retention: Option<Retention>| {
             let (thread, mut report) = (thread.clone(), report.clone());
@@ -220,7 +220,7 @@ mod tests {
             CompactionEvent::Progress { id, done: 1, total: 4 },
             CompactionEvent::SummaryDelta { id, text: "The user\nasked".into() },
             completed(Vec::new(), None),
-            completed(vec![failed, RungReport::new("digest")], Some(retention())),
+            completed(vec![failed, Rung::new("digest")], Some(retention())),
             CompactionEvent::Failed { id, thread: thread.clone(), at, error: "no model".into() },
             CompactionEvent::Cancelled { id, thread, at },
         ]);
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_fallback_is_what_has_no_failure_wherever_it_stands() {
         let rung = |strategy: &str, failed: bool| {
-            let mut rung = RungReport::new(strategy);
+            let mut rung = Rung::new(strategy);
             rung.failure = failed.then(|| "too little".into());
             rung
         };

@@ -58,6 +58,7 @@ impl From<ModelRole> for AskOptions {
 /// The driver waits, and counts the calls and the usage of all of them.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};

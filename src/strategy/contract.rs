@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     compact::{CompactError, Plan},
-    log::RungReport,
+    log::Rung,
     message::{Batch, BatchId, ModelError, Request, StopReason, Text, Turn, Usage},
     retention::Retention,
 };
@@ -118,7 +118,7 @@ pub struct Proposal {
     pub archive: Vec<ArchiveEntry>,
     /// The strategies that a ladder tried, in order; the one without a failure made the plan. If
     /// all failed, the plan is the smallest of those that only miss the target.
-    pub rungs: Vec<Rung>,
+    pub rungs: Vec<Rung<StrategyError>>,
     /// How much of the conversation's facts the compacted thread keeps, if that was audited.
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
@@ -139,20 +139,6 @@ pub struct ArchiveEntry {
     /// Ids of the archived batches that it replaces. The archive no longer lists these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<BatchId>,
-}
-
-/// The result of one rung of a ladder.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Rung {
-    /// The strategy of the rung.
-    pub strategy: Text,
-    /// Why it failed; `None` for the accepted one.
-    pub failure: Option<StrategyError>,
-    /// Token usage of its model calls.
-    pub usage: Usage,
-    /// Number of its model calls.
-    pub calls: usize,
 }
 
 /// Which of the host's models to call.
@@ -229,7 +215,7 @@ pub enum StrategyError {
     #[error("no rung of the ladder did it{}", listed(.rungs))]
     NoRung {
         /// The result of each rung, in order.
-        rungs: Vec<Rung>,
+        rungs: Vec<Rung<StrategyError>>,
     },
     /// The attempt reached the limit on model calls.
     #[error("gave up after {calls} calls of a model")]
@@ -319,7 +305,7 @@ impl ArchiveEntry {
     }
 }
 
-impl Rung {
+impl Rung<StrategyError> {
     /// Returns the form that a log stores.
     ///
     /// ```
@@ -334,8 +320,8 @@ impl Rung {
     /// assert!(report.failure.is_some_and(|words| words.starts_with("nothing to compact")));
     /// ```
     #[must_use]
-    pub fn report(&self) -> RungReport {
-        let mut report = RungReport::new(self.strategy.clone());
+    pub fn report(&self) -> Rung {
+        let mut report = Rung::new(self.strategy.clone());
         report.failure = self.failure.as_ref().map(|failure| failure.to_string().into());
         (report.usage, report.calls) = (self.usage, self.calls);
         report
@@ -343,7 +329,7 @@ impl Rung {
 }
 
 /// Lists the failure of each rung.
-fn listed(rungs: &[Rung]) -> String {
+fn listed(rungs: &[Rung<StrategyError>]) -> String {
     let failed: Vec<String> = rungs
         .iter()
         .filter_map(|rung| Some(format!("{}: {}", rung.strategy, rung.failure.as_ref()?)))

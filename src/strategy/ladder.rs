@@ -12,7 +12,7 @@ use super::{
     brief::Brief,
     chunked::Chunked,
     clear_results::ClearResults,
-    contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
     panic_guard::Guarded,
     snapshot::{Rejection, Snapshot},
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     compact::TrimToolResults,
+    log::Rung,
     message::{ModelError, Turn},
     retention::FactClass,
 };
@@ -158,7 +159,7 @@ struct Climb {
     /// Untried rungs, the next one last.
     untried: Vec<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
-    tried: Vec<Rung>,
+    tried: Vec<Rung<StrategyError>>,
     /// The proposal that keeps most among those that keep too little, and the index of its rung.
     best: Option<(Proposal, usize)>,
     /// The smallest proposal that misses only the target, with its tokens.
@@ -268,7 +269,7 @@ impl Climb {
 
     /// Handles a rung whose proposal is rejected. A proposal that misses only the target may be the
     /// smallest. It gets no addendum here, because only the caller knows how much fits.
-    fn rejected(&mut self, rung: Rung, proposal: Proposal, rejection: Rejection) {
+    fn rejected(&mut self, rung: Rung<StrategyError>, proposal: Proposal, rejection: Rejection) {
         let Rejection::OverTarget { after, .. } = rejection else {
             return self.fail(rung, rejection.into());
         };
@@ -283,7 +284,7 @@ impl Climb {
     }
 
     /// Handles a rung that failed, or whose plan is not acceptable at any size.
-    fn fail(&mut self, rung: Rung, error: StrategyError) {
+    fn fail(&mut self, rung: Rung<StrategyError>, error: StrategyError) {
         if self.is_already_compacted(&error) {
             self.state = State::Ended(Err(error));
             return;
@@ -299,8 +300,8 @@ impl Climb {
     /// ladder reports its own rungs, with their failures and usage.
     fn record_rungs(
         &mut self,
-        rung: Rung,
-        nested: &[Rung],
+        rung: Rung<StrategyError>,
+        nested: &[Rung<StrategyError>],
         failure: Option<StrategyError>,
     ) -> usize {
         let first = self.tried.len();
@@ -394,7 +395,7 @@ mod tests {
         Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>, Arc::new(keep)])
     }
 
-    fn names(rungs: &[Rung]) -> Vec<(&str, bool)> {
+    fn names(rungs: &[Rung<StrategyError>]) -> Vec<(&str, bool)> {
         rungs.iter().map(|rung| (rung.strategy.as_str(), rung.failure.is_none())).collect()
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::{
     attempt::Ended,
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
     panic_guard::Guarded,
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     compact::TrimToolResults,
+    log::Rung,
     message::{CompactionReason, ModelError, Turn},
 };
 
@@ -138,7 +139,7 @@ impl NetAttempt {
 
     /// Returns the proposal of the fallback after these rungs failed, first for the target and then
     /// for the limit.
-    fn fall_back(&self, failed: &[Rung]) -> Option<Proposal> {
+    fn fall_back(&self, failed: &[Rung<StrategyError>]) -> Option<Proposal> {
         for target in [self.brief.target, self.limit] {
             let ladder = Ladder::new([
                 Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,

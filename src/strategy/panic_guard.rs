@@ -12,9 +12,10 @@ use std::{
 use super::{
     attempt::{Ended, record_call},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Rung, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Step, StrategyError},
     snapshot::Snapshot,
 };
+use crate::log::Rung;
 use crate::message::{ModelError, Request, Text, Turn, Usage};
 
 /// An attempt of a strategy within another one, with what its model calls cost. A panic in it ends
@@ -75,7 +76,7 @@ impl Guarded {
     }
 
     /// The result of this attempt as a rung.
-    pub(super) fn rung(&self, failure: Option<StrategyError>) -> Rung {
+    pub(super) fn rung(&self, failure: Option<StrategyError>) -> Rung<StrategyError> {
         Rung { strategy: self.strategy.clone(), failure, usage: self.usage, calls: self.calls }
     }
 

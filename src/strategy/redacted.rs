@@ -4,9 +4,10 @@
 use std::error::Error;
 
 use super::{
-    contract::{Proposal, Rung, StrategyError},
+    contract::{Proposal, StrategyError},
     run_error::RunError,
 };
+use crate::log::Rung;
 use crate::message::{
     ModelError, ModelErrorKind, Redactor, StopReason, Text, redact::redacted_text,
 };
@@ -75,7 +76,7 @@ fn redact(text: &mut Text, redactor: &dyn Redactor) {
     *text = redacted_text(text, redactor);
 }
 
-fn redact_rungs(rungs: &mut [Rung], redactor: &dyn Redactor) {
+fn redact_rungs(rungs: &mut [Rung<StrategyError>], redactor: &dyn Redactor) {
     let failures = rungs.iter_mut().filter_map(|rung| rung.failure.as_mut());
     failures.for_each(|failure| failure.redact(redactor));
 }

@@ -10,7 +10,7 @@ use threadfold::{
     Request, StrategyRegistry, Turn, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Done, Models},
     legality,
-    log::{CompactionFailure, Event, RungReport},
+    log::{CompactionFailure, Event, Rung},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
@@ -256,7 +256,7 @@ fn when_all_rungs_fail_the_record_says_what_each_did_and_spent() {
         rungs,
         [("summarize", Usage::new(900, 2), 1), ("summarize", none, 1), ("keep-recent", none, 0)]
     );
-    let said = |rung: &RungReport| rung.failure.as_ref().unwrap().to_string();
+    let said = |rung: &Rung| rung.failure.as_ref().unwrap().to_string();
     assert_eq!(said(&failure.rungs[1]), "the model call failed: the lamp is out");
     kept.assert_whole();
 }

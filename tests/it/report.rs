@@ -7,7 +7,7 @@ use serde_json::json;
 use threadfold::{
     EventLog, Message, Plan, TokenCounter,
     compact::{CompactReport, Insert, Splice},
-    log::{self, CompactionFailure, CompactionRecord, Event, RungReport},
+    log::{self, CompactionFailure, CompactionRecord, Event, Rung},
     message::{CompactionReason, Role, Summary, Timestamp, Usage},
     retention::{Facts, RetentionPolicy},
     tokens::ByteEstimate,
@@ -55,7 +55,7 @@ fn hostile() -> EventLog {
         let id = log.next_compaction();
         let mut record = CompactionRecord::new(id, reason.clone(), all.as_str(), plan);
         record.report.before.tokens = before;
-        record.rungs = vec![RungReport::new(all.as_str())];
+        record.rungs = vec![Rung::new(all.as_str())];
         record.rungs[0].failure = Some(all.as_str().into());
         log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
         if number == 0 {

@@ -12,8 +12,7 @@ use threadfold::{
     message::{ModelError, Summary},
     retention::Retention,
     strategy::{
-        Attempt, Brief, ModelRole, Proposal, Rung, Snapshot, Step, StrategyError, Summarize,
-        attempt,
+        Attempt, Brief, ModelRole, Proposal, Snapshot, Step, StrategyError, Summarize, attempt,
     },
     testing::conformance::{self, Law},
 };
@@ -174,7 +173,7 @@ const WRONG: [(Law, Begin); 16] = [
         let attempt = ladder.begin(&Snapshot::new(Vec::new()), &Brief::default());
         let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else { return idle() };
         let mut proposal = Proposal::new(plan);
-        let succeeded = |rung: &Rung| {
+        let succeeded = |rung: &threadfold::log::Rung<StrategyError>| {
             let mut rung = rung.clone();
             rung.failure = None;
             rung

@@ -9,8 +9,9 @@ use threadfold::{
     compact::Size,
     drive::{CompactionError, Models, propose},
     legality,
+    log::Rung,
     retention::{FactClass, KeptShare, Retention, RetentionPolicy, audit},
-    strategy::{Brief, Rung, Snapshot},
+    strategy::{Brief, Snapshot, StrategyError},
     tokens::ByteEstimate,
 };
 
@@ -32,7 +33,7 @@ struct Row<'a> {
     usage: Usage,
     retention: Retention,
     #[serde(skip)]
-    rungs: Vec<Rung>,
+    rungs: Vec<Rung<StrategyError>>,
 }
 
 pub(crate) fn run(options: &StrategiesOptions) -> Result<Ended, Failure> {
@@ -111,7 +112,7 @@ async fn tried<'a>(
 }
 
 /// Why a rung failed, or that it succeeded.
-fn reason(rung: &Rung) -> String {
+fn reason(rung: &Rung<StrategyError>) -> String {
     match &rung.failure {
         Some(failure) => format!("{}: {failure}", rung.strategy),
         None => format!("{} did it", rung.strategy),

@@ -133,6 +133,7 @@ impl Encoded {
     /// answers. No two tools of a request have the same written name.
     ///
     /// ```
+    /// use std::sync::Arc;
     /// use threadfold::{Message, Request, message::ToolSpec};
     /// use threadfold::wire::{EncodeOptions, Dialect, WireFormat};
     ///
@@ -155,6 +156,7 @@ impl Encoded {
 /// find a tool whose declared name the provider refuses.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
 /// use threadfold::wire::{self, EncodeOptions, Dialect, WireFormat};
 ///

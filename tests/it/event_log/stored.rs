@@ -4,8 +4,7 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Role, Usage,
     compact::{CompactReport, Insert, Size, Splice},
     log::{
-        CompactionFailure, CompactionRecord, Event, EventLog, Loaded, LogError, LoggedEvent,
-        RungReport,
+        CompactionFailure, CompactionRecord, Event, EventLog, Loaded, LogError, LoggedEvent, Rung,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
 };
@@ -47,7 +46,7 @@ fn every_kind() -> EventLog {
 fn failure(log: &EventLog) -> CompactionFailure {
     let id = log.next_compaction();
     let mut failure = CompactionFailure::new(id, CompactionReason::Overflow, "ladder", "no rung");
-    let mut rung = RungReport::new("summarize");
+    let mut rung = Rung::new("summarize");
     (rung.failure, rung.usage, rung.calls) = (Some("too long".into()), Usage::new(7, 1), 1);
     (failure.usage, failure.rungs) = (Usage::new(7, 1), vec![rung]);
     failure
@@ -59,7 +58,7 @@ fn reported(mut record: CompactionRecord) -> CompactionRecord {
     report.before = Size { messages: 4, bytes: 40, tokens: 13 };
     report.blocks_stripped = 1;
     (record.report, record.usage, record.archived) = (report, Usage::new(300, 20), 2);
-    record.rungs = vec![RungReport::new("digest")];
+    record.rungs = vec![Rung::new("digest")];
     record
 }
 

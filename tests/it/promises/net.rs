@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadfold::{
     CompactionStrategy, Plan, Turn, Usage,
     compact::Splice,
-    log::RungReport,
+    log::Rung,
     message::{ModelError, ModelErrorKind},
     session::{CompactionEvent, SessionBuilder},
     strategy::{
@@ -40,7 +40,7 @@ fn long_prompt() -> String {
 }
 
 /// The rungs of the compaction in a turn.
-fn completed(bench: &mut Bench, text: &str) -> Vec<RungReport> {
+fn completed(bench: &mut Bench, text: &str) -> Vec<Rung> {
     let reported = compactions(&events(&mut bench.session, text));
     let Some(CompactionEvent::Completed { rungs, .. }) = reported.last() else {
         panic!("{reported:#?}")
@@ -49,7 +49,7 @@ fn completed(bench: &mut Bench, text: &str) -> Vec<RungReport> {
 }
 
 /// A name, whether it failed, and how many calls it made.
-fn rows(rungs: &[RungReport]) -> Vec<(&str, bool, usize)> {
+fn rows(rungs: &[Rung]) -> Vec<(&str, bool, usize)> {
     rungs.iter().map(|rung| (&*rung.strategy, rung.failure.is_some(), rung.calls)).collect()
 }
 

@@ -117,6 +117,7 @@ impl Hash for CheckpointId {
 
 /// A seeded generator of checkpoint ids. The same seed gives the same ids on every platform.
 #[derive(Clone, Debug)]
+#[doc(hidden)]
 pub struct CheckpointIds {
     random: Xoshiro256PlusPlus,
 }

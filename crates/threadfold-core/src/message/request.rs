@@ -112,6 +112,7 @@ impl Request {
     /// Returns a request with these messages and otherwise default values.
     ///
     /// ```
+    /// use std::sync::Arc;
     /// use threadfold::{Message, Request, Thread};
     ///
     /// let thread: Thread = [Message::user("hi")].into_iter().collect();

@@ -90,6 +90,7 @@ impl RetentionPolicy {
 /// Which facts an audit looks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[doc(hidden)]
 pub struct AuditOptions {
     /// The maximum bytes of a fact. Longer ones are left out and counted.
     pub max_fact_bytes: usize,

@@ -3,6 +3,7 @@
 //! Reads bodies without losing a field, and makes a thread valid under the rules of the API:
 //!
 //! ```
+//! use std::sync::Arc;
 //! use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
 //! use threadfold::{ContentBlock, Message};
 //!

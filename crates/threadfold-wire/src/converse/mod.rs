@@ -1,6 +1,7 @@
 //! The codec of AWS Bedrock's Converse API, for the models of every maker that it offers.
 //!
 //! ```
+//! use std::sync::Arc;
 //! use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
 //! use threadfold::{ContentBlock, Message};
 //!

@@ -72,6 +72,7 @@
 //! The codec of Gemini's `generateContent` and `streamGenerateContent`, named `gemini`.
 //!
 //! ```
+//! use std::sync::Arc;
 //! use threadfold::{
 //!     Message,
 //!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},

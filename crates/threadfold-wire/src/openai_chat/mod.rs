@@ -68,6 +68,7 @@
 //! The codec of OpenAI Chat Completions (`POST /v1/chat/completions`), named `openai-chat`.
 //!
 //! ```
+//! use std::sync::Arc;
 //! use threadfold::{
 //!     Message, Role,
 //!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},

@@ -79,6 +79,7 @@
 //! The codec of OpenAI Responses (`POST /v1/responses`), named `openai-responses`.
 //!
 //! ```
+//! use std::sync::Arc;
 //! use threadfold::{
 //!     Message, Role,
 //!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
