@@ -236,7 +236,6 @@ impl SessionBuilder {
     /// with the agent's own model.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::{borrow::Cow, sync::Arc}};
     /// # use threadfold::{ModelAgent, Session, message::Redactor, testing::ScriptedModel};
     /// # #[derive(Debug)]

@@ -51,7 +51,6 @@ impl SessionHandle {
     /// exact, also for a turn that is about to end. A blank text is not queued.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Fine."]));
@@ -69,7 +68,6 @@ impl SessionHandle {
     /// The messages of the thread, as of the last change. It costs no copy of the texts.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// # use threadfold::{ContextWindow, Message, ModelAgent, Session, testing::ScriptedModel};
     /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
@@ -108,7 +106,6 @@ impl SessionHandle {
     /// of one answer are joined. At most 256 events are kept, and older tool results only up to 16 KiB.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// # use threadfold::{ContextWindow, ModelAgent, Session, session::SessionEvent, testing::ScriptedModel};
     /// # let model = Arc::new(ScriptedModel::new(["Hello!"]));

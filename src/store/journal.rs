@@ -81,7 +81,6 @@ impl Journal {
     /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole) first.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{log::EventLog, message::ThreadId, store::{Journal, MemoryStore, ThreadStore}};
     ///
@@ -102,7 +101,6 @@ impl Journal {
     /// the events after it are loaded.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
     ///
@@ -210,7 +208,6 @@ impl Journal {
     /// reproducible. A log that is already stored keeps its id.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{Message, log::{Event, LogId}, message::{ThreadId, Timestamp}};
     /// use threadfold::store::{Journal, MemoryStore, ThreadStore};
@@ -344,7 +341,6 @@ impl Journal {
     /// writer's, even if they are equal.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// # use {futures::executor::block_on, std::sync::Arc};
     /// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
     ///
