@@ -77,7 +77,7 @@ impl FoldBatches {
         let mut best = nothing("all of it stays".to_owned());
         for candidate in candidates {
             let (split, after) = self.split_for(task, candidate);
-            match split.check() {
+            match split.check(task.brief.target.is_some()) {
                 Ok(()) if after <= target => return Ok(split),
                 Ok(()) => best = Ok(split),
                 Err(error) if best.is_err() => best = Err(error),
@@ -191,13 +191,16 @@ impl FoldBatches {
 }
 
 impl Split {
-    /// Checks that there is new content to fold, and enough of it.
-    fn check(&self) -> Result<(), StrategyError> {
+    /// Checks that there is new content to fold, and enough of it. Without a target, earlier summaries
+    /// do not count, because each summary of a summary loses something.
+    fn check(&self, has_target: bool) -> Result<(), StrategyError> {
         let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
         if !self.stretches.iter().any(|stretch| stretch.has_content) {
             return nothing(format!("{messages} messages could go, and none has anything to fold"));
         }
-        let tokens = self.tokens();
+        let counted =
+            self.stretches.iter().filter(|stretch| has_target || stretch.earlier.is_empty());
+        let tokens = counted.map(|stretch| stretch.tokens).fold(0, u64::saturating_add);
         if tokens <= tail::MIN_TOKENS {
             return nothing(format!("about {tokens} tokens could go, too few to be worth it"));
         }
