@@ -139,7 +139,7 @@ impl Encoded {
     ///
     /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
     /// let schema = serde_json::json!({"type": "object"});
-    /// Arc::make_mut(&mut request.tools).push(ToolSpec::new("fs.read", "Reads a file.", schema));
+    /// std::sync::Arc::make_mut(&mut request.tools).push(ToolSpec::new("fs.read", "Reads a file.", schema));
     /// let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
     /// assert!(encoded.body.as_str().contains(r#""name":"fs_read""#));
     /// assert_eq!(encoded.declared_name("fs_read"), "fs.read");
@@ -162,7 +162,7 @@ impl Encoded {
 ///
 /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
 /// let schema = serde_json::json!({"type": "object"});
-/// Arc::make_mut(&mut request.tools).push(ToolSpec::new("fs.read", "Reads a file.", schema));
+/// std::sync::Arc::make_mut(&mut request.tools).push(ToolSpec::new("fs.read", "Reads a file.", schema));
 /// let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
 /// let called = Delta::ToolUse { id: "c1".into(), name: "fs_read".into() };
 /// let called = wire::as_declared(called, &encoded.adjustments);

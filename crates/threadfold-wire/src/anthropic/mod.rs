@@ -16,7 +16,7 @@
 //! assert_eq!(untouched.adjustments, []);
 //!
 //! // This model does not go on with an answer that was begun for it.
-//! Arc::make_mut(&mut request.messages).push(Message::assistant("hi"));
+//! std::sync::Arc::make_mut(&mut request.messages).push(Message::assistant("hi"));
 //! let encoded = Dialect::Anthropic.encode(&request, &EncodeOptions::default());
 //! let notes: Vec<String> = encoded.adjustments.iter().map(|note| note.to_string()).collect();
 //! assert_eq!(notes, ["message 2: a user message put in before it"]);

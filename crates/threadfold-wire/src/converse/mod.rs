@@ -14,7 +14,7 @@
 //! assert_eq!(untouched.adjustments, []);
 //!
 //! // User and assistant take turns here.
-//! Arc::make_mut(&mut request.messages).push(Message::user("Are you there?"));
+//! std::sync::Arc::make_mut(&mut request.messages).push(Message::user("Are you there?"));
 //! let encoded = Dialect::BedrockConverse.encode(&request, &EncodeOptions::default());
 //! let notes: Vec<String> = encoded.adjustments.iter().map(|note| note.to_string()).collect();
 //! assert_eq!(notes, ["message 1: merged with the message before it"]);

@@ -88,7 +88,7 @@
 //!
 //! let result = threadfold::message::ToolResult::text("call_1_0", "a poem").into();
 //! let answer = Message::new(threadfold::Role::User, vec![result]);
-//! Arc::make_mut(&mut request.messages).push(answer);
+//! std::sync::Arc::make_mut(&mut request.messages).push(answer);
 //! let encoded = Dialect::Gemini.encode(&request, &EncodeOptions::default());
 //! assert_eq!(encoded.adjustments, []);
 //! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;

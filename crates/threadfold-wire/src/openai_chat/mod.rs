@@ -81,7 +81,7 @@
 //! assert_eq!(request.system.len(), 1);
 //! assert_eq!(request.messages[0].role, Role::User);
 //!
-//! Arc::make_mut(&mut request.messages).push(Message::assistant("hello"));
+//! std::sync::Arc::make_mut(&mut request.messages).push(Message::assistant("hello"));
 //! let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());
 //! assert_eq!(encoded.adjustments, []);
 //! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;

@@ -94,7 +94,7 @@
 //! assert_eq!((request.system.len(), request.messages.len()), (1, 2));
 //! assert!(request.messages[1].content[0].is_reasoning());
 //!
-//! Arc::make_mut(&mut request.messages).push(Message::user("bye"));
+//! std::sync::Arc::make_mut(&mut request.messages).push(Message::user("bye"));
 //! let encoded = Dialect::OpenAiResponses.encode(&request, &EncodeOptions::default());
 //! assert_eq!(encoded.adjustments, []);
 //! let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
