@@ -865,11 +865,11 @@ mod tests {
             auto.handle(Timestamp(1), Input::TurnEnded(pressure(size)));
             assert_eq!(window(&auto), Some(size - 1));
         }
-        // It goes out, because nothing makes it smaller, and then nothing comes of it.
+        // The request is sent, because nothing makes it smaller, and gets no answer.
         assert_eq!(auto.handle(Timestamp(2), Input::BeforeContinue(pressure(1_000))), None);
         auto.handle(Timestamp(3), Input::TurnEnded(pressure(1_000)));
         assert_eq!(window(&auto), Some(899));
-        // It goes out again, and is answered.
+        // It is sent again, and answered.
         assert_eq!(auto.handle(Timestamp(4), Input::BeforeContinue(pressure(1_000))), None);
         auto.handle(Timestamp(5), Input::TurnEnded(pressure(1_001)));
         assert_eq!(window(&auto), Some(8_999), "what was longer still holds");

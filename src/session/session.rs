@@ -215,7 +215,7 @@ impl Session {
     /// let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(900, 100)));
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new([turn])));
     /// let mut session = Session::builder(agent).system("Be brief.").build()?;
-    /// assert_eq!(session.context_tokens(), 7, "nobody counted yet");
+    /// assert_eq!(session.context_tokens(), 7, "no count so far");
     /// block_on(async { session.send("Hi.").await })?;
     /// assert_eq!(session.context_tokens(), 1_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

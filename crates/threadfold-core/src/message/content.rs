@@ -457,7 +457,7 @@ fn deserialize_result_content<'de, D: Deserializer<'de>>(
 /// // One more is refused, as an error that the model reads.
 /// let refused = ToolResult::new("call_1", vec![block]);
 /// assert!(refused.is_error);
-/// let text = "results stand in each other 32 deep at most";
+/// let text = "tool results are nested at most 32 deep";
 /// assert_eq!(refused.content, [ContentBlock::text(text)]);
 /// ```
 ///
@@ -474,7 +474,7 @@ fn check_result_nesting(content: &[ContentBlock]) -> Result<(), InvalidValue> {
 }
 
 fn too_deep() -> InvalidValue {
-    let rule = format!("results stand in each other {MAX_NESTING} deep at most");
+    let rule = format!("tool results are nested at most {MAX_NESTING} deep");
     InvalidValue::new("a tool result that can be kept", rule, "content")
 }
 
