@@ -191,7 +191,7 @@ proptest! {
     #![proptest_config(tries(40))]
 
     #[test]
-    fn whoever_comes_after_whom_nothing_is_lost_and_there_is_one_summary(rounds in rounds()) {
+    fn strategies_in_turn_lose_nothing_and_leave_one_summary(rounds in rounds()) {
         let (mut thread, mut next) = (Vec::new(), 0);
         for (turns, strategy, target) in rounds {
             turns.into_iter().for_each(|turn| add(&mut thread, &mut next, turn));

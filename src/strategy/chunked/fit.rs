@@ -83,6 +83,8 @@ pub(super) fn within_window(
 
 /// Returns the bytes of this many tokens, at the bytes per token of the thread (1 to 3).
 pub(super) fn bytes(room: u64, thread: &[Message], counter: &dyn TokenCounter) -> usize {
-    let ratio = (tokens::text_bytes(thread) / counter.messages(thread).max(1)).clamp(1, 3);
-    usize::try_from(room.saturating_mul(ratio)).unwrap_or(usize::MAX)
+    let tokens = counter.messages(thread).max(1);
+    let bytes = tokens::text_bytes(thread).clamp(tokens, tokens.saturating_mul(3));
+    let room = u128::from(room) * u128::from(bytes) / u128::from(tokens);
+    usize::try_from(room).unwrap_or(usize::MAX)
 }
