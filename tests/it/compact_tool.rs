@@ -174,8 +174,8 @@ fn the_tool_says_when_to_compact_and_how() {
         (tool.description.to_string(), tool.input_schema.as_str().to_owned())
     };
     let (words, schema) = about("compact");
-    for reported in ["between two pieces of work", "<checkpoint:", "their words", "past tense"] {
-        assert!(words.contains(reported), "{reported}: {words}");
+    for part in ["between two pieces of work", "<checkpoint:", "their words", "past tense"] {
+        assert!(words.contains(part), "{part}: {words}");
     }
     for field in ["replacements", "from", "to", "summary"] {
         assert!(schema.contains(field), "{schema}");

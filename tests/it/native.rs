@@ -339,8 +339,8 @@ fn a_thousand_histories_stay_legal_from_provider_to_provider() {
             session.set_agent(provider.agent());
             say(&mut session, "Well?").unwrap();
             let bodies = provider.bodies.lock().unwrap();
-            let reported = bodies.iter().rev().find(|body| body.contains("Well?")).unwrap();
-            assert!(reported.contains(&format!("Never touch tower {seed}.")), "{seed}");
+            let body = bodies.iter().rev().find(|body| body.contains("Well?")).unwrap();
+            assert!(body.contains(&format!("Never touch tower {seed}.")), "{seed}");
         }
     }
     assert!(native > 100 && switched > 1_500, "{native} {switched}");

@@ -176,12 +176,12 @@ fn redacted_text_is_neither_shown_nor_found() {
 fn a_query_without_the_feature_says_so() {
     let found = Recall::of(&empty()).call(&json!({"query": "words"}));
     let spec = tool::spec();
-    let reported = spec.input_schema.as_str().contains("query");
+    let has_query = spec.input_schema.as_str().contains("query");
     if cfg!(feature = "recall") {
-        assert!(found.is_ok() && reported);
+        assert!(found.is_ok() && has_query);
     } else {
         assert_eq!(found, Err(RecallError::NoSearch));
-        assert!(!reported && !spec.description.contains("query"));
+        assert!(!has_query && !spec.description.contains("query"));
     }
 }
 
@@ -542,8 +542,8 @@ fn the_tool_says_when_to_recall_and_how() {
     say(&mut bench.session, "Go.").unwrap();
     let request = bench.model.requests().remove(0);
     let tool = request.tools.iter().find(|tool| tool.name == *tool::RECALL).unwrap();
-    for reported in ["compacted away", "<checkpoint:", "word for word", "`offset`"] {
-        assert!(tool.description.contains(reported), "{reported}");
+    for words in ["compacted away", "<checkpoint:", "word for word", "`offset`"] {
+        assert!(tool.description.contains(words), "{words}");
     }
     let schema: Value = serde_json::from_str(tool.input_schema.as_str()).unwrap();
     assert_eq!(schema["additionalProperties"], json!(false));
