@@ -38,7 +38,7 @@ pub(super) fn chunk(run: &Data) -> Request {
     let last = if index + 1 < total {
         ""
     } else {
-        " It is the last one: see to it that the brief is complete and says where things stand now."
+        " It is the last one: complete the brief with where things stand."
     };
     let work = if run.has_summary() { UPDATE } else { WRITE };
     let values = [
