@@ -163,7 +163,9 @@ fn show_summary(style: Style, plan: &Plan) {
     for block in plan.new_messages().flat_map(|message| &message.content) {
         let ContentBlock::Summary(summary) = block else { continue };
         for line in summary.text.lines() {
-            println!("  {} {}", style.dim("│"), terminal::first_line(line, 96));
+            let indent = line.len() - line.trim_start().len();
+            let text = terminal::first_line(line, 96);
+            println!("  {} {:indent$}{text}", style.dim("│"), "");
         }
     }
 }
