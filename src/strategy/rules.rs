@@ -9,7 +9,7 @@ use super::{
     digest,
     excerpt::{excerpt, without_stated},
     snapshot::Snapshot,
-    typed::Typed,
+    typed::{Typed, rule_keys},
 };
 use crate::{
     ledger::{self, Rule},
@@ -57,9 +57,10 @@ impl Snapshot {
         let list = titled(&missing, RULES_TOKENS);
         // If rules and statements do not both fit, a rule that the user typed is listed once, as a
         // statement.
-        let (typed, stated) = self
-            .stated_by_lists(after, room, counter.text(&list), brief)
-            .unwrap_or_else(|| (HashSet::new(), missing.iter().map(|rule| key(rule)).collect()));
+        let (typed, stated) =
+            self.stated_by_lists(after, room, counter.text(&list), brief).unwrap_or_else(|| {
+                (HashSet::new(), missing.iter().flat_map(|rule| rule_keys(rule)).collect())
+            });
         let (merged, others): (Vec<&str>, Vec<&str>) =
             missing.iter().partition(|rule| typed.contains(&key(rule)));
         let unrepeated = without_stated(&own, &stated);
@@ -136,9 +137,8 @@ impl Snapshot {
     /// Returns the active rules as a list if a plan removes some of them; empty if it removes none.
     pub(super) fn removed_rules(&self, after: &[Message], brief: &Brief) -> String {
         let (before, left) = (texts(self.messages()), texts(after));
-        let contains = |texts: &[String], rule: &str| texts.iter().any(|text| text.contains(rule));
         let mut rules = self.rules().active().map(|rule| &*rule.text);
-        if !rules.any(|rule| contains(&before, rule) && !contains(&left, rule)) {
+        if !rules.any(|rule| state(&before, rule) && !state(&left, rule)) {
             return String::new();
         }
         let unstated = unstated(self.rules().active(), after, self.system());
@@ -171,7 +171,17 @@ fn unstated<'a>(
     let texts = users.chain(system).flat_map(Message::texts);
     let texts: Vec<String> = texts.map(|text| one_line(text)).collect();
     let rules = rules.map(|rule| &*rule.text);
-    rules.filter(|rule| !texts.iter().any(|text| text.contains(rule))).collect()
+    rules.filter(|rule| !state(&texts, rule)).collect()
+}
+
+/// Whether one of these texts states a rule, as such or in a list below its heading.
+fn state(texts: &[String], rule: &str) -> bool {
+    let listed = rule.split_once(": ").map(|(heading, item)| (format!("- {heading}: - "), item));
+    texts.iter().any(|text| {
+        let below =
+            listed.as_ref().and_then(|(heading, item)| Some((text.split_once(heading)?.1, item)));
+        text.contains(rule) || below.is_some_and(|(below, item)| below.contains(*item))
+    })
 }
 
 /// The text and summary blocks of messages, each on one line.
@@ -191,5 +201,62 @@ pub(super) fn joined(summary: &str, list: &str) -> Text {
         (_, "") => summary.into(),
         ("", list) => list.into(),
         (summary, list) => format!("{summary}\n\n{list}").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        compact::{Plan, Splice},
+        ledger::{Ledger, TITLE},
+        message::Summary,
+        retention::RetentionPolicy,
+    };
+
+    /// Returns the thread after a plan that drops its first messages and inserts `insert`.
+    fn settled(thread: Snapshot, drops: usize, insert: Vec<Message>) -> Vec<Message> {
+        let insert = insert.into_iter().map(|message| crate::compact::Insert::Message { message });
+        let splice = Splice { at: 0..drops, insert: insert.collect() };
+        let plan = Plan::from_splices(thread.messages().len(), vec![splice]);
+        let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
+        let settled = thread.settle(Proposal::new(plan), &brief).unwrap();
+        thread.accept(&settled.plan, &brief).unwrap()
+    }
+
+    #[test]
+    fn rules_listed_under_a_heading_are_found_again() {
+        let mut rules = Ledger::default();
+        rules.add("Style: tabs only.").unwrap();
+        rules.add("Style: no emoji at all.").unwrap();
+        let list = rules.to_string();
+        assert!(list.contains("- Style:\n  - tabs only.\n"));
+        let long = |text: &str| format!("{text} {}", "Words without much in them. ".repeat(30));
+        let talk = [
+            Message::user(long("Hi.")),
+            Message::assistant(long("Hello.")),
+            Message::user("Go on."),
+        ];
+        let with_rules =
+            |messages: Vec<Message>| Snapshot::new(messages).with_rules(Arc::new(rules.clone()));
+        let summary = |text: &str| Message::summary(Role::User, Summary::new(text));
+
+        let system = Arc::new(vec![Message::system(format!("{TITLE}\n{list}"))]);
+        let thread = with_rules(talk.to_vec()).with_context(system, Arc::default());
+        let after = settled(thread, 2, vec![summary("They talked.")]);
+        assert!(
+            !format!("{after:?}").contains("tabs only"),
+            "the system prompt states it: {after:?}"
+        );
+
+        let listed = summary(&long(&format!("They talked.\n\n{TITLE}\n{list}\nMore.")));
+        let thread = [listed, Message::assistant(long("Well.")), Message::user("Go on.")];
+        let after = settled(with_rules(thread.to_vec()), 2, Vec::new());
+        assert!(
+            format!("{after:?}").contains("tabs only"),
+            "the rule goes with no plan: {after:?}"
+        );
     }
 }

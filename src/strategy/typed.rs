@@ -36,10 +36,7 @@ impl<'a> Typed<'a> {
         let mut elsewhere: HashSet<String> = HashSet::new();
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
-            elsewhere.extend(keys(&rule.text));
-            // A rule begins with the heading under which the user listed it.
-            let listed = rule.text.split_once(": ").into_iter();
-            elsewhere.extend(listed.flat_map(|(heading, item)| [key(heading), key(item)]));
+            elsewhere.extend(rule_keys(&rule.text));
         }
         let typed = stay.into_iter().filter(|message| message.role == Role::User);
         let stay = typed.filter(|message| !message.is_summary()).chain(thread.system().iter());
@@ -133,6 +130,12 @@ pub(super) fn most(room: u64) -> u64 {
 /// The keys of a paragraph and its sentences.
 fn keys(paragraph: &str) -> Vec<String> {
     sentences(paragraph).map(key).chain([key(paragraph)]).collect()
+}
+
+/// The keys of a rule: of its sentences, of the heading that it begins with, and of the rest.
+pub(super) fn rule_keys(rule: &str) -> Vec<String> {
+    let listed = rule.split_once(": ").into_iter();
+    listed.flat_map(|(heading, item)| [key(heading), key(item)]).chain(keys(rule)).collect()
 }
 
 /// Whether a fact is a value that says little without the sentence around it.
