@@ -171,7 +171,7 @@ impl Archive for PostgresArchive {
 
 /// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a text.
 fn pattern(word: &str) -> Option<String> {
-    // In a word `%` and `_` match more, and the ranking looks again.
+    // A `%` or `_` in a word matches other characters too; the ranking checks the words again.
     (!word.contains('\0')).then(|| format!("%{}%", word.replace('\\', r"\\")))
 }
 

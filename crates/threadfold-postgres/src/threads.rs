@@ -75,7 +75,7 @@ impl ThreadStore for PostgresStore {
         let base = "SELECT (SELECT base FROM threadfold.logs WHERE thread = $1)";
         let row = self.row(base, &[&thread.as_str()]).await?;
         let base = self.column::<Option<&str>>(&row, 0)?;
-        // One that another build wrote may be unreadable. The log is then read whole.
+        // A base of another build may be unreadable. The log is then read whole.
         Ok(base.and_then(|text| serde_json::from_str(text).ok()))
     }
 

@@ -87,7 +87,7 @@ const MIGRATIONS: [&str; 4] = [
 /// The version that this build writes.
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// What a file holds.
+/// The contents of a database file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A database of this crate, of this version; 0 if it is empty.

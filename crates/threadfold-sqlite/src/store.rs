@@ -123,7 +123,7 @@ impl SqliteStore {
             archive::delete_thread(writing, &thread)
         });
         erased.await?;
-        // A checkpoint that finds readers ends early, and says so in a row that is of no interest.
+        // A checkpoint that finds readers ends early. Its row says so, and is ignored.
         let emptied = self.database.run(|connection| {
             Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
         });

@@ -90,7 +90,7 @@ impl ThreadStore for SqliteStore {
         let loaded = self.database.read(move |reading| {
             let mut base = reading.prepare_cached("SELECT base FROM bases WHERE thread = ?1")?;
             let base = base.query_row([thread.as_str()], |row| row.get::<_, String>(0));
-            // One that another build wrote may be unreadable. The log is then read whole.
+            // A base of another build may be unreadable. The log is then read whole.
             Ok(base.optional()?.and_then(|text| serde_json::from_str(&text).ok()))
         });
         loaded.await
