@@ -1,6 +1,6 @@
 //! Finds the texts that may state some facts, in one pass over their bytes.
 
-use std::{collections::HashMap, ops::Range};
+use std::{cmp::Reverse, collections::HashMap, ops::Range};
 
 /// The pairs of successive runs of ASCII letters or digits in the facts to look for; of a fact with one
 /// run, this run. A text that lacks a pair of a fact does not state it.
@@ -43,7 +43,7 @@ impl Sieve {
         const MOST: usize = 4;
         let runs: Vec<&[u8]> = runs(words.as_bytes()).collect();
         let mut parts: Vec<&[&[u8]]> = runs.windows(runs.len().clamp(1, 2)).collect();
-        parts.sort_by_key(|part| std::cmp::Reverse(part.concat().len()));
+        parts.sort_by_key(|part| Reverse(part.iter().map(|run| run.len()).sum::<usize>()));
         parts.truncate(MOST);
         let threes = parts.iter().flat_map(|part| part.iter()).flat_map(|run| run.windows(3));
         let rarest = threes.max_by_key(|three| rarity(three)).unwrap_or_default();
