@@ -22,15 +22,6 @@ use threadfold::{
 };
 use threadfold_edl::{EditError, Limits, Script, Workspace};
 
-/// The codecs. One line each.
-const CODECS: [&dyn WireFormat; 5] = [
-    &Dialect::Anthropic,
-    &Dialect::BedrockConverse,
-    &Dialect::Gemini,
-    &Dialect::OpenAiChat,
-    &Dialect::OpenAiResponses,
-];
-
 /// Deeper than any stack would allow if each level were a call.
 const DEPTH: usize = 100_000;
 
@@ -68,7 +59,7 @@ fn through_everything(name: &str, size: usize, thread: impl Fn(usize) -> Vec<Mes
             measure(|| work(&thread))
         });
     }
-    for codec in CODECS {
+    for codec in Dialect::ALL {
         let body = |size| {
             let request = Request::new(thread(size));
             codec.encode(&request, &EncodeOptions::default()).body
@@ -109,7 +100,7 @@ fn in_a_row(count: usize) -> [(&'static str, Vec<Message>); 4] {
 
 #[test]
 fn messages_of_one_role_in_a_row_are_merged_once() {
-    for codec in CODECS {
+    for codec in Dialect::ALL {
         let costs = |count| {
             in_a_row(count).map(|(name, thread)| {
                 let request = Request::new(thread);
@@ -212,7 +203,7 @@ fn empty_messages(count: usize) {
     assert_eq!(legality::violations(&repaired), []);
     let compacted = compact(&thread, &[Replacement::new("Nothing was said.")]).unwrap();
     assert_eq!(compacted.messages.len(), 1);
-    for codec in CODECS {
+    for codec in Dialect::ALL {
         let body = codec.encode(&Request::new(thread.clone()), &EncodeOptions::default()).body;
         let read = codec.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());
         assert_eq!(legality::violations(&read.unwrap().messages), [], "{}", codec.name());
@@ -307,7 +298,7 @@ fn deep(open: &str, close: &str) -> String {
 
 #[test]
 fn a_body_that_is_deep_all_over_is_refused_by_every_decoder() {
-    for codec in CODECS {
+    for codec in Dialect::ALL {
         for deep in [deep("[", "]"), deep("{\"a\":", "}"), "[".repeat(DEPTH)] {
             let fields = ["messages", "contents", "input"];
             let within = fields.map(|field| format!("{{\"{field}\":{deep}}}"));
@@ -350,7 +341,7 @@ fn a_deep_input_of_a_call_goes_through_every_codec_or_becomes_a_text() {
             assert!(render(&thread, &options).len() >= DEPTH);
         }
         drop(audit(&thread, &[], &RetentionPolicy::default()));
-        for codec in CODECS {
+        for codec in Dialect::ALL {
             let options = EncodeOptions::default();
             let body = codec.encode(&Request::new(thread.clone()), &options).body;
             let read = codec.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());

@@ -12,14 +12,6 @@ use threadfold::{
 
 use crate::support::bodies;
 
-const CODECS: [&dyn WireFormat; 5] = [
-    &Dialect::Anthropic,
-    &Dialect::BedrockConverse,
-    &Dialect::Gemini,
-    &Dialect::OpenAiChat,
-    &Dialect::OpenAiResponses,
-];
-
 /// The result of reading a body and writing it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -53,7 +45,7 @@ fn fate(codec: &dyn WireFormat, body: &[u8]) -> (Fate, String) {
 #[test]
 fn a_body_comes_back_equal_or_the_adjustments_say_what_changed() {
     let mut changed = Vec::new();
-    for codec in CODECS {
+    for codec in Dialect::ALL {
         let mut counts = [0; 4];
         for (name, body) in bodies::of(codec.name()) {
             let (fate, note) = fate(codec, &body);
