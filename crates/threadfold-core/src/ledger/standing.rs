@@ -17,19 +17,10 @@ const PRONOUNS: &str = " it this that them so these those again anything please 
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
 
 /// Phrases that tie a sentence to this moment.
+#[rustfmt::skip]
 const FOR_ONCE: [&str; 12] = [
-    " today ",
-    " tonight ",
-    " tomorrow ",
-    " as the song ",
-    " yet ",
-    " for now ",
-    " right now ",
-    " this time ",
-    " until ",
-    " just once ",
-    " in this turn ",
-    " for the moment ",
+    " today ", " tonight ", " tomorrow ", " as the song ", " yet ", " for now ", " right now ",
+    " this time ", " until ", " just once ", " in this turn ", " for the moment ",
 ];
 
 /// Verbs that report another person's words.
@@ -39,19 +30,10 @@ const REPORTS: &str = " says said say goes wrote writes reads told claims claime
 const REPORTERS: &str = " he she they someone somebody ";
 
 /// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
+#[rustfmt::skip]
 const GUESSES: [&str; 12] = [
-    "according to",
-    "apparently",
-    "supposedly",
-    "allegedly",
-    "i suppose",
-    "i guess",
-    "i assume",
-    "i hear",
-    "i heard",
-    "they say",
-    "one would think",
-    "you would think",
+    "according to", "apparently", "supposedly", "allegedly", "i suppose", "i guess", "i assume",
+    "i hear", "i heard", "they say", "one would think", "you would think",
 ];
 
 /// Words that begin a demand.

@@ -12,34 +12,12 @@ const WORDS: [&str; 20] = [
 ];
 
 /// Phrases that demand something.
+#[rustfmt::skip]
 const PHRASES: [&str; 27] = [
-    "do not",
-    "make sure",
-    "rather than",
-    "no need to",
-    "be sure to",
-    "remember to",
-    "has to",
-    "have to",
-    "needs to",
-    "we want",
-    "i want",
-    "we need",
-    "i need",
-    "i'd like",
-    "i would like",
-    "at most",
-    "at least",
-    "not allowed",
-    "you may not",
-    "you can not",
-    "you cannot",
-    "you can't",
-    "from now on",
-    "no longer",
-    "as long as",
-    "please",
-    "leave",
+    "do not", "make sure", "rather than", "no need to", "be sure to", "remember to", "has to",
+    "have to", "needs to", "we want", "i want", "we need", "i need", "i'd like", "i would like",
+    "at most", "at least", "not allowed", "you may not", "you can not", "you cannot", "you can't",
+    "from now on", "no longer", "as long as", "please", "leave",
 ];
 
 /// Subjects before `don't`, `must` and the like that make a sentence a statement, not a demand.

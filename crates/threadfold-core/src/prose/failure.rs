@@ -7,18 +7,10 @@ use super::{
 use crate::message::steps;
 
 /// Beginnings of lines that report a failure, in any case.
+#[rustfmt::skip]
 const OPENINGS: [&str; 11] = [
-    "error:",
-    "error[",
-    "fatal:",
-    "panic:",
-    "fatal error:",
-    "npm err!",
-    "exception:",
-    "exception in thread ",
-    "e   ",
-    "assertion failed",
-    "failed:",
+    "error:", "error[", "fatal:", "panic:", "fatal error:", "npm err!", "exception:",
+    "exception in thread ", "e   ", "assertion failed", "failed:",
 ];
 
 /// Beginnings of log lines that report a failure, case-sensitive.

@@ -8,7 +8,7 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_reader`, `subject_words`, `meanings`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
 //! | `definition` | statements that define a thing in words |
 //! | `section` | the titles of the lists in an addendum |
 
@@ -21,7 +21,6 @@ mod demand;
 mod demand_words;
 mod failure;
 mod link;
-mod meanings;
 mod number;
 mod passage;
 mod path;

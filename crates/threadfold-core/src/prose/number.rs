@@ -83,7 +83,7 @@ const UNITS: [&str; 80] = [
     "kHz", "kg", "km", "line", "lines", "m", "messages", "min", "mins", "minute", "minutes", "mm",
     "month", "months", "ms", "ns", "passed", "percent", "pt", "px", "rem", "requests", "retries",
     "rows", "s", "sec", "second", "seconds", "secs", "test", "tests", "threads", "times", "token",
-    "tokens", "us", "warnings", "week", "weeks", "year", "years", "\u{b5}s",
+    "tokens", "us", "warnings", "week", "weeks", "year", "years", "µs",
 ];
 
 /// Notes the numbers with a unit in a text.

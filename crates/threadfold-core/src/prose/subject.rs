@@ -12,9 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     definition::Definition,
     demand::has_demand,
-    meanings::is_kind,
     stem::{is_mark, is_unspaced, stem},
-    subject_words::{ANNOUNCEMENTS, Grammar, UNSPACED_MUSINGS},
+    subject_words::{ANNOUNCEMENTS, Grammar, is_kind},
     value::Form,
 };
 
@@ -82,8 +81,7 @@ impl Subject {
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
         subject.muses = subject.is_past && !(subject.changes || announced)
             || statement.ends_with(['?', '\u{ff1f}'])
-            || (!statement.is_ascii()
-                && UNSPACED_MUSINGS.iter().any(|part| statement.contains(part)))
+            || Grammar::MUSING.is_in(statement)
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
         subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject

@@ -32,19 +32,10 @@ pub(super) struct Piece {
 
 /// Whether a word is the name of a month in German, with marks around it.
 pub(super) fn is_german_month(word: &str) -> bool {
+    #[rustfmt::skip]
     const MONTHS: [&str; 12] = [
-        "Januar",
-        "Februar",
-        "M\u{e4}rz",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
+        "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September",
+        "Oktober", "November", "Dezember",
     ];
     MONTHS.contains(&word.trim_matches(is_mark))
 }
@@ -136,10 +127,7 @@ fn ends_clause_before(token: &str, at: usize) -> bool {
 
 /// Units of dates, times and amounts.
 fn is_unit(c: char) -> bool {
-    matches!(
-        c,
-        '\u{5e74}' | '\u{6708}' | '\u{65e5}' | '\u{53f7}' | '\u{70b9}' | '\u{65f6}' | '\u{6642}'
-    ) || matches!(c, '\u{5206}' | '\u{5143}' | '\u{5186}')
+    matches!(c, '年' | '月' | '日' | '号' | '点' | '时' | '時') || matches!(c, '分' | '元' | '円')
 }
 
 /// Returns the form and the number of tokens of a value of several tokens.
@@ -199,8 +187,8 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
     if word.contains(is_unspaced) {
         let has = |units: &[char]| word.contains(units);
         return Some(match () {
-            () if has(&['\u{6708}', '\u{65e5}', '\u{53f7}', '\u{5e74}']) => Form::Date,
-            () if has(&['\u{70b9}', '\u{65f6}', '\u{6642}']) => Form::Time,
+            () if has(&['月', '日', '号', '年']) => Form::Date,
+            () if has(&['点', '时', '時']) => Form::Time,
             () => Form::Amount,
         });
     }

@@ -3,21 +3,11 @@
 use crate::message::Role;
 
 /// The kinds of blocks, with which their headings start.
+#[rustfmt::skip]
 const KINDS: [&str; 14] = [
-    "text",
-    "image",
-    "document",
-    "thinking",
-    "redacted_thinking",
-    "tool_use",
-    "tool_result",
-    "server_tool_use",
-    "server_tool_result",
-    "system_reminder",
-    "context_update",
-    "checkpoint",
-    "summary",
-    "opaque",
+    "text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result",
+    "server_tool_use", "server_tool_result", "system_reminder", "context_update", "checkpoint",
+    "summary", "opaque",
 ];
 
 const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
