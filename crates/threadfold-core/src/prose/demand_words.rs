@@ -34,8 +34,9 @@ pub(crate) fn is_narrator(word: &str) -> bool {
 
 /// Returns the words of a sentence, with their case and apostrophes.
 pub(crate) fn spoken_words(sentence: &str) -> impl Iterator<Item = &str> {
-    let separates = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
-    steps::through(sentence).split(separates).filter(|word| !word.is_empty())
+    steps::through(sentence)
+        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}')
+        .filter(|word| !word.is_empty())
 }
 
 /// Verbs after `don't` or `never` that make a statement a demand: `we don't want warnings`.
@@ -57,6 +58,11 @@ impl Words {
     pub(crate) fn demand(&mut self, sentence: &str) -> bool {
         self.read(sentence);
         self.ends.len() > 2 && (has_demanding_word(self) || has_demanding_phrase(self))
+    }
+
+    /// Returns the word that begins at a byte offset, or an empty text.
+    fn word_at(&self, start: usize) -> &str {
+        self.line.get(start..).and_then(|rest| rest.split(' ').next()).unwrap_or_default()
     }
 
     fn read(&mut self, sentence: &str) {
@@ -111,8 +117,6 @@ fn has_demanding_word(words: &Words) -> bool {
         if !has_demanding_beginning(word) || !is_listed(&WORDS, word) {
             return false;
         }
-        let next =
-            || words.line.get(start + word.len() + 1..).and_then(|rest| rest.split(' ').next());
         match word {
             // `Nearly never` counts how often something happens.
             "never" | "always"
@@ -121,7 +125,7 @@ fn has_demanding_word(words: &Words) -> bool {
                 false
             }
             "don't" | "dont" | "never" => {
-                !is_narrator(before) || next().is_some_and(|next| is_listed(&PREFERENCES, next))
+                !is_narrator(before) || prefers(words, start + word.len() + 1)
             }
             "only" => !matches!(before, "is" | "was" | "are" | "were" | "it's" | "the" | "an"),
             // These demand only as the first word of a clause.
@@ -141,34 +145,37 @@ fn has_demanding_phrase(words: &Words) -> bool {
         if !has_demanding_beginning(rest) {
             return false;
         }
-        let begins = |phrase: &&&str| {
+        // Comparing first bytes rules out most phrases without a call.
+        let near = PHRASES.iter().filter(|phrase| phrase.bytes().next() == word.bytes().next());
+        near.filter(|phrase| {
             rest.strip_prefix(**phrase).is_some_and(|after| after.starts_with(' '))
-        };
-        let near =
-            PHRASES.iter().filter(|phrase| phrase.as_bytes().first() == word.as_bytes().first());
-        near.filter(begins).any(|phrase| {
+        })
+        .any(|phrase| {
             let again = seen.contains(phrase);
             seen.push(phrase);
-            let before = words.line.get(..start.saturating_sub(1)).unwrap_or_default();
-            !again && phrase_demands(phrase, before, rest)
+            !again && phrase_demands(words, phrase, start)
         })
     })
 }
 
-/// Whether the phrase that `rest` begins with demands something after the words in `before`.
-fn phrase_demands(phrase: &str, before: &str, rest: &str) -> bool {
-    let next =
-        || rest.get(phrase.len() + 1..).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+/// Whether the phrase at a byte offset demands something after the words before it.
+fn phrase_demands(words: &Words, phrase: &str, start: usize) -> bool {
+    let before = words.line.get(..start.saturating_sub(1)).unwrap_or_default();
+    let end = start + phrase.len() + 1;
     match phrase {
         "please" | "leave" => before.is_empty() || before.ends_with(" and"),
         "do not" => {
-            let subject = before.rsplit(' ').next().unwrap_or_default();
-            !is_narrator(subject) || is_listed(&PREFERENCES, next())
+            !is_narrator(before.rsplit(' ').next().unwrap_or_default()) || prefers(words, end)
         }
         // `We need to fix this` announces the next step and demands nothing.
-        "i need" | "we need" => next() != "to",
+        "i need" | "we need" => words.word_at(end) != "to",
         _ => true,
     }
+}
+
+/// Whether the word at a byte offset states a preference: `we don't want warnings`.
+fn prefers(words: &Words, start: usize) -> bool {
+    is_listed(&PREFERENCES, words.word_at(start))
 }
 
 #[cfg(test)]

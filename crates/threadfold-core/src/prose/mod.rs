@@ -40,6 +40,7 @@ mod word_facts;
 mod word_kinds;
 
 pub use class::FactClass;
+pub(crate) use class::Property;
 pub use passage::Speaker;
 
 pub(crate) use self::{
@@ -48,7 +49,7 @@ pub(crate) use self::{
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
-    section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
+    section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,
     subject::heading,
     subject_words::{asks_in_any_language, has_wish, refers_back},

@@ -1,6 +1,6 @@
 //! Texts between quotation marks or backticks.
 
-use super::class::FactClass;
+use super::class::{FactClass, Note};
 use crate::message::steps;
 
 /// The opening and closing marks.
@@ -16,7 +16,7 @@ const PAIRS: [(char, char); 5] = [
 const LONGEST: usize = 160;
 
 /// Notes the quoted texts of a text, outside of fences. A quote stays on one line.
-pub(crate) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn quotes(text: &str, note: Note<'_>) {
     let mut fenced = false;
     for line in steps::through(text).lines() {
         let fence = line.trim_start().starts_with("```");
@@ -29,7 +29,7 @@ pub(crate) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
+fn of_line(line: &str, note: Note<'_>) {
     let mut open: Option<(char, usize)> = None;
     let mut before = ' ';
     for (at, next) in line.char_indices() {
@@ -51,7 +51,7 @@ fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-fn note_quote(quote: &str, ticked: bool, note: &mut dyn FnMut(FactClass, &str)) {
+fn note_quote(quote: &str, ticked: bool, note: Note<'_>) {
     let letters = quote.chars().filter(|c| c.is_alphanumeric()).count();
     let trimmed = quote.trim() == quote && !quote.contains('\\');
     // A single word between backticks is a name, which `symbol` finds.

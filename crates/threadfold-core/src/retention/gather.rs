@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{fact::Fact, options::AuditOptions, positions::Positions};
 use crate::{
     message::Message,
-    prose::{FactClass, Span, Speaker, key, one_line, passages, spans},
+    prose::{FactClass, Property, Span, Speaker, key, one_line, passages, spans},
 };
 
 /// The collected facts, by class and key.
@@ -92,7 +92,7 @@ impl Gathered {
             let last = mention.positions.last();
             let open = *class != FactClass::Task || self.done.get(*key).is_none_or(|at| *at < last);
             let seldom = mention.positions.count() < options.tool_mentions;
-            open && !(class.abounds() && mention.speaker == Speaker::Tool && seldom)
+            open && !(class.is(Property::Abundant) && mention.speaker == Speaker::Tool && seldom)
         })
     }
 

@@ -3,7 +3,9 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::automaton::{Automaton, ROOT};
-use crate::prose::{FactClass, Kind, Trust, is_whole, key, path_value, tokens, word_facts};
+use crate::prose::{
+    FactClass, Kind, Property, Trust, is_whole, key, path_value, tokens, word_facts,
+};
 
 /// The keys of the paths and URLs in a thread.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +60,7 @@ impl Phrases {
         let mut count = 0;
         for (number, (class, text)) in phrases.into_iter().enumerate() {
             count += 1;
-            let half = if class.folds_case() { &mut folded } else { &mut exact };
+            let half = if class.is(Property::Folded) { &mut folded } else { &mut exact };
             half.automaton.add(phrase(class, text));
             half.owners.push((class, number));
         }
@@ -95,18 +97,11 @@ impl Phrases {
 
 /// Returns the text to search for: without punctuation at the end, without the `v` of a version.
 fn phrase(class: FactClass, text: &str) -> &str {
-    match class {
-        FactClass::Version => text.trim_start_matches(['v', 'V']),
-        FactClass::Constraint | FactClass::Task | FactClass::Error => {
-            text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}'])
-        }
-        FactClass::Path
-        | FactClass::Url
-        | FactClass::Command
-        | FactClass::Identifier
-        | FactClass::Hash
-        | FactClass::Number
-        | FactClass::Quote
-        | FactClass::Checkpoint => text,
+    if class == FactClass::Version {
+        text.trim_start_matches(['v', 'V'])
+    } else if class.is(Property::Sentence) {
+        text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}'])
+    } else {
+        text
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     ledger,
     message::Message,
     prose::{
-        FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_emphasis,
+        FactClass, Property, Speaker, is_unspaced, one_line, passages, sentences, without_emphasis,
         without_typed,
     },
 };
@@ -49,7 +49,8 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
-    let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
+    let is_unknown =
+        |class: FactClass, key: &str| class.is(Property::Checked) && !facts.knows(class, key);
     let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
@@ -238,20 +239,6 @@ fn remove_read(wanted: &mut BTreeMap<String, Fact>, text: &str) -> bool {
         }
     }
     wanted.len() < before
-}
-
-fn is_checked(class: FactClass) -> bool {
-    match class {
-        FactClass::Path
-        | FactClass::Url
-        | FactClass::Command
-        | FactClass::Identifier
-        | FactClass::Version
-        | FactClass::Hash
-        | FactClass::Number
-        | FactClass::Constraint => true,
-        FactClass::Task | FactClass::Error | FactClass::Quote | FactClass::Checkpoint => false,
-    }
 }
 
 #[cfg(test)]
