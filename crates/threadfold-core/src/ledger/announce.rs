@@ -1,6 +1,6 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
-use super::meaning::{clauses, listed, words};
+use super::meaning::{clauses, has_any, listed, words};
 
 /// Phrases that turn a demand into a rule.
 #[rustfmt::skip]
@@ -70,14 +70,15 @@ pub(super) fn names_rules(head: &str) -> bool {
         "规则", "规定", "規則", "ルール", "要求",
     ];
     let words: Vec<String> = words(head).take(MOST + 1).collect();
-    let names = |(at, word): (usize, &String)| {
-        listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of")
-    };
-    let named = words.iter().enumerate().any(names);
-    let unspaced = || SPACELESS.iter().any(|part| head.contains(part));
+    let is_named = words
+        .iter()
+        .enumerate()
+        .any(|(at, word)| listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of"));
     // The rules of other people are only reported: `his rule was: ...`.
-    let told = words.iter().any(|word| listed(" was were his her their your ", word));
-    words.len() <= MOST && !told && (named || unspaced())
+    let is_report = has_any(" was were his her their your ", &words);
+    words.len() <= MOST
+        && !is_report
+        && (is_named || SPACELESS.iter().any(|part| head.contains(part)))
 }
 
 /// Whether a sentence only states how long the next one applies: `For the rest of this week.`
@@ -107,8 +108,10 @@ fn asks_to_follow(clause: &[String]) -> bool {
     const FOLLOWS: &str =
         " follow obey respect observe befolge beachte sigue respeta suis respecte ";
     const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
-    let has = |list| clause.iter().any(|word| listed(list, word));
-    clause.len() <= 7 && has(FOLLOWS) && has(NEXT) && names_rules(&clause.join(" "))
+    clause.len() <= 7
+        && has_any(FOLLOWS, clause)
+        && has_any(NEXT, clause)
+        && names_rules(&clause.join(" "))
 }
 
 /// Whether the heading of a list demands what its items name: `things that you must never do`.
@@ -121,6 +124,6 @@ fn demands(heading: &str) -> bool {
     const DEMANDS: &str = " never always must don't avoid only prefer ";
     let words: Vec<String> = words(heading).take(MOST + 1).collect();
     words.len() <= MOST
-        && words.iter().any(|word| listed(DEMANDS, word))
-        && !words.iter().any(|word| listed(" i it he she we they was were ", word))
+        && has_any(DEMANDS, &words)
+        && !has_any(" i it he she we they was were ", &words)
 }

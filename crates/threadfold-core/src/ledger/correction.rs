@@ -155,18 +155,18 @@ fn named_rule(phrase: &str) -> Option<String> {
 fn of_thing(line: &str) -> Option<Correction> {
     let (bare, lasts) = without_lasting(line);
     let is_marked = lasts || bare != line || bare.contains(" no longer ");
-    let thing = |ends: &[&str]| {
-        let thing = ends.iter().find_map(|end| bare.strip_suffix(end)?.strip_suffix(' '))?;
-        thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
-    };
-    // A gerund also names the verb of the rule: `pushing to trunk`.
-    let names_verb =
-        |thing: &str| thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
-    let about = |thing: &str| About { lasts, ..About::of(thing, !names_verb(thing)) };
     // Without a word such as `again` it is only a judgement: `tabs are fine`.
-    let allowed =
-        thing(&ALLOWED).filter(|_| is_marked).map(|thing| Correction::Allows(about(thing)));
-    allowed.or_else(|| thing(&NEEDLESS).map(|thing| Correction::Releases(about(thing))))
+    if let Some(thing) = thing_before(&bare, &ALLOWED).filter(|_| is_marked) {
+        return Some(Correction::Allows(About::of_thing(thing, lasts)));
+    }
+    let thing = thing_before(&bare, &NEEDLESS)?;
+    Some(Correction::Releases(About::of_thing(thing, lasts)))
+}
+
+/// Returns the subject of a line that ends with `is` or `are` and one of these phrases.
+fn thing_before<'a>(line: &'a str, ends: &[&str]) -> Option<&'a str> {
+    let thing = ends.iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '))?;
+    thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
 }
 
 /// Returns the rest of a line after the first of the phrases that it begins with.
@@ -196,6 +196,13 @@ impl About {
     fn of(phrase: &str, thing_first: bool) -> Self {
         let (bare, lasts) = without_lasting(phrase);
         Self { topic: stripped(&bare), lasts, thing_first }
+    }
+
+    /// Returns the subject that a thing names. A gerund also names the verb of the rule: `pushing to
+    /// trunk`.
+    fn of_thing(thing: &str, lasts: bool) -> Self {
+        let names_verb = thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
+        Self { lasts, ..Self::of(thing, !names_verb) }
     }
 
     /// Returns how well this fits the topic of a rule.

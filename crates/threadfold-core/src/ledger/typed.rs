@@ -122,8 +122,9 @@ fn is_foreign(line: &str) -> bool {
     let text = line.trim_start();
     let indent = line.get(..line.len() - text.len()).unwrap_or_default();
     let deep = indent.contains('\t') || indent.len() >= 4;
-    let item = |c: char| c.is_ascii_digit() || matches!(c, '-' | '*' | '+' | '\u{2022}');
-    text.starts_with('>') || (deep && !text.starts_with(item))
+    let is_item =
+        text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '*' | '+' | '\u{2022}'));
+    text.starts_with('>') || (deep && !is_item)
 }
 
 /// Returns the byte offset of the last closing tag of each name.
@@ -166,13 +167,10 @@ fn reported_speech(line: &str, rest: &str) -> Option<(usize, usize)> {
         return None;
     }
     let start = rest.len() - quoted.len();
-    let close = |c: char| matches!(c, '"' | '\u{201d}');
+    // `rsplit_once` leaves what follows the last closing mark.
     let opened = quoted.strip_prefix(['"', '\u{201c}']);
-    let end = opened.and_then(|opened| Some((opened, opened.rfind(close)?)));
-    let end = end.map(|(opened, at)| {
-        let mark = text_from(opened, at).chars().next().map_or(0, char::len_utf8);
-        rest.len() - opened.len() + at + mark
-    });
+    let after = opened.and_then(|opened| opened.rsplit_once(['"', '\u{201d}']));
+    let end = after.map(|(_, after)| rest.len() - after.len());
     Some((from.min(start), end.unwrap_or(rest.len())))
 }
 
@@ -203,8 +201,7 @@ fn announces(head: &str) -> bool {
 
 /// Returns the name of the tag whose `<` or `</` was just before this text.
 fn tag_name(text: &str) -> Option<&str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
-    let end = text.find(|c| !plain(c))?;
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-:.".contains(c)))?;
     let name = text.get(..end).filter(|name| name.len() <= 60)?;
     let next = text_from(text, end);
     let whole = next.starts_with('>') || next.starts_with(char::is_whitespace);

@@ -213,13 +213,12 @@ fn best_boundary(text: &str, target: usize, limit: usize) -> Option<usize> {
     // The cut comes after the separating character, so the search starts one byte earlier.
     let window_start = boundary_before(text, target.saturating_sub(1));
     let window = text.get(window_start..boundary_before(text, limit))?;
-    let is_blank = |line_end: usize| {
-        let before = text.get(..line_end).unwrap_or_default();
-        before.strip_suffix('\r').unwrap_or(before).ends_with('\n')
-    };
     let mut lines = window.rmatch_indices('\n').map(|(at, _)| window_start + at).peekable();
     let last_line = lines.peek().copied();
-    let blank = lines.find(|line_end| is_blank(*line_end));
+    let blank = lines.find(|line_end| {
+        let before = text.get(..*line_end).unwrap_or_default();
+        before.strip_suffix('\r').unwrap_or(before).ends_with('\n')
+    });
     let end = blank.or(last_line).or_else(|| Some(window_start + window.rfind(' ')?));
     end.map(|at| at + 1)
 }

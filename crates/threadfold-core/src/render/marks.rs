@@ -32,17 +32,13 @@ pub(super) fn heading<'a>(
 
 /// Writes a text of the thread on the current line, cut to [`INLINE`] bytes.
 pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'#' && byte != b'`';
-    if text.len() <= INLINE && text.bytes().all(is_plain) {
+    if text.len() <= INLINE
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'#' && byte != b'`')
+    {
         return out.write_str(text);
     }
-    let plain = |c: char| match c {
-        '`' => '\'',
-        _ if c.is_control() || c.is_whitespace() => ' ',
-        _ => c,
-    };
     let (short, _) = text.split_at(boundary_before(text, INLINE));
-    let line: String = short.chars().map(plain).collect();
+    let line = short.replace('`', "'").replace(|c: char| c.is_control() || c.is_whitespace(), " ");
     let mut lookalikes = Lookalikes::default();
     lookalikes.find(&line);
     escaped(out, &line, &lookalikes)?;

@@ -101,13 +101,13 @@ impl Gathered {
         if self.facts <= most {
             return;
         }
-        let weight = |mention: &Mention| {
-            let Mention { speaker, positions, .. } = mention;
-            Fact::weigh(*speaker, positions.count(), positions.last(), messages)
-        };
         let found = std::mem::take(&mut self.found).into_iter();
         let all = found.flat_map(|(class, found)| {
-            found.into_iter().map(move |(key, mention)| (weight(&mention), class, key, mention))
+            found.into_iter().map(move |(key, mention)| {
+                let Mention { speaker, positions, .. } = &mention;
+                let (count, last) = (positions.count(), positions.last());
+                (Fact::weigh(*speaker, count, last, messages), class, key, mention)
+            })
         });
         let mut all: Vec<_> = all.collect();
         // Break ties by class and key, so that the same thread always keeps the same facts.

@@ -15,8 +15,8 @@ use crate::{
     ledger,
     message::Message,
     prose::{
-        FactClass, Property, Speaker, is_unspaced, one_line, passages, sentences, without_emphasis,
-        without_typed,
+        FactClass, Property, Speaker, is_unspaced, key, one_line, passages, sentences,
+        without_emphasis, without_typed,
     },
 };
 
@@ -49,19 +49,11 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
-    let is_unknown =
-        |class: FactClass, key: &str| class.is(Property::Checked) && !facts.knows(class, key);
-    let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
+    let unknown = stated.relevant(&options).filter(|(class, key, _)| facts.is_unknown(*class, key));
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
     let mut names = named(&own);
-    let sieve_for = |names: &BTreeMap<String, Fact>| {
-        let mut sieve = Sieve::default();
-        let of_facts: Vec<Pairs> = unknown.iter().map(|words| sieve.add(words)).collect();
-        let of_names: Vec<Pairs> = names.keys().map(|name| sieve.add(name)).collect();
-        (sieve, of_facts, of_names)
-    };
-    let (mut sieve, mut of_facts, mut of_names) = sieve_for(&names);
+    let (mut sieve, mut of_facts, mut of_names) = sieve_for(&unknown, &names);
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
         if unknown.is_empty() && names.is_empty() {
@@ -74,18 +66,33 @@ pub fn invented<'m>(
                 search.read_text(kind, text);
             }
             if of_names.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text) {
-                (sieve, of_facts, of_names) = sieve_for(&names);
+                (sieve, of_facts, of_names) = sieve_for(&unknown, &names);
             }
         });
     }
     let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
-    missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
+    missing.retain(|fact| facts.is_unknown(fact.class, &key(fact.class, &fact.text)));
     for fact in names.into_values() {
         if !missing.iter().any(|other| states(&other.text, &fact)) {
             missing.push(fact);
         }
     }
     missing
+}
+
+impl Facts {
+    /// Whether a summary that states this fact has invented it.
+    fn is_unknown(&self, class: FactClass, key: &str) -> bool {
+        class.is(Property::Checked) && !self.knows(class, key)
+    }
+}
+
+/// Returns a sieve for these facts and names, and the pairs of each.
+fn sieve_for(facts: &[&str], names: &BTreeMap<String, Fact>) -> (Sieve, Vec<Pairs>, Vec<Pairs>) {
+    let mut sieve = Sieve::default();
+    let of_facts = facts.iter().map(|words| sieve.add(words)).collect();
+    let of_names = names.keys().map(|name| sieve.add(name)).collect();
+    (sieve, of_facts, of_names)
 }
 
 /// The part of a fact that all of its spellings have: of a path, the name of the file.
@@ -113,13 +120,13 @@ fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
 /// ```
 #[must_use]
 pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
-    let is_false = |sentence: &&str| {
-        let sentence = one_line(sentence);
-        invented.iter().any(|fact| states(&sentence, fact))
-    };
     let mut kept = String::new();
     for line in summary.split_inclusive('\n') {
-        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(line.trim_end()).partition(is_false);
+        let (gone, stay): (Vec<&str>, Vec<&str>) =
+            sentences(line.trim_end()).partition(|sentence| {
+                let sentence = one_line(sentence);
+                invented.iter().any(|fact| states(&sentence, fact))
+            });
         if gone.is_empty() {
             kept.push_str(line);
         } else if !stay.is_empty() {
@@ -147,11 +154,6 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
     const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
     let (mut inner, mut capitals) = (0, 0);
     let mut found = BTreeMap::new();
-    let mut note = |class: FactClass, word: &str| {
-        let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
-        let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
-        found.entry(word.to_lowercase()).or_insert(fact);
-    };
     for sentence in text.lines().filter(|line| !is_heading(line)).flat_map(sentences) {
         let (mut starts, mut is_code) = (true, false);
         for token in sentence.split_whitespace() {
@@ -159,25 +161,24 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
             let begins = std::mem::replace(&mut starts, ends);
             let begins = begins || !token.starts_with(char::is_alphanumeric);
             is_code |= token.starts_with('`');
-            words(token)
-                .filter(|word| is_number(word))
-                .for_each(|word| note(FactClass::Number, word));
-            words(token)
-                .filter(|word| is_coded(word) || (is_code && word.len() > 3))
-                .for_each(|word| note(FactClass::Identifier, word));
+            for word in words(token) {
+                if is_number(word) {
+                    note(&mut found, FactClass::Number, word);
+                } else if is_coded(word) || (is_code && word.len() > 3) {
+                    note(&mut found, FactClass::Identifier, word);
+                }
+            }
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
-            let word = words(token).next().unwrap_or_default();
-            if !token.starts_with(word) || word.is_empty() {
+            // A capital shows a name only inside a sentence, and at the start of a token.
+            let Some(word) = words(token).next().filter(|word| !begins && token.starts_with(word))
+            else {
                 continue;
-            }
-            if begins {
-                continue;
-            }
+            };
             inner += 1;
             if is_name(word) {
                 capitals += 1;
-                note(FactClass::Identifier, word);
+                note(&mut found, FactClass::Identifier, word);
             }
         }
     }
@@ -185,6 +186,12 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
         found.retain(|_, fact| fact.class == FactClass::Number || !is_name(&fact.text));
     }
     found
+}
+
+fn note(found: &mut BTreeMap<String, Fact>, class: FactClass, word: &str) {
+    let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
+    let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
+    found.entry(word.to_lowercase()).or_insert(fact);
 }
 
 /// Whether a line is a heading or a label, in which every word may have a capital.
@@ -200,11 +207,10 @@ fn is_number(word: &str) -> bool {
 
 /// Whether a word is a code of capitals and digits: `E0425`.
 fn is_coded(word: &str) -> bool {
-    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
     word.len() > 3
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_uppercase)
+        && word.contains(|c: char| c.is_ascii_digit())
+        && word.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Whether a token is a title before a name, whose point does not end a sentence.
@@ -233,8 +239,7 @@ fn remove_read(wanted: &mut BTreeMap<String, Fact>, text: &str) -> bool {
     let before = wanted.len();
     for word in words(text) {
         // Few words of a thread are so long as one of these.
-        let is_long = |other: &String| other.len() == word.len() || !word.is_ascii();
-        if wanted.keys().any(is_long) {
+        if !word.is_ascii() || wanted.keys().any(|other| other.len() == word.len()) {
             wanted.remove(&word.to_lowercase());
         }
     }
