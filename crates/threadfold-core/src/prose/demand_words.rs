@@ -1,7 +1,7 @@
 //! Whether the words of a sentence demand something.
 
 use super::word_kinds::is_listed;
-use crate::message::steps;
+use crate::message::{slice, steps};
 
 /// Words that demand something wherever they are in a sentence.
 #[rustfmt::skip]
@@ -62,7 +62,7 @@ impl Words {
 
     /// Returns the word that begins at a byte offset, or an empty text.
     fn word_at(&self, start: usize) -> &str {
-        self.line.get(start..).and_then(|rest| rest.split(' ').next()).unwrap_or_default()
+        slice(&self.line, start..).split(' ').next().unwrap_or_default()
     }
 
     fn read(&mut self, sentence: &str) {
@@ -85,7 +85,7 @@ impl Words {
     fn each(&self) -> impl Iterator<Item = (usize, &str)> {
         let starts = std::iter::once(1).chain(self.ends.iter().map(|end| end + 1));
         let both = starts.zip(&self.ends);
-        both.map(|(start, end)| (start, self.line.get(start..*end).unwrap_or_default()))
+        both.map(|(start, end)| (start, slice(&self.line, start..*end)))
     }
 }
 
@@ -141,7 +141,7 @@ fn has_demanding_phrase(words: &Words) -> bool {
     // Only the first occurrence of each phrase counts.
     let mut seen: Vec<&str> = Vec::new();
     words.each().any(|(start, word)| {
-        let rest = words.line.get(start..).unwrap_or_default();
+        let rest = slice(&words.line, start..);
         if !has_demanding_beginning(rest) {
             return false;
         }
@@ -160,7 +160,7 @@ fn has_demanding_phrase(words: &Words) -> bool {
 
 /// Whether the phrase at a byte offset demands something after the words before it.
 fn phrase_demands(words: &Words, phrase: &str, start: usize) -> bool {
-    let before = words.line.get(..start.saturating_sub(1)).unwrap_or_default();
+    let before = slice(&words.line, ..start.saturating_sub(1));
     let end = start + phrase.len() + 1;
     match phrase {
         "please" | "leave" => before.is_empty() || before.ends_with(" and"),

@@ -4,7 +4,7 @@ use super::{
     class::{FactClass, Note},
     token::is_word,
 };
-use crate::message::steps;
+use crate::message::{slice, steps};
 
 /// Notes the URL or host in a word, and returns the rest of the word, which may hold other facts.
 pub(crate) fn links<'a>(word: &'a str, note: Note<'_>) -> &'a str {
@@ -14,9 +14,9 @@ pub(crate) fn links<'a>(word: &'a str, note: Note<'_>) -> &'a str {
         }
         return word;
     };
-    let before = word.get(..at).unwrap_or_default();
+    let before = slice(word, ..at);
     let scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '+').len();
-    let address = word.get(scheme..).unwrap_or_default();
+    let address = slice(word, scheme..);
     let mut parts =
         address.split(|c: char| "\"'`<>{}|^\\\u{201d}\u{2019}\u{bb}".contains(c) || c.is_control());
     let address = unbracketed(parts.next().unwrap_or_default());
@@ -24,7 +24,7 @@ pub(crate) fn links<'a>(word: &'a str, note: Note<'_>) -> &'a str {
         note(FactClass::Url, address);
     }
     // Letters directly before the scheme are not a word of their own.
-    word.get(..scheme).unwrap_or_default().trim_end_matches(is_word)
+    slice(word, ..scheme).trim_end_matches(is_word)
 }
 
 /// Strips punctuation at the end, and closing brackets that the URL does not open.

@@ -6,7 +6,7 @@ use super::{
     class::{FactClass, Note},
     word_kinds::{is_listed, is_listed_in_any_case},
 };
-use crate::message::steps;
+use crate::message::{slice, steps};
 
 /// Notes a word if it is a UUID, a digest or a commit hash, and returns whether it is.
 pub(crate) fn hash(word: &str, note: Note<'_>) -> bool {
@@ -92,7 +92,7 @@ pub(crate) fn numbers(text: &str, note: Note<'_>) {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(next_digit) {
         let start = at + found;
-        let end = start + number_length(text.as_bytes().get(start..).unwrap_or_default());
+        let end = start + number_length(slice(text, start..).as_bytes());
         at = end;
         let before = text.get(..start).and_then(|before| before.chars().next_back());
         let is_part = before.is_some_and(|c| c.is_alphanumeric() || "._-/:#,".contains(c));
@@ -100,11 +100,11 @@ pub(crate) fn numbers(text: &str, note: Note<'_>) {
             continue;
         }
         let from = start - usize::from(before == Some('$'));
-        let unit = unit_length(text.get(end..).unwrap_or_default());
+        let unit = unit_length(slice(text, end..));
         let has_unit = unit > 0 || from < start;
         // A number that an audit would not find as a whole fact is not noted.
         if has_unit && is_whole(FactClass::Number, text, from, end + unit) {
-            note(FactClass::Number, text.get(from..end + unit).unwrap_or_default());
+            note(FactClass::Number, slice(text, from..end + unit));
             at = end + unit;
         }
     }
@@ -130,7 +130,7 @@ fn number_length(bytes: &[u8]) -> usize {
 /// Returns the length in bytes of the unit at the start and the space before it; 0 if none.
 fn unit_length(text: &str) -> usize {
     let space = usize::from(text.starts_with(' '));
-    let rest = text.get(space..).unwrap_or_default();
+    let rest = slice(text, space..);
     if rest.starts_with('%') {
         return space + 1;
     }
@@ -144,7 +144,7 @@ fn unit_length(text: &str) -> usize {
         }
         length = at + next.len_utf8();
     }
-    let unit = rest.get(..length).unwrap_or_default();
+    let unit = slice(rest, ..length);
     let next = rest.get(length..).and_then(|rest| rest.chars().next());
     let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '(');
     if length > 0 && ends && is_listed(&UNITS, unit) { space + length } else { 0 }

@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, steps};
+use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, slice, steps};
 
 /// The speaker of a text. Speakers are ordered by the weight of their words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -138,11 +138,11 @@ fn of_user(text: &str, visit: Visit<'_>) {
         // Without a closing tag the end of the output is unknown, so the rest counts as typed.
         let Some(last) = closings.get(name).filter(|last| **last > at) else { break };
         let end = last + "</>".len() + name.len();
-        visit(Speaker::User, Kind::Said, text.get(start..at).unwrap_or_default());
-        visit(Speaker::Tool, Kind::Output, text.get(at..end).unwrap_or_default());
+        visit(Speaker::User, Kind::Said, slice(text, start..at));
+        visit(Speaker::Tool, Kind::Output, slice(text, at..end));
         start = end;
     }
-    visit(Speaker::User, Kind::Said, text.get(start..).unwrap_or_default());
+    visit(Speaker::User, Kind::Said, slice(text, start..));
 }
 
 /// Returns the byte offset and name of the next such tag that begins a line or the given text.

@@ -8,6 +8,7 @@ use super::{
     token::is_word,
     word_kinds::{has_pair, is_listed_in_any_case},
 };
+use crate::message::slice;
 
 /// File endings that make a word a path even without a folder.
 #[rustfmt::skip]
@@ -129,7 +130,7 @@ fn bare(path: &str) -> &str {
     let hidden =
         path.get(..start).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
     let start = if hidden { start - 1 } else { start };
-    path.get(start..).unwrap_or_default().trim_end_matches('/')
+    slice(path, start..).trim_end_matches('/')
 }
 
 #[cfg(test)]

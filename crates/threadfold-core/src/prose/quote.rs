@@ -1,7 +1,7 @@
 //! Texts between quotation marks or backticks.
 
 use super::class::{FactClass, Note};
-use crate::message::steps;
+use crate::message::{slice, steps};
 
 /// The opening and closing marks.
 const PAIRS: [(char, char); 5] = [
@@ -36,7 +36,7 @@ fn of_line(line: &str, note: Note<'_>) {
         match open {
             Some((close, start)) if next == close || at - start > LONGEST => {
                 if next == close {
-                    note_quote(line.get(start..at).unwrap_or_default(), close == '`', note);
+                    note_quote(slice(line, start..at), close == '`', note);
                 }
                 open = None;
             }

@@ -4,6 +4,7 @@ use super::{
     stem::{is_mark, is_unspaced},
     subject_words::Grammar,
 };
+use crate::message::slice;
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,13 +120,13 @@ fn by_script(token: &str) -> Vec<&str> {
         let divides = before.is_some_and(|before| before != is_other && !is_mark(c));
         let after_mark = token.get(start..at).is_some_and(|part| part.ends_with(is_mark));
         if divides || (after_mark && ends_clause_before(token, at)) {
-            parts.push(token.get(start..at).unwrap_or_default());
+            parts.push(slice(token, start..at));
             (start, has_digit) = (at, false);
         }
         has_digit = (has_digit && is_unit) || c.is_ascii_digit() || (has_digit && is_other);
         before = if is_mark(c) { before } else { Some(is_other) };
     }
-    parts.push(token.get(start..).unwrap_or_default());
+    parts.push(slice(token, start..));
     parts
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::lookalikes::Lookalikes;
-use crate::message::boundary_before;
+use crate::message::{boundary_before, slice};
 
 /// The maximum length in bytes of a name, id, path or title.
 const INLINE: usize = 200;
@@ -61,12 +61,11 @@ pub(super) fn prose(out: &mut impl Write, text: &str, lookalikes: &mut Lookalike
 pub(super) fn escaped(out: &mut impl Write, text: &str, lookalikes: &Lookalikes) -> fmt::Result {
     let mut written = 0;
     for hash in &lookalikes.hashes {
-        debug_assert!(text.is_char_boundary(*hash), "the lookalikes were found in another text");
-        out.write_str(text.get(written..*hash).unwrap_or_default())?;
+        out.write_str(slice(text, written..*hash))?;
         out.write_str("\\")?;
         written = *hash;
     }
-    out.write_str(text.get(written..).unwrap_or_default())
+    out.write_str(slice(text, written..))
 }
 
 /// Ends the last line unless the text ended it.

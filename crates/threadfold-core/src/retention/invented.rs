@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ledger,
-    message::Message,
+    message::{Message, slice},
     prose::{
         FactClass, Property, Speaker, is_unspaced, key, one_line, passages, sentences,
         without_emphasis, without_typed,
@@ -141,8 +141,8 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
 fn states(text: &str, fact: &Fact) -> bool {
     let (text, wanted) = (text.to_lowercase(), fact.text.to_lowercase());
     text.match_indices(wanted.as_str()).any(|(start, found)| {
-        let before = text.get(..start).unwrap_or_default();
-        let after = text.get(start + found.len()..).unwrap_or_default();
+        let before = slice(&text, ..start);
+        let after = slice(&text, start + found.len()..);
         !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
     })
 }

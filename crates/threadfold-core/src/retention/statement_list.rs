@@ -7,6 +7,7 @@ use std::{
 
 use super::statements::{Statement, Statements, key_of as key};
 use crate::{
+    message::slice,
     prose::{BULLET, CHANGED, TYPED, UNLABELLED, has_demand, heading, sentences, without_emphasis},
     tokens::TokenCounter,
 };
@@ -169,7 +170,7 @@ fn lines<'a>(
     }
     let lines = wanted.into_iter().map(|(statement, label, text)| {
         let group = label.filter(|label| labels.get(label).is_some_and(|count| *count > 1));
-        let body = text.get(group.map_or(0, |label| label.len() + 2)..).unwrap_or_default();
+        let body = slice(&text, group.map_or(0, |label| label.len() + 2)..);
         let end = if statement.is_change { CHANGED } else { "" };
         let bullet = if statement.lost_label { UNLABELLED } else { BULLET };
         let plain = without_emphasis(&text);
