@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     ledger,
-    message::{Message, steps},
+    message::{Message, slice, steps},
     prose::{
-        FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_emphasis,
-        without_typed,
+        FactClass, Property, Speaker, is_unspaced, key, one_line, passages, sentences,
+        without_emphasis, without_typed,
     },
 };
 
@@ -49,8 +49,7 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
-    let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
-    let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
+    let unknown = stated.relevant(&options).filter(|(class, key, _)| facts.is_unknown(*class, key));
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
     let mut names = named(&own);
@@ -77,7 +76,7 @@ pub fn invented<'m>(
         });
     }
     let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
-    missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
+    missing.retain(|fact| facts.is_unknown(fact.class, &key(fact.class, &fact.text)));
     let listed: HashSet<String> =
         missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
     missing.extend(names.into_iter().filter(|(name, _)| !listed.contains(name)).map(|(_, it)| it));
@@ -113,6 +112,13 @@ impl Wanted {
                 names.remove(&word.to_lowercase());
             }
         }
+    }
+}
+
+impl Facts {
+    /// Whether a summary that states this fact has invented it.
+    fn is_unknown(&self, class: FactClass, key: &str) -> bool {
+        class.is(Property::Checked) && !self.knows(class, key)
     }
 }
 
@@ -182,8 +188,8 @@ fn by_rarest_word(texts: &[String]) -> HashMap<&str, Vec<&str>> {
 /// Whether a text contains a shorter one as whole words, both in lower case.
 fn states(text: &str, wanted: &str) -> bool {
     steps::through(text).match_indices(wanted).any(|(start, found)| {
-        let before = text.get(..start).unwrap_or_default();
-        let after = text.get(start + found.len()..).unwrap_or_default();
+        let before = slice(text, ..start);
+        let after = slice(text, start + found.len()..);
         !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
     })
 }
@@ -195,11 +201,6 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
     const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
     let (mut inner, mut capitals) = (0, 0);
     let mut found = BTreeMap::new();
-    let mut note = |class: FactClass, word: &str| {
-        let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
-        let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
-        found.entry(word.to_lowercase()).or_insert(fact);
-    };
     for sentence in text.lines().filter(|line| !is_heading(line)).flat_map(sentences) {
         let (mut starts, mut is_code) = (true, false);
         for token in sentence.split_whitespace() {
@@ -207,25 +208,24 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
             let begins = std::mem::replace(&mut starts, ends);
             let begins = begins || !token.starts_with(char::is_alphanumeric);
             is_code |= token.starts_with('`');
-            words(token)
-                .filter(|word| is_number(word))
-                .for_each(|word| note(FactClass::Number, word));
-            words(token)
-                .filter(|word| is_coded(word) || (is_code && word.len() > 3))
-                .for_each(|word| note(FactClass::Identifier, word));
+            for word in words(token) {
+                if is_number(word) {
+                    note(&mut found, FactClass::Number, word);
+                } else if is_coded(word) || (is_code && word.len() > 3) {
+                    note(&mut found, FactClass::Identifier, word);
+                }
+            }
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
-            let word = words(token).next().unwrap_or_default();
-            if !token.starts_with(word) || word.is_empty() {
+            // A capital shows a name only inside a sentence, and at the start of a token.
+            let Some(word) = words(token).next().filter(|word| !begins && token.starts_with(word))
+            else {
                 continue;
-            }
-            if begins {
-                continue;
-            }
+            };
             inner += 1;
             if is_name(word) {
                 capitals += 1;
-                note(FactClass::Identifier, word);
+                note(&mut found, FactClass::Identifier, word);
             }
         }
     }
@@ -233,6 +233,12 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
         found.retain(|_, fact| fact.class == FactClass::Number || !is_name(&fact.text));
     }
     found
+}
+
+fn note(found: &mut BTreeMap<String, Fact>, class: FactClass, word: &str) {
+    let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
+    let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
+    found.entry(word.to_lowercase()).or_insert(fact);
 }
 
 /// Whether a line is a heading or a label, in which every word may have a capital.
@@ -248,11 +254,10 @@ fn is_number(word: &str) -> bool {
 
 /// Whether a word is a code of capitals and digits: `E0425`.
 fn is_coded(word: &str) -> bool {
-    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
     word.len() > 3
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_uppercase)
+        && word.contains(|c: char| c.is_ascii_digit())
+        && word.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Whether a token is a title before a name, whose point does not end a sentence.
@@ -274,20 +279,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     words
         .flat_map(|word| word.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)))
         .filter(|word| !word.is_empty())
-}
-
-fn is_checked(class: FactClass) -> bool {
-    match class {
-        FactClass::Path
-        | FactClass::Url
-        | FactClass::Command
-        | FactClass::Identifier
-        | FactClass::Version
-        | FactClass::Hash
-        | FactClass::Number
-        | FactClass::Constraint => true,
-        FactClass::Task | FactClass::Error | FactClass::Quote | FactClass::Checkpoint => false,
-    }
 }
 
 #[cfg(test)]
