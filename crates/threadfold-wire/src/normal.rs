@@ -208,7 +208,7 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
             }
         }
         if !clashes.is_empty() {
-            notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
+            notes.drop_fields(clashes);
         }
     }
     // Joined once: joining step by step would copy the details again for each message.
@@ -349,16 +349,6 @@ pub(super) fn take_media(
     let label = ContentBlock::text(format!("From the result of {source}:"));
     let media = std::iter::once(label).chain(moved).collect();
     Some((ToolResult { content, ..result.clone() }, media))
-}
-
-/// Reports the fields of a message as left out, because all of its blocks are written as separate
-/// messages or items.
-pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
-    let lost = message.extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
-    let fields: Vec<Text> = lost.map(Text::from).collect();
-    if !fields.is_empty() {
-        notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields });
-    }
 }
 
 /// Returns a call or a result with another id of the call.

@@ -1,18 +1,17 @@
 //! What the two OpenAI dialects share: data URIs, inputs and failures as text, and parameters.
 
 use super::{
-    contract::Change,
     extras::{own_object, wire_fields},
     json::{Fields, Object, Raw, Tree},
     notes::{Notes, with_object},
     options::EncodeOptions,
-    params::{Param, temperature, write_float},
+    params::{Param, is_met, temperature, write_float},
     rules::BLANK,
     schemas::no_parameters,
 };
 use threadfold_core::message::{
-    ContentBlock, Extra, Json, MediaSource, Message, Request, Text, TextBlock, ToolChoice,
-    ToolInput, ToolResult, ToolSpec, ToolUse,
+    ContentBlock, Document, Extra, Json, MediaSource, Message, Request, Text, TextBlock,
+    ToolChoice, ToolInput, ToolResult, ToolSpec, ToolUse,
 };
 
 /// Whether the body names a model. A body without a model is stored, not sent.
@@ -29,7 +28,7 @@ pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
 }
 
 /// Returns a text of a result with these fields, and marks it if it is blank.
-pub(super) fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
+fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
     if text.is_blank() {
         rest.mark(BLANK, "came");
     }
@@ -42,6 +41,103 @@ pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
         ToolInput::Json(_) => with_object(call, notes),
         ToolInput::Text(_) => None,
     }
+}
+
+/// The author of a content, which decides how its parts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// The blocks of a content, and the mark of its form if that is not the usual one.
+pub(super) type Content = (Vec<ContentBlock>, Option<&'static str>);
+
+/// Reads the contents of one dialect: strings, and arrays of parts.
+pub(super) struct Contents {
+    pub(super) codec: &'static str,
+    /// The type of a part that holds text.
+    pub(super) text: &'static str,
+    /// Reads a part of another type; `None` if the type is unknown.
+    pub(super) part: fn(&str, Fields<'_>, By) -> Option<ContentBlock>,
+    /// Returns an opaque block for a whole content.
+    pub(super) opaque_string: fn(Raw<'_>) -> ContentBlock,
+    /// Returns an opaque block for a part.
+    pub(super) opaque_part: fn(Raw<'_>) -> ContentBlock,
+}
+
+impl Contents {
+    /// Reads a content that is one string. Blank text becomes opaque: it is valid in these dialects,
+    /// but other providers refuse it and repairs would remove it.
+    pub(super) fn string(&self, raw: Raw<'_>, by: By) -> Content {
+        let block = match (by, raw.text()) {
+            (By::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
+            (By::Tool, Some(text)) if text.is_empty() => return (Vec::new(), None),
+            (By::Tool, Some(text)) => result_text(self.codec, text, Fields::default()),
+            (_, Some(text)) if !text.is_blank() => ContentBlock::text(text),
+            (_, _) => (self.opaque_string)(raw),
+        };
+        (vec![block], None)
+    }
+
+    /// Reads a content of these parts.
+    pub(super) fn array(&self, parts: Vec<Raw<'_>>, by: By) -> Content {
+        let form = match parts.len() {
+            0 => Some("empty_array"),
+            1 => Some("array"),
+            _ => None,
+        };
+        let blocks = parts.into_iter().map(|raw| {
+            let known = Fields::of(raw).and_then(|fields| self.known_part(fields, by));
+            known.unwrap_or_else(|| (self.opaque_part)(raw))
+        });
+        (blocks.collect(), form)
+    }
+
+    fn known_part(&self, mut fields: Fields<'_>, by: By) -> Option<ContentBlock> {
+        let kind = fields.take_word("type")?;
+        if kind != self.text {
+            return (self.part)(&kind, fields, by);
+        }
+        let text = fields.take_text("text")?;
+        if by == By::Tool {
+            return Some(result_text(self.codec, text, fields));
+        }
+        (!text.is_blank()).then(|| TextBlock { text, extra: fields.keep(self.codec) }.into())
+    }
+}
+
+/// Removes the source of a file and its name: its data, its address if the dialect has this key for
+/// one, or the id of a stored file.
+pub(super) fn take_file(
+    file: &mut Fields<'_>,
+    address: Option<&str>,
+) -> Option<(MediaSource, Option<Text>)> {
+    let source = if let Some(data) = file.take_text("file_data") {
+        data_uri(&data)?
+    } else if let Some(url) = address.and_then(|key| file.take_text(key)) {
+        MediaSource::Url { url }
+    } else {
+        MediaSource::File { id: file.take_text("file_id")? }
+    };
+    Some((source, file.take_text("filename")))
+}
+
+/// Sets the source of a file and its name.
+pub(super) fn set_file(file: &mut Object, document: &Document) {
+    let is_address = matches!(document.source, MediaSource::Url { .. });
+    set_source(file, &document.source, if is_address { "file_url" } else { "file_data" });
+    file.set_some("filename", document.title.clone());
+}
+
+/// Sets the id of a stored file, or the data or address under this key.
+pub(super) fn set_source(object: &mut Object, source: &MediaSource, key: &'static str) {
+    if let MediaSource::File { id } = source {
+        object.set("file_id", id.clone());
+    }
+    object.set_some(key, address(source));
 }
 
 /// Writes the failure of a tool into the text of its result: these dialects have no field for it.
@@ -147,19 +243,22 @@ impl Tools {
             limit.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
         }
         TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
-        let (mut dropped, mut written) = (Vec::new(), Vec::new());
+        let (mut names, mut written) = (Vec::new(), Vec::new());
         for tool in request.tools.iter() {
-            match self.declaration(tool, notes) {
-                Some(object) => written.push(object),
-                None => dropped.push(&tool.name),
+            if let Some(object) = self.declaration(tool, notes) {
+                names.push(&tool.name);
+                written.push(object);
             }
         }
+        let are_all = names.len() == request.tools.len();
         if !written.is_empty() {
             body.set("tools", Tree::from_iter(written));
         }
-        let choice = possible_choice(request, &dropped, &body, notes);
-        if choice.is_some() || request.tool_choice.is_none() {
-            self.choice.set(&mut body, &request.extra, choice, notes);
+        match request.tool_choice.as_ref() {
+            Some(choice) if !are_all && !is_met(choice, names.into_iter()) => {
+                notes.drop_parameter("tool_choice");
+            }
+            choice => self.choice.set(&mut body, &request.extra, choice, notes),
         }
         body
     }
@@ -179,9 +278,7 @@ pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
 /// schema in the body stay so until the host gives the tool a schema.
 pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) {
     function.set("name", tool.name.clone());
-    if !tool.description.is_empty() {
-        function.set("description", tool.description.clone());
-    }
+    function.set_said("description", &tool.description);
     let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
     let schema = schema.cloned().unwrap_or_else(no_parameters);
     let is_absent = tool.extra.get(codec, "~parameters").is_some();
@@ -189,26 +286,6 @@ pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) 
     if !came_so || schema != no_parameters() {
         function.set("parameters", schema);
     }
-}
-
-/// The tool choice, if its tool is still declared; otherwise it is reported as left out.
-fn possible_choice<'r>(
-    request: &'r Request,
-    dropped: &[&Text],
-    body: &Object,
-    notes: &mut Notes,
-) -> Option<&'r ToolChoice> {
-    let wanted = request.tool_choice.as_ref()?;
-    let gone = match wanted {
-        ToolChoice::Tool(name) => dropped.contains(&name),
-        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
-            !dropped.is_empty() && body.get("tools").is_none()
-        }
-    };
-    if gone {
-        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
-    }
-    Some(wanted).filter(|_| !gone)
 }
 
 /// Reads a tool choice: a word, or an object whose type names a tool.

@@ -124,8 +124,7 @@ impl Reader<'_> {
         };
         let mut blocks: Vec<ContentBlock> =
             parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect();
-        let last = blocks.len().checked_sub(1);
-        recognise(CODEC, &mut blocks, *self.options, last);
+        recognise(CODEC, &mut blocks, *self.options);
         blocks
     }
 

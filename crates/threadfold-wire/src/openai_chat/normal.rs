@@ -70,9 +70,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
                 _ => calls::is_empty_call(Raw::of(field)),
             };
             if is_empty && message.role == Role::Assistant {
-                notes
-                    .turn_to(*at)
-                    .note(Change::FieldsDropped { codec: CODEC.into(), fields: vec![key.into()] });
+                notes.turn_to(*at).drop_fields([key]);
                 let parts = message.make_mut();
                 parts.extra = without(CODEC, &parts.extra, key);
             }
@@ -152,7 +150,8 @@ fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Not
         if !others.is_empty() {
             rest.push((*at, message.with_content(others)));
         } else {
-            note_lost_fields(message, notes);
+            // A message of results has no place for them.
+            notes.lose(&message.extra);
         }
     }
     arranged.push((*first, Message::new(Role::User, results)));

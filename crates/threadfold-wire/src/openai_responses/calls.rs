@@ -88,13 +88,13 @@ impl Calls {
 /// the id before.
 fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
     let calls = || thread.iter().flat_map(|(_, message)| message.tool_uses());
-    // Nearly always all ids are valid and unique.
-    let mut seen = HashSet::with_capacity(calls().count());
-    if calls().all(|ToolUse { id, .. }| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
+    // Nearly always all ids are legal and unique.
+    let mut taken = HashSet::with_capacity(calls().count());
+    let are_unique = calls().all(|call| is_legal(&call.id) && taken.insert(call.id.clone()));
+    if are_unique {
         return HashMap::new();
     }
-    let short = Renamed::long_ids(thread, MAX_ID);
-    let mut taken: HashSet<Text> = calls().map(|call| short.written(&call.id)).collect();
+    taken.extend(calls().map(|call| call.id.clone()));
     let mut numbers: HashMap<Text, usize> = HashMap::new();
     let (mut latest, mut before) = (HashMap::new(), HashMap::new());
     for (at, message) in thread {
@@ -104,13 +104,13 @@ fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
             if is_call(block) {
                 let number = numbers.entry(id.clone()).or_insert(0);
                 *number += 1;
-                let mut name = short.written(&id);
-                if *number > 1 || name.is_empty() {
-                    let free = (*number..).find(|number| taken.insert(numbered(&id, *number)));
-                    *number = free.unwrap_or(*number);
+                let mut name = id.clone();
+                if *number > 1 || !is_legal(&id) {
                     name = numbered(&id, *number);
-                }
-                if name != id {
+                    while !taken.insert(name.clone()) {
+                        *number += 1;
+                        name = numbered(&id, *number);
+                    }
                     notes.note(Change::IdRewritten { from: id.clone(), to: name.clone() });
                     before.insert(name.clone(), id.clone());
                 }
@@ -123,10 +123,19 @@ fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
     before
 }
 
+fn is_legal(id: &str) -> bool {
+    !id.is_empty() && id.chars().count() <= MAX_ID
+}
+
+/// The name of the call of this number with an id. A long id alone needs no number: its hash tells
+/// it from others.
 fn numbered(id: &str, number: usize) -> Text {
-    let stem = if id.is_empty() { "call" } else { id };
-    let name = format!("{stem}-{number}");
-    if name.chars().count() > MAX_ID { short(&name, MAX_ID, 0) } else { name.into() }
+    let name = match (id, number) {
+        ("", _) => format!("call-{number}"),
+        (_, 1) => id.to_owned(),
+        (_, _) => format!("{id}-{number}"),
+    };
+    if is_legal(&name) { name.into() } else { short(&name, MAX_ID, 0) }
 }
 
 /// Whether a result can be written for a call of this form.

@@ -76,22 +76,3 @@ impl Rules for Responses {
         }
     }
 }
-
-/// Reports the fields of messages whose blocks are all written as separate items: no item has a
-/// place for them.
-pub(super) fn note_unplaced_fields(thread: &Thread, notes: &mut Notes) {
-    for (at, message) in thread.iter().filter(|(_, it)| it.role != Role::Assistant) {
-        if message.content.iter().all(is_item) {
-            notes.turn_to(*at);
-            note_lost_fields(message, notes);
-        }
-    }
-}
-
-/// Whether a user block is written as a separate item.
-fn is_item(block: &ContentBlock) -> bool {
-    if let ContentBlock::Opaque(opaque) = block {
-        return matches!(kept(&opaque.value), Kept::Item(..));
-    }
-    is_result(block)
-}

@@ -14,7 +14,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: *options, ..Reader::default() };
-    reader.context.is_chained = params::CHAINS.iter().any(|key| fields.value(key).is_some());
+    reader.context.is_chained = params::CHAINS.iter().any(|(key, _)| fields.value(key).is_some());
     reader.instructions(&mut fields);
     let path = Path::Field(&Path::Body, "input");
     const EXPECTED: &str = "a string or an array of items";
@@ -29,7 +29,6 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
         None if has_other_start(&fields) => fields.mark("~input", "absent"),
         None => return Err(path.missing(EXPECTED)),
     }
-    reader.close();
     Ok(params::read(fields, reader.system, reader.thread))
 }
 
@@ -46,8 +45,6 @@ struct Reader {
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// The last message, which later items may join. It becomes a handle when it is complete.
-    open: Option<MessageParts>,
     /// Whether the last item was a result, so that another one joins it.
     more_results: bool,
 }
@@ -62,11 +59,8 @@ impl Reader {
 
     /// Reads an input that is one text.
     fn text(&mut self, raw: Raw<'_>) {
-        let mut fields = Fields::default();
-        fields.mark("~input", "string");
-        let block = said_text(raw);
-        let extra = fields.keep(CODEC);
-        self.said(MessageParts { extra, ..MessageParts::new(Role::User, vec![block]) });
+        let extra = json::marked(CODEC, "~input", Json::text("string"));
+        self.said(MessageParts { extra, ..MessageParts::new(Role::User, said_text(raw)) });
     }
 
     fn item(&mut self, item: Item) {
@@ -76,42 +70,30 @@ impl Reader {
             Item::Answered(blocks) => self.join(Role::Assistant, blocks),
             Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
             Item::Result(block) | Item::Kept(block) => {
-                self.open(MessageParts::new(Role::User, vec![block]));
+                self.thread.push(Message::new(Role::User, vec![block]));
             }
         }
         self.more_results = is_result;
     }
 
     fn said(&mut self, mut message: MessageParts) {
-        let is_first = self.thread.is_empty() && self.open.is_none();
-        if message.role == Role::System && is_first {
+        if message.role == Role::System && self.thread.is_empty() {
             self.system.push(with_mark(message, "~as", "item").into());
             return;
         }
         if message.role == Role::User {
-            let last = message.content.len().checked_sub(1);
-            recognise(CODEC, &mut message.content, self.recognise, last);
+            recognise(CODEC, &mut message.content, self.recognise);
             message.content.iter_mut().for_each(mark_summary);
         }
-        self.open(message);
+        self.thread.push(message.into());
     }
 
     /// Adds blocks to the last message if it has this role, or begins a message.
     fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
-        match self.open.as_mut().filter(|last| last.role == role) {
-            Some(last) => last.content.extend(blocks),
-            None => self.open(MessageParts::new(role, blocks)),
+        match self.thread.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.make_mut().content.extend(blocks),
+            None => self.thread.push(Message::new(role, blocks)),
         }
-    }
-
-    /// Begins a message.
-    fn open(&mut self, message: MessageParts) {
-        self.close();
-        self.open = Some(message);
-    }
-
-    fn close(&mut self) {
-        self.thread.extend(self.open.take().map(Message::from));
     }
 }
 
