@@ -6,7 +6,7 @@ use super::{
     notes::{Notes, with_object},
     options::EncodeOptions,
     params::{Param, is_met, temperature, write_float},
-    rules::BLANK,
+    rules::{BLANK, FittedSource},
     schemas::no_parameters,
 };
 use threadfold_core::message::{
@@ -33,6 +33,17 @@ fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> Content
         rest.mark(BLANK, "came");
     }
     TextBlock { text, extra: rest.keep(codec) }.into()
+}
+
+/// Checks the source of an image or a document. `is_own` is whether this provider stores its file.
+pub(super) fn fit_source(source: &MediaSource, is_own: bool) -> FittedSource {
+    match source {
+        MediaSource::Base64 { .. } | MediaSource::Url { .. } => Ok(None),
+        MediaSource::File { .. } if is_own => Ok(None),
+        MediaSource::File { .. } | MediaSource::Text { .. } | MediaSource::Opaque { .. } => {
+            Err("its source has no form in this dialect")
+        }
+    }
 }
 
 /// Wraps a JSON input that is no object. An input that was read as text stays as it is.
@@ -167,8 +178,6 @@ pub(super) struct Tools {
     pub(super) codec: &'static str,
     /// Reads a function; `None` for any other tool.
     pub(super) read: fn(Fields<'_>) -> Option<ToolSpec>,
-    /// Finds the name and the description of a tool that is no function.
-    pub(super) describe: fn(&Fields<'_>) -> (Option<Text>, Option<Text>),
     /// Whether a tool without a schema is the provider's own, and written back unchanged.
     pub(super) is_native: fn(&ToolSpec) -> bool,
     /// Adds a function to an object of its unknown fields.
@@ -185,10 +194,14 @@ impl Tools {
         })
     }
 
-    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`.
+    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`. Its
+    /// name and description are copied from the tool, or from its object under the name of its type.
     fn native(&self, fields: Fields<'_>) -> ToolSpec {
-        let (name, description) = (self.describe)(&fields);
-        let name = name.or_else(|| fields.text("type")).unwrap_or_default();
+        let kind = fields.text("type").unwrap_or_default();
+        let body = fields.object(&kind).unwrap_or_else(|| fields.clone());
+        let name = body.text("name").or_else(|| fields.text("name"));
+        let name = name.or_else(|| fields.text("server_label")).unwrap_or(kind);
+        let description = body.text("description").or_else(|| fields.text("description"));
         let tool = ToolSpec::new(name, description.unwrap_or_default(), Json::default());
         ToolSpec { extra: fields.keep(self.codec), ..tool }
     }
@@ -265,8 +278,11 @@ impl Tools {
 }
 
 /// Removes name, description and parameter schema from a function and reads them. A description or
-/// schema of another shape stays unknown.
+/// schema of another shape stays unknown; a missing schema is marked.
 pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
+    if function.get("parameters").is_none() {
+        function.mark("~parameters", "absent");
+    }
     let name = function.take_text("name")?;
     let description =
         function.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
@@ -288,11 +304,9 @@ pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) 
     }
 }
 
-/// Reads a tool choice: a word, or an object whose type names a tool.
-pub(super) fn choice(
-    raw: Raw<'_>,
-    name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
-) -> Option<ToolChoice> {
+/// Reads a tool choice: a word, or an object of a type that names a tool, within the object of that
+/// type or beside it.
+pub(super) fn read_choice(raw: Raw<'_>) -> Option<ToolChoice> {
     if let Some(word) = raw.text() {
         return match word.as_str() {
             "auto" => Some(ToolChoice::Auto),
@@ -302,8 +316,8 @@ pub(super) fn choice(
         };
     }
     let fields = Fields::of(raw)?;
-    let kind = fields.text("type")?;
-    name(&fields, &kind).map(ToolChoice::Tool)
+    let kind = fields.word("type").filter(|kind| kind == "function" || kind == "custom")?;
+    fields.object(&kind).unwrap_or(fields).text("name").map(ToolChoice::Tool)
 }
 
 /// Writes a tool choice; `named` writes the choice of one tool.

@@ -86,17 +86,16 @@ fn role(message: &Message) -> Option<Tree> {
         return Some(Tree::Word("model"));
     }
     let mut blocks = message.content.iter();
-    match marked(&message.extra, "~role").as_deref() {
-        Some("absent") => None,
-        Some("null") => Some(Tree::Null),
-        Some("") => Some(Tree::Word("")),
+    let Some(role) = message.extra.get(CODEC, "~role") else { return Some(Tree::Word("user")) };
+    match role.as_str() {
+        r#""absent""# => None,
         // The old role `function` is only for results.
-        Some("function")
-            if blocks.all(|it| is_result(it) || matches!(it, ContentBlock::Opaque(_))) =>
+        r#""function""#
+            if !blocks.all(|it| is_result(it) || matches!(it, ContentBlock::Opaque(_))) =>
         {
-            Some(Tree::Word("function"))
+            Some(Tree::Word("user"))
         }
-        Some(_) | None => Some(Tree::Word("user")),
+        _ => Some(role.clone().into()),
     }
 }
 

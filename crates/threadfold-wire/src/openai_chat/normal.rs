@@ -12,22 +12,13 @@ pub(super) struct Chat;
 
 impl Rules for Chat {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
-        const NONE: FittedSource = Err("its source has no form in this dialect");
         let is_own = reader.is_none_or(|reader| reader == CODEC);
-        match (source, medium) {
-            (MediaSource::Base64 { .. }, _) | (MediaSource::Url { .. }, Medium::Image) => Ok(None),
-            (MediaSource::File { .. }, Medium::Document) if is_own => Ok(None),
-            (MediaSource::Url { .. } | MediaSource::File { .. }, _) => NONE,
-            (MediaSource::Text { .. } | MediaSource::Opaque { .. }, _) => NONE,
-        }
+        openai::fit_source(source, is_own && medium == Medium::Document)
     }
 
-    /// Documents are texts or files.
-    fn text_of<'s>(&self, _: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        if let MediaSource::Text { text, .. } | MediaSource::Url { url: text } = source {
-            return Some(text);
-        }
-        None
+    /// This dialect has files, but no addresses of documents.
+    fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
+        matches!(source, MediaSource::Text { .. } | MediaSource::Url { .. })
     }
 
     /// Reasoning is sent back to the server that made it, in the field in which it was read.

@@ -8,36 +8,11 @@ use crate::kit::*;
 /// The maximum length of the id of a call, in characters.
 const MAX_ID: usize = 64;
 
-/// The form of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum CallKind {
-    /// A function, whose input is JSON.
-    #[default]
-    Function,
-    /// A custom tool, whose input is text.
-    Custom,
-    /// A call in a special form; the type of its result.
-    Client(&'static str),
-}
-
-impl CallKind {
-    /// The form in which a call is written: the one in which it was read, if it was not changed.
-    pub(super) fn of(call: &ToolUse) -> Self {
-        let Some(kind) = marked(&call.extra, "~as") else { return Self::Function };
-        if kind == kinds::CUSTOM {
-            return Self::Custom;
-        }
-        let ToolInput::Json(json) = &call.input else { return Self::Function };
-        let came = Fields::parse(json.as_str()).and_then(|fields| fields.text("type"));
-        let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
-        output.map_or(Self::Function, Self::Client)
-    }
-}
-
 /// The calls of a thread, by their written ids.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    kinds: HashMap<Text, CallKind>,
+    /// The types of the answers to these calls.
+    outputs: HashMap<Text, &'static str>,
     /// The rewritten ids, each with the id before.
     before: HashMap<Text, Text>,
 }
@@ -49,9 +24,9 @@ impl Calls {
         let mut lost = HashSet::new();
         for block in thread.iter().flat_map(|(_, message)| &message.content) {
             if let ContentBlock::ToolUse(call) = block {
-                calls.kinds.insert(call.id.clone(), CallKind::of(call));
+                calls.outputs.insert(call.id.clone(), output_of(call));
             } else if let ContentBlock::ToolResult(result) = block
-                && !is_writable(calls.kind(&result.tool_use_id), result)
+                && !is_writable(calls.output(&result.tool_use_id), result)
             {
                 lost.insert(result.tool_use_id.clone());
             }
@@ -72,15 +47,28 @@ impl Calls {
         calls
     }
 
-    /// The form of a call.
-    pub(super) fn kind(&self, id: &Text) -> CallKind {
-        self.kinds.get(id).copied().unwrap_or_default()
+    /// The type of the answer to a call.
+    pub(super) fn output(&self, id: &Text) -> &'static str {
+        self.outputs.get(id).copied().unwrap_or(kinds::FUNCTION_OUTPUT)
     }
 
     /// The id of a call before it was rewritten.
     pub(super) fn id_before(&self, id: &Text) -> Text {
         self.before.get(id).unwrap_or(id).clone()
     }
+}
+
+/// The type of the answer to a call, which also tells the form in which the call is written: the
+/// form in which it was read, if it was not changed.
+fn output_of(call: &ToolUse) -> &'static str {
+    let Some(kind) = marked(&call.extra, "~as") else { return kinds::FUNCTION_OUTPUT };
+    // The input of a call in a special form is the whole item.
+    let came = match &call.input {
+        ToolInput::Json(item) => Fields::parse(item.as_str()).and_then(|item| item.text("type")),
+        ToolInput::Text(_) => None,
+    };
+    let is_same = kind == kinds::CUSTOM || came.as_ref() == Some(&kind);
+    kinds::output_of(&kind).filter(|_| is_same).unwrap_or(kinds::FUNCTION_OUTPUT)
 }
 
 /// Rewrites the ids of calls that are empty, too long, or used by an earlier call: results may be
@@ -139,8 +127,10 @@ fn numbered(id: &str, number: usize) -> Text {
 }
 
 /// Whether a result can be written for a call of this form.
-fn is_writable(kind: CallKind, result: &ToolResult) -> bool {
-    let CallKind::Client(output) = kind else { return true };
+fn is_writable(output: &str, result: &ToolResult) -> bool {
+    if kinds::is_plain(output) {
+        return true;
+    }
     let came_as = marked(&result.extra, "~as");
     if came_as.as_deref() != Some(output) {
         // It is written as a function's result, if it was read so or the provider is known to

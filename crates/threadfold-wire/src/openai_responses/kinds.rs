@@ -2,8 +2,10 @@
 
 use crate::kit::*;
 
-/// Calls that the host answers in a special form, with the type of the answer.
-const CLIENT_CALLS: [(&str, &str); 5] = [
+/// Calls that the host answers, with the type of the answer.
+const CALLS: [(&str, &str); 7] = [
+    (FUNCTION, FUNCTION_OUTPUT),
+    (CUSTOM, CUSTOM_OUTPUT),
     ("apply_patch_call", "apply_patch_call_output"),
     ("computer_call", "computer_call_output"),
     ("local_shell_call", "local_shell_call_output"),
@@ -35,20 +37,19 @@ pub(super) const TRIGGER: &str = "compaction_trigger";
 pub(super) const APPROVAL: &str = "mcp_approval_response";
 pub(super) const APPROVAL_REQUEST: &str = "mcp_approval_request";
 
-/// The type of the answer to a call; `None` if the call has no special form of answer.
-pub(super) fn client_output(kind: &str) -> Option<&'static str> {
-    CLIENT_CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
-}
-
-/// Whether an item of this type is a call that the host answers.
-fn is_call(kind: &str) -> bool {
-    kind == FUNCTION || kind == CUSTOM || client_output(kind).is_some()
+/// The type of the answer to a call; `None` if the host does not answer calls of this type.
+pub(super) fn output_of(kind: &str) -> Option<&'static str> {
+    CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
 }
 
 /// Whether an item of this type answers a call.
 fn is_output(kind: &str) -> bool {
-    let of_client = CLIENT_CALLS.iter().any(|(_, output)| *output == kind);
-    kind == FUNCTION_OUTPUT || kind == CUSTOM_OUTPUT || of_client
+    CALLS.iter().any(|(_, output)| *output == kind)
+}
+
+/// Whether an answer of this type has the form of that of a function, and not one of its own.
+pub(super) fn is_plain(output: &str) -> bool {
+    output == FUNCTION_OUTPUT || output == CUSTOM_OUTPUT
 }
 
 /// Whether an item of this type is a call that the provider answers in the same item.
@@ -61,7 +62,7 @@ pub(super) fn takes_text(output: &str) -> bool {
     output == LOCAL_SHELL_OUTPUT || output == "apply_patch_call_output"
 }
 
-/// Whether an opaque item of this type comes from the host.
+/// Whether an item of this type comes from the host.
 fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
@@ -114,12 +115,12 @@ impl Label {
         if self.is_message() {
             return self.role.as_deref() == Some("assistant");
         }
-        self.is_of_provider || (!is_output(&self.kind) && !is_of_host(&self.kind))
+        self.is_of_provider || !is_of_host(&self.kind)
     }
 
     /// Whether it is a call that the host answers.
     pub(super) fn is_call(&self) -> bool {
-        !self.is_of_provider && is_call(&self.kind)
+        !self.is_of_provider && output_of(&self.kind).is_some()
     }
 
     /// Whether the host answers a call with it.

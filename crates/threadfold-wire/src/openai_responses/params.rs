@@ -8,14 +8,11 @@ const LIMIT: Param<u64> = limit("~max_output_tokens");
 const TOOLS: Tools = Tools {
     codec: CODEC,
     read: read_tool,
-    describe: |fields| {
-        (fields.text("name").or_else(|| fields.text("server_label")), fields.text("description"))
-    },
     is_native: |tool| is_own(tool) && marked(&tool.extra, "~strict").is_none(),
     write: write_tool,
     choice: Param {
         kept_as: "~tool_choice",
-        read: choice,
+        read: openai::read_choice,
         write: |choice| {
             openai::write_choice(choice, |name| Object::typed("function").with("name", name))
         },
@@ -109,9 +106,6 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
     // Always set, because it tells functions that were read in this dialect from others.
     fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
-    if fields.get("parameters").is_none() {
-        fields.mark("~parameters", "absent");
-    }
     let tool = openai::read_function(&mut fields)?;
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }
@@ -123,12 +117,6 @@ fn write_tool(tool: &ToolSpec, object: &mut Object) {
     }
     object.set("type", "function");
     openai::set_function(tool, CODEC, object);
-}
-
-fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
-    openai::choice(raw, |fields, kind| {
-        fields.text("name").filter(|_| kind == "function" || kind == "custom")
-    })
 }
 
 #[cfg(test)]

@@ -26,16 +26,13 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
                 reader.item(item);
             }
         }
-        None if has_other_start(&fields) => fields.mark("~input", "absent"),
+        // The body continues something that the provider stored.
+        None if reader.context.is_chained || fields.value("prompt").is_some() => {
+            fields.mark("~input", "absent");
+        }
         None => return Err(path.missing(EXPECTED)),
     }
     Ok(params::read(fields, reader.system, reader.thread))
-}
-
-/// Whether a body without input continues something stored instead.
-fn has_other_start(fields: &Fields<'_>) -> bool {
-    let starts = ["previous_response_id", "conversation", "prompt"];
-    starts.into_iter().any(|key| fields.value(key).is_some())
 }
 
 /// The messages read so far.
@@ -53,8 +50,9 @@ impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
         let text = fields.take_as("instructions", |raw| raw.text().filter(|text| !text.is_blank()));
         let Some(text) = text else { return };
+        let extra = json::marked(CODEC, "~as", Json::text("instructions"));
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
-        self.system.push(with_mark(message, "~as", "instructions").into());
+        self.system.push(MessageParts { extra, ..message }.into());
     }
 
     /// Reads an input that is one text.
@@ -78,7 +76,8 @@ impl Reader {
 
     fn said(&mut self, mut message: MessageParts) {
         if message.role == Role::System && self.thread.is_empty() {
-            self.system.push(with_mark(message, "~as", "item").into());
+            message.extra = message.extra.with(CODEC, "~as", Json::text("item"));
+            self.system.push(message.into());
             return;
         }
         if message.role == Role::User {
@@ -102,11 +101,6 @@ fn mark_summary(block: &mut ContentBlock) {
     if let ContentBlock::Summary(Summary { extra, .. }) = block {
         *extra = extra.with(CODEC, "~as", Json::text("text"));
     }
-}
-
-fn with_mark(mut message: MessageParts, key: &'static str, word: &str) -> MessageParts {
-    message.extra = message.extra.with(CODEC, key, Json::text(word));
-    message
 }
 
 /// The response fields that repeat the request. They may be long, and the host has them.

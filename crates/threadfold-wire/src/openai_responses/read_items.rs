@@ -160,7 +160,7 @@ impl Context {
                 ToolUse { extra: marks.keep(CODEC), ..ToolUse::new(id.clone(), kind, raw.json()) }
             }
         };
-        self.called.insert(id, kinds::client_output(&label.kind).is_some());
+        self.called.insert(id, !kinds::output_of(kind).is_none_or(kinds::is_plain));
         Some(call.into())
     }
 }

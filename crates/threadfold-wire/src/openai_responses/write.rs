@@ -2,7 +2,7 @@
 //! legal in their order.
 
 use super::{
-    calls::{CallKind, Calls},
+    calls::Calls,
     kinds,
     marks::*,
     normal::Responses,
@@ -128,12 +128,10 @@ impl Writer<'_> {
 
     fn result(&mut self, result: &ToolResult) {
         let came_as = marked(&result.extra, "~as");
-        let kind = match self.calls.kind(&result.tool_use_id) {
-            CallKind::Function => kinds::FUNCTION_OUTPUT,
-            CallKind::Custom => kinds::CUSTOM_OUTPUT,
-            CallKind::Client(output) if came_as.as_deref() == Some(output) => output,
-            CallKind::Client(_) => kinds::FUNCTION_OUTPUT,
-        };
+        let mut kind = self.calls.output(&result.tool_use_id);
+        if !kinds::is_plain(kind) && came_as.as_deref() != Some(kind) {
+            kind = kinds::FUNCTION_OUTPUT;
+        }
         let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
         let form = marked(&result.extra, "~content");
         let output = openai::content(pieces, form.as_deref(), "input_text");
@@ -143,8 +141,7 @@ impl Writer<'_> {
         object.set(key, result.tool_use_id.clone());
         // The result of a function always has an output, even if it was read in another form
         // without one.
-        let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
-        let form = form.filter(|form| form != "absent" || !of_function);
+        let form = form.filter(|form| form != "absent" || !kinds::is_plain(kind));
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
         let mut item = Item::new(self.at, object, None);
         if named.is_some() {
@@ -154,40 +151,26 @@ impl Writer<'_> {
         self.items.push(item);
     }
 
+    /// Writes a message of the model. Texts side by side are parts of one item, as far as they were
+    /// read so or come from outside this dialect.
     fn answer(&mut self, message: &Message) {
-        let mut open = None;
+        let mut open: Option<Open> = None;
         for block in &message.content {
-            match wire_text(Role::Assistant, block) {
-                Some((text, extra)) => self.text(&mut open, text, extra),
-                None => {
-                    self.close(open.take());
-                    self.item(block);
-                }
+            let Some((text, extra)) = wire_text(Role::Assistant, block) else {
+                self.close(open.take());
+                self.item(block);
+                continue;
+            };
+            let begins = extra.get(CODEC, "~item").is_some();
+            let joins = extra.get(CODEC, "~joins").is_some();
+            // A text from outside this dialect joins no item of the provider.
+            let fits = open.as_ref().is_some_and(|open| joins || open.form == Form::Ours);
+            if begins || !fits {
+                self.close(open.take());
             }
+            open.get_or_insert_with(|| Open::new(extra)).pieces.push(part(text, extra));
         }
         self.close(open);
-    }
-
-    /// Adds a text to the open item, or begins an item.
-    fn text(&mut self, open: &mut Option<Open>, text: Text, extra: &Extra) {
-        let begins = extra.get(CODEC, "~item").is_some();
-        let joins = extra.get(CODEC, "~joins").is_some();
-        // A text from outside this dialect joins no item of the provider.
-        let is_ours = open.as_ref().is_some_and(|open| open.form == Form::Ours);
-        if begins || open.is_none() || (!joins && !is_ours) {
-            let mut fields = reopen(extra.get(CODEC, "~item"));
-            fields.extend_unset(reopen(extra.get(CODEC, "item")));
-            let form = match marked(extra, "~content") {
-                Some(_) => Form::String,
-                None if begins => Form::Parts,
-                None => Form::Ours,
-            };
-            let led = marked(extra, "~led");
-            self.close(open.replace(Open { fields, form, led, pieces: Vec::new() }));
-        }
-        if let Some(open) = open {
-            open.pieces.push(part(text, extra));
-        }
     }
 
     fn close(&mut self, open: Option<Open>) {
@@ -210,7 +193,7 @@ impl Writer<'_> {
             let next = marked(&thinking.extra, "~next");
             Item { next, ..Item::new(self.at, object, None) }
         } else if let ContentBlock::ToolUse(call) = block {
-            let object = written_call(call, self.calls.kind(&call.id));
+            let object = written_call(call, self.calls.output(&call.id));
             let mut item = Item::new(self.at, object, marked(&call.extra, "~led"));
             item.label.call_id = Some(self.calls.id_before(&call.id));
             item
@@ -230,6 +213,20 @@ struct Open {
     form: Form,
     led: Option<Text>,
     pieces: Vec<Piece>,
+}
+
+impl Open {
+    /// Begins an item with its first text, which has the fields of the item.
+    fn new(extra: &Extra) -> Self {
+        let mut fields = reopen(extra.get(CODEC, "~item"));
+        fields.extend_unset(reopen(extra.get(CODEC, "item")));
+        let form = match (extra.get(CODEC, "~content"), extra.get(CODEC, "~item")) {
+            (Some(_), _) => Form::String,
+            (None, Some(_)) => Form::Parts,
+            (None, None) => Form::Ours,
+        };
+        Self { fields, form, led: marked(extra, "~led"), pieces: Vec::new() }
+    }
 }
 
 /// The origin of such an item, which determines the form of its content.
@@ -268,14 +265,13 @@ fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
     }
 }
 
-fn written_call(call: &ToolUse, kind: CallKind) -> Object {
+/// Writes a call whose answer is of this type.
+fn written_call(call: &ToolUse, output: &str) -> Object {
     let id = call.id.clone();
-    let (kind, key) = match (kind, &call.input) {
-        (CallKind::Client(_), ToolInput::Json(json)) => {
-            return reopen(Some(json)).with("call_id", id);
-        }
-        (CallKind::Custom, _) => (kinds::CUSTOM, "input"),
-        (CallKind::Function | CallKind::Client(_), _) => (kinds::FUNCTION, "arguments"),
+    let (kind, key) = match (output, &call.input) {
+        (kinds::CUSTOM_OUTPUT, _) => (kinds::CUSTOM, "input"),
+        (kinds::FUNCTION_OUTPUT, _) | (_, ToolInput::Text(_)) => (kinds::FUNCTION, "arguments"),
+        (_, ToolInput::Json(json)) => return reopen(Some(json)).with("call_id", id),
     };
     let object = item_fields(&call.extra).with("type", kind).with("call_id", id);
     object.with("name", call.name.clone()).with(key, Text::from(call.input.as_str()))
