@@ -1,6 +1,9 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
+use std::borrow::Cow;
+
 use super::meaning::{clauses, has_any, listed, words};
+use crate::message::steps;
 
 /// Phrases that turn a demand into a rule.
 #[rustfmt::skip]
@@ -126,4 +129,22 @@ fn demands(heading: &str) -> bool {
     words.len() <= MOST
         && has_any(DEMANDS, &words)
         && !has_any(" i it he she we they was were ", &words)
+}
+
+/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
+/// headings: `## Rules`, `**Rules**`.
+pub(super) fn with_plain_headings(text: &str) -> Cow<'_, str> {
+    if !steps::through(text).contains('#') && !text.contains("**") {
+        return text.into();
+    }
+    let heading = |line: &str| {
+        let line = line.trim();
+        let marked =
+            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
+        let bold = || line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**");
+        let text = marked.or_else(bold)?.trim().trim_end_matches(['#', ':', '*', ' ']);
+        (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
+    };
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| heading(line).map_or(Cow::from(line), Cow::from)).collect::<String>().into()
 }

@@ -100,7 +100,10 @@ const LASTING: [&str; 9] = [
 pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
     let line = without_fillers(sentence);
     // A clause may be a comment on another: `forget the rule about tabs, use what fits`.
-    let clauses: Vec<String> = sentence.split([',', ';']).map(without_fillers).collect();
+    let clauses: Vec<String> = match sentence.contains([',', ';']) {
+        true => sentence.split([',', ';']).map(without_fillers).collect(),
+        false => vec![line.clone()],
+    };
     let forgotten = clauses.iter().enumerate().find_map(|(at, clause)| {
         let is_sure = |found: &Correction| at == 0 || !matches!(found, Correction::Names(_));
         forgotten(clause).filter(is_sure)
@@ -140,7 +143,8 @@ fn forgotten(line: &str) -> Option<Correction> {
     if EVERY.contains(&rest) {
         return Some(Correction::All);
     }
-    let about = after(rest, &ABOUT).map(str::to_owned).or_else(|| named_rule(rest));
+    let about = after(rest, &ABOUT).unwrap_or(rest);
+    let about = named_rule(about).or_else(|| (about != rest).then(|| about.to_owned()));
     Some(about.map_or_else(
         || Correction::Names(format!(" {rest} ")),
         |about| Correction::Forgets(stripped(&about)),
@@ -236,7 +240,7 @@ impl About {
         if named.is_empty() {
             return Fit::None;
         }
-        if named == &topic || is_reordered(named, &topic) {
+        if named == &topic || is_reordered(named, &topic, &rule.topic) {
             return Fit::Whole;
         }
         // Naming one thing does not revoke a rule about several, or with more to its topic than a
@@ -261,12 +265,12 @@ impl About {
 
 /// Whether two topics have the same words in another order, and none that gives the order a meaning:
 /// `callers' phone numbers` and `phone numbers of callers`.
-fn is_reordered(named: &[String], topic: &[String]) -> bool {
-    const ORDERS: &str = " before after over above below under than until not ";
+fn is_reordered(named: &[String], topic: &[String], whole: &[String]) -> bool {
+    const ORDERS: &str = " from to into onto before after over above below under than until ";
     let (mut one, mut other) = (named.to_vec(), topic.to_vec());
     one.sort_unstable();
     other.sort_unstable();
-    one == other && !named.iter().any(|word| listed(ORDERS, word))
+    one == other && !whole.iter().any(|word| listed(ORDERS, word))
 }
 
 fn stripped(phrase: &str) -> Vec<String> {

@@ -1,20 +1,20 @@
 //! The ledger: the rules in the order in which they were given, and how later sentences change
 //! them.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    announce::{ends_as_preface, heads_rules, names_rules},
+    announce::{ends_as_preface, heads_rules, names_rules, with_plain_headings},
     correction::{Correction, Fit, contains, corrections},
     meaning::{Meaning, words},
     rule::{Rule, RuleStatus, hash_of, id_of},
-    standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
+    standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
     typed::{ends_quoted, typed},
 };
 use crate::{
-    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text, steps},
+    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
     prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
@@ -93,7 +93,8 @@ impl Ledger {
         let whole = format!("{heading}: {item}");
         // An item that demands something by itself does not need its heading, unless the heading
         // forbids.
-        let alone = is_standing(item, &clauses) && !is_choice(item) && names_rules(heading);
+        let is_brief = is_choice(item) || clauses.iter().any(|clause| is_banned(clause));
+        let alone = is_standing(item, &clauses) && !is_brief && names_rules(heading);
         let text = if alone { item } else { &whole };
         if let Ok(id) = self.enter(Some(position), text, text) {
             self.supersede(&id);
@@ -370,24 +371,6 @@ impl Ledger {
         self.drop_inactive();
         true
     }
-}
-
-/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
-/// headings: `## Rules`, `**Rules**`.
-fn with_plain_headings(text: &str) -> Cow<'_, str> {
-    if !steps::through(text).contains('#') && !text.contains("**") {
-        return text.into();
-    }
-    let heading = |line: &str| {
-        let line = line.trim();
-        let marked =
-            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
-        let bold = || line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**");
-        let text = marked.or_else(bold)?.trim().trim_end_matches(['#', ':', '*', ' ']);
-        (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
-    };
-    let lines = text.split_inclusive('\n');
-    lines.map(|line| heading(line).map_or(Cow::from(line), Cow::from)).collect::<String>().into()
 }
 
 /// The kind of the list items after a paragraph.

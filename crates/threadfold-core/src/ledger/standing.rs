@@ -305,15 +305,19 @@ fn is_lasting_demand(clause: &[String]) -> bool {
 
 /// Whether a clause only names what must not be: `no semicolons`, `no nuts in any dish`. A thing in
 /// the singular may be a remark (`no internet`), as may a sentence with a verb.
-fn is_banned(clause: &[String]) -> bool {
-    const REMARKS: &str = " problem problems idea ideas worries clue doubt doubts way thanks need rush hurry luck news \
+pub(super) fn is_banned(clause: &[String]) -> bool {
+    const REMARKS: &str = " rule rules problem problems idea ideas worries clue doubt doubts way thanks need rush hurry luck news \
         matter more one wonder surprise reason reasons point chance question questions answer answers error errors output \
         result results change changes difference differences warning warnings issue issues effect success progress sign \
         signs trace traces match matches sooner such offense offence hits tests ";
     const VERBS: &str = " is are was were has have had will would can could do does did be been i you we he she they it it's \
         that what who how why where there yet so far either left here now found te me se le lo la les hay complaints ";
     let thing = clause.get(1..).unwrap_or_default();
-    let is_short = thing.len() <= 3 && thing.last().is_some_and(|word| word.ends_with('s'));
+    // `No comas` and `no llores` are Spanish verbs.
+    let is_spanish =
+        matches!(thing, [one] if ["as", "es", "os"].iter().any(|end| one.ends_with(end)));
+    let is_plural = thing.last().is_some_and(|word| word.ends_with('s')) && !is_spanish;
+    let is_short = thing.len() <= 3 && is_plural;
     let is_wide = thing.len() <= 7 && has_any(" any after before without unless ", thing);
     (is_short || is_wide) && !has_any(REMARKS, thing) && !has_any(VERBS, thing)
 }

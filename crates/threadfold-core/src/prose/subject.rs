@@ -98,6 +98,15 @@ impl Subject {
         (!self.asserts && !self.changes).then_some(self.frame.as_slice())
     }
 
+    /// Whether it asks for a step: `Fix the typo in line 40.` Its values matter less once the step is
+    /// done.
+    pub fn is_order(&self) -> bool {
+        let begins = |first: &String, second: &String| {
+            Grammar::of(first) == Grammar::default() && Grammar::of(second).is(Grammar::DETERMINER)
+        };
+        self.request().is_some_and(|words| matches!(words, [one, two, ..] if begins(one, two)))
+    }
+
     /// Whether it gives an exact value: digits or a name.
     pub fn has_value(&self) -> bool {
         self.values.iter().any(|(form, values)| {
@@ -149,7 +158,8 @@ impl Subject {
         }
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
-            return true;
+            let loses_value = old.has_value() && !self.has_value();
+            return !loses_value && self.shares_predicate(old);
         }
         let Some(form) = forms.first().copied() else {
             return self.names_old_value(old) && !self.contrasts(old);
@@ -227,6 +237,35 @@ impl Subject {
             && !self.is_other(old)
             && (1..=LONGEST).contains(&(new.len() - common))
             && (1..=LONGEST).contains(&(old_content.len() - common))
+    }
+
+    /// Whether the words with which both begin reach past the verb. `At the Oslo office the code is 4471`
+    /// and `At the Oslo office we now have a cat` share only a place, and both hold.
+    fn shares_predicate(&self, old: &Self) -> bool {
+        let is_copula = |word: &String| Grammar::of(word).is(Grammar::COPULA);
+        let common: Vec<&String> = self
+            .unchanged()
+            .zip(old.unchanged())
+            .take_while(|(one, two)| one == two)
+            .map(|(word, _)| word)
+            .collect();
+        let speaker = common.iter().position(|word| Grammar::of(word).is(Grammar::TALK));
+        if common.iter().any(|word| is_copula(word))
+            || speaker.is_some_and(|at| at + 1 < common.len())
+        {
+            return true;
+        }
+        let states_other = [self, old]
+            .into_iter()
+            .any(|one| one.unchanged().skip(common.len()).take(3).any(is_copula));
+        // `My sister moved to Leeds` says nothing of what else is true of her.
+        let is_verb = |word: &String| word != "now" && Grammar::of(word).is(Grammar::CHANGE);
+        speaker.is_none() && !states_other && !self.frame.get(common.len()).is_some_and(is_verb)
+    }
+
+    /// All words in order, without those that announce a change.
+    fn unchanged(&self) -> impl Iterator<Item = &String> {
+        self.frame.iter().filter(|word| !Grammar::of(word).is(Grammar::CHANGE))
     }
 
     /// Whether both begin with the same words, grammar included.

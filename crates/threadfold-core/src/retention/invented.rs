@@ -151,7 +151,7 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     let by_word = by_rarest_word(&texts);
     let is_false = |sentence: &&str| {
         let sentence = one_line(sentence).to_lowercase();
-        words(&sentence).chain([""]).any(|word| {
+        keys(&sentence).any(|word| {
             let mut texts = by_word.get(word).into_iter().flatten();
             texts.any(|text| states(&sentence, text))
         })
@@ -169,20 +169,26 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     kept
 }
 
-/// Returns the texts by the word that the fewest of them have, so that few are compared with a
-/// sentence. A text without words is found under the empty one.
+/// Returns the texts by the key that the fewest of them have, so that few are compared with a
+/// sentence.
 fn by_rarest_word(texts: &[String]) -> HashMap<&str, Vec<&str>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    texts
-        .iter()
-        .flat_map(|text| words(text))
-        .for_each(|word| *counts.entry(word).or_default() += 1);
+    texts.iter().flat_map(|text| keys(text)).for_each(|word| *counts.entry(word).or_default() += 1);
     let mut by_word: HashMap<&str, Vec<&str>> = HashMap::new();
     for text in texts {
-        let rarest = words(text).min_by_key(|word| counts.get(word));
-        by_word.entry(rarest.unwrap_or_default()).or_default().push(text);
+        let rarest = keys(text).min_by_key(|word| counts.get(word));
+        rarest.into_iter().for_each(|rarest| by_word.entry(rarest).or_default().push(text));
     }
     by_word
+}
+
+/// The words of a text, and its characters in scripts without spaces.
+fn keys(text: &str) -> impl Iterator<Item = &str> {
+    let characters = text.split_inclusive(is_unspaced).filter_map(|part| {
+        let (at, last) = part.char_indices().next_back()?;
+        is_unspaced(last).then(|| slice(part, at..))
+    });
+    words(text).chain(characters)
 }
 
 /// Whether a text contains a shorter one as whole words, both in lower case.

@@ -339,8 +339,8 @@ fn is_aside(sentence: &str) -> bool {
 
 /// Whether a sentence is about something that the previous one names: `It closes at ten.`
 fn needs_sentence_before(sentence: &str) -> bool {
-    !is_question(sentence) && (ledger::lacks_subject(sentence)
-            || (refers_back(sentence) && says_something(sentence)))
+    !is_question(sentence)
+        && (ledger::lacks_subject(sentence) || (refers_back(sentence) && says_something(sentence)))
 }
 
 /// Whether a sentence demands or wants something or gives a value. Other sentences are remarks.
@@ -361,7 +361,7 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
         has_demand(text) || asks_in_any_language(text) || sentences(text).any(ledger::takes_back);
     let wishes = !asks && has_wish(text);
     let forbids = subject.denies() && !asks && !subject.is_talk();
-    let gives_value = subject.has_value() && !asks && !is_routine;
+    let gives_value = subject.has_value() && !asks && !is_routine && !subject.is_order();
     let points = [
         (is_rule, 6),
         (!is_rule && !asks && !is_routine && demands, 3),
