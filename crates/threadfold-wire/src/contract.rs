@@ -390,7 +390,6 @@ impl fmt::Display for Change {
             Self::BlockAsText { kind } => say(&[kind, " written as text"]),
             Self::BlockMoved { kind, reason } => say(&[kind, " moved: ", reason]),
             Self::FieldsDropped { codec, fields } => {
-                let fields: Vec<&str> = fields.iter().map(Text::as_str).collect();
                 say(&["fields of ", codec, " left out: ", &fields.join(", ")])
             }
             Self::ReasoningDropped { reason } => say(&["reasoning left out: ", reason]),

@@ -2,13 +2,14 @@
 
 use super::{
     contract::Result,
+    extras::marked,
     json::{Fields, Path, Raw},
     normal::is_call,
     options::DecodeOptions,
     texts::Speaker,
 };
 use threadfold_core::message::{
-    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, TextBlock, ToolSpec,
+    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, ToolSpec,
 };
 
 /// The mark on a system message within the thread.
@@ -106,17 +107,17 @@ pub(super) fn tools(
     tools.collect()
 }
 
-/// The stop reason of an answer that only says that it is complete. `is_refusal` recognises a text
-/// that declines.
-pub(super) fn ended(
-    content: &[ContentBlock],
-    is_refusal: impl Fn(&TextBlock) -> bool,
-) -> StopReason {
+/// The stop reason of an answer that only says that it is complete. Codecs mark a text that declines
+/// as a refusal.
+pub(super) fn ended(codec: &str, content: &[ContentBlock]) -> StopReason {
     if content.iter().any(is_call) {
         return StopReason::ToolUse;
     }
-    let is_refused =
-        content.iter().any(|block| matches!(block, ContentBlock::Text(text) if is_refusal(text)));
+    let mut forms = content.iter().filter_map(|block| {
+        let ContentBlock::Text(text) = block else { return None };
+        marked(codec, &text.extra, "~as")
+    });
+    let is_refused = forms.any(|form| form.starts_with("refusal"));
     if is_refused { StopReason::Refusal } else { StopReason::EndTurn }
 }
 

@@ -175,7 +175,7 @@ fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
 
 impl Rules for Target {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
-        media::fit(source, medium, reader)
+        media::SOURCES.fit(source, medium, reader)
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
@@ -191,10 +191,6 @@ impl Rules for Target {
     fn knows_server_call(&self, block: &ContentBlock) -> bool {
         let ContentBlock::ServerToolResult(result) = block else { return true };
         forms::is_server_result(&result.kind)
-    }
-
-    fn is_flattened(&self, source: &MediaSource) -> bool {
-        media::is_flattened(source)
     }
 
     fn takes_context(&self) -> bool {

@@ -116,8 +116,13 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
 }
 
 impl Rules for Target {
-    fn source(&self, source: &MediaSource, medium: Medium, _: Option<&str>) -> FittedSource {
-        media::fit(source, medium)
+    fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
+        match source {
+            MediaSource::Text { text, .. } if text.is_blank() && medium == Medium::Document => {
+                Err("blank text")
+            }
+            source => media::SOURCES.fit(source, medium, reader),
+        }
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
@@ -140,10 +145,6 @@ impl Rules for Target {
 
     fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
         unwrapped(role, block, notes)
-    }
-
-    fn is_flattened(&self, source: &MediaSource) -> bool {
-        media::is_flattened(source)
     }
 
     fn takes_context(&self) -> bool {

@@ -46,22 +46,19 @@ impl Response {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
-        // `contentBlockStop` has no effect: the next block ends the one before.
-        const KNOWN: [&str; 5] =
-            ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
-        if !KNOWN.contains(&name) {
-            return Ok(());
-        }
-        let mut fields = Fields::parse(data).ok_or_else(|| holds("an event that is no object"))?;
+        let event = || Fields::parse(data).ok_or_else(|| holds("an event that is no object"));
         match name {
-            "messageStart" => self.role = fields.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&fields, out),
-            "contentBlockDelta" => return self.add(&fields, out),
-            "messageStop" => self.end = Some(beside(fields)),
-            _ => {
+            "messageStart" => self.role = event()?.take_json("role").or(self.role.take()),
+            "contentBlockStart" => return self.begin(&event()?, out),
+            "contentBlockDelta" => return self.add(&event()?, out),
+            "messageStop" => self.end = Some(beside(event()?)),
+            "metadata" => {
+                let fields = event()?;
                 out.usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.metadata = Some(beside(fields));
             }
+            // `contentBlockStop` has no effect either: the next block ends the one before.
+            _ => return Ok(()),
         }
         out.is_complete = self.end.is_some() && self.metadata.is_some();
         Ok(())

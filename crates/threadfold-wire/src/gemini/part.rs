@@ -69,8 +69,8 @@ impl Part<'_> {
             return Some(self.thinking(said));
         }
         // White space is valid in this dialect only, so it becomes opaque.
-        let white = !said.is_empty() && said.is_blank();
-        (!white).then(|| TextBlock { text: said, extra: self.rest.keep(CODEC) }.into())
+        let is_space = !said.is_empty() && said.is_blank();
+        (!is_space).then(|| TextBlock { text: said, extra: self.rest.keep(CODEC) }.into())
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {

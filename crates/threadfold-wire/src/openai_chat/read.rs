@@ -273,7 +273,7 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
         Some("length") => StopReason::MaxTokens,
         Some("content_filter") => StopReason::Refusal,
         Some("tool_calls" | "function_call") => StopReason::ToolUse,
-        Some("stop") | None => messages::ended(content, |text| refusal_form(text).is_some()),
+        Some("stop") | None => messages::ended(CODEC, content),
         Some(other) => StopReason::Other(other.into()),
     }
 }

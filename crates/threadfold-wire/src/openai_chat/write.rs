@@ -162,27 +162,27 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
     fields.into()
 }
 
-fn content(pieces: Vec<Piece>, form: Option<&str>) -> Option<Tree> {
+fn content(pieces: Vec<Tree>, form: Option<&str>) -> Option<Tree> {
     openai::content(pieces, form, "text")
 }
 
 /// Returns a block as a piece of a content; `None` for a block that is written elsewhere.
-fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
+fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
     if let Some((text, extra)) = wire_text(role, block) {
         if role == Role::Assistant && marked(extra, "~as").is_some_and(|it| it == "refusal_part") {
             let part = own_object(CODEC, extra).with("type", "refusal").with("refusal", text);
-            return Some(Piece::Part(part.into()));
+            return Some(part.into());
         }
-        return Some(Piece::text(CODEC, "text", text, extra));
+        return Some(openai::text_piece(CODEC, "text", text, extra));
     }
     match block {
         ContentBlock::Image(image) => {
             let inner = reopen(image.extra.get(CODEC, "image_url"));
             let inner = inner.with("url", openai::address(&image.source)?);
             let fields = own_object(CODEC, &image.extra);
-            Some(Piece::Part(fields.with("type", "image_url").with("image_url", inner).into()))
+            Some(fields.with("type", "image_url").with("image_url", inner).into())
         }
-        ContentBlock::Document(document) => Some(Piece::Part(file(document))),
+        ContentBlock::Document(document) => Some(file(document)),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
         // Texts are handled above; calls, results and reasoning have fields of their own.
         texts!()
@@ -202,11 +202,11 @@ fn file(document: &Document) -> Tree {
     fields.with("type", "file").with("file", inner).into()
 }
 
-fn opaque_piece(opaque: &Opaque) -> Option<Piece> {
+fn opaque_piece(opaque: &Opaque) -> Option<Tree> {
     if message_field(opaque).is_some() {
         return None;
     }
     let value = opaque_value(opaque);
     let is_string = value.as_str().starts_with('"') && value == opaque.value;
-    Some(if is_string { Piece::Whole(value) } else { Piece::Part(value.into()) })
+    Some(if is_string { openai::whole(value) } else { value.into() })
 }

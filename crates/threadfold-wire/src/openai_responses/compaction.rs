@@ -1,7 +1,10 @@
 //! Compaction by OpenAI: in an answer (`compaction_trigger`, or `context_management` with
 //! `compact_threshold`) and by `POST /v1/responses/compact`, as documented in September 2026.
 
-use super::{kinds, marks::*};
+use super::{
+    kinds::{self, Label},
+    marks::*,
+};
 use crate::kit::*;
 use std::sync::Arc;
 
@@ -31,8 +34,7 @@ fn request(mut request: Request) -> Request {
 fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     let last = request.messages.last().and_then(|message| message.content.last());
     if let Some(ContentBlock::Opaque(opaque)) = last
-        && Fields::parse(opaque.value.as_str())
-            .is_some_and(|item| item.word("type").is_some_and(|word| word == kinds::TRIGGER))
+        && Label::read(Raw::of(&opaque.value)).kind == kinds::TRIGGER
     {
         return Some((Some(0), None));
     }
