@@ -21,19 +21,11 @@ use crate::{
     args::ChunkedOptions,
     error::{Ended, Failure},
     input::Body,
-    models::block_on,
     out::say,
     terminal::{self, Style, thousands},
 };
 
-pub(crate) fn run(options: &ChunkedOptions) -> Result<Ended, Failure> {
-    block_on(async {
-        let model = options.model.open().await?;
-        summarise(options, model.as_ref()).await
-    })
-}
-
-async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
     if resumed && !options.json {

@@ -18,19 +18,11 @@ use crate::{
     args::CompactOptions,
     error::{Ended, Failure},
     input::Body,
-    models::block_on,
     out,
     terminal::{Style, outline, thousands},
 };
 
-pub(crate) fn run(options: CompactOptions) -> Result<Ended, Failure> {
-    block_on(async {
-        let model = options.model.open().await?;
-        work(&options, model.as_ref()).await
-    })
-}
-
-async fn work(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let body = Body::read(&options.file, options.from)?;
     let mut report = Report { style: Style::of(&io::stderr()), lines: Vec::new() };
     let file = options.file.display();

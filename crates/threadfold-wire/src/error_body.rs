@@ -52,8 +52,8 @@ impl Report {
         }
         // In plain text nothing tells words from codes.
         let mut codes: Vec<&str> = fields.codes.iter().map(String::as_str).collect();
-        let single = |text: &&String| value.is_none() || !text.contains(char::is_whitespace);
-        codes.extend(fields.messages.iter().filter(single).map(|text| searched(text)));
+        let texts = fields.messages.iter().map(|text| searched(text));
+        codes.extend(texts.filter(|text| value.is_none() || !text.contains(char::is_whitespace)));
         let words: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
         let words = words.join(": ").to_ascii_lowercase();
         Self {

@@ -194,10 +194,9 @@ fn legal<'r>(
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
     });
     let declared: Vec<Found<'_>> = tools.map(|tool| (None, &tool.name)).collect();
-    let name_note = |from, to| Change::NameRewritten { from, to };
     // The declared tools are renamed first, independent of the thread: the model calls a tool by
     // its new name, and both must be equal in the next request.
-    let of_tools = Renamed::new(&declared, rules, notes, name_note);
+    let of_tools = Renamed::new(&declared, rules, notes, name_rewritten);
     let written: Vec<Text> = declared.iter().map(|(_, name)| of_tools.written(name)).collect();
     let mut names: Vec<Found<'_>> = written.iter().map(|name| (None, name)).collect();
     for (at, message) in messages.iter() {
@@ -205,7 +204,7 @@ fn legal<'r>(
         let others = called.filter(|name| !of_tools.0.contains_key(*name));
         names.extend(others.map(|name| (Some(*at), name)));
     }
-    let mut renamed = Renamed::new(&names, rules, notes, name_note);
+    let mut renamed = Renamed::new(&names, rules, notes, name_rewritten);
     renamed.0.extend(of_tools.0);
     if renamed.is_empty() {
         return Cow::Borrowed(request);
@@ -237,7 +236,7 @@ fn legal<'r>(
 /// the same new one, and no new id equals the id of another call.
 pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
     let ids = call_ids(thread, |_| true);
-    let renamed = Renamed::new(&ids, rules, notes, |from, to| Change::IdRewritten { from, to });
+    let renamed = Renamed::new(&ids, rules, notes, id_rewritten);
     renamed.rewrite_ids(thread);
 }
 
@@ -271,10 +270,17 @@ pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
         *salt += 1;
         short(id, most, *salt - 1)
     };
-    let is_long = |id: &str| id.len() > most && id.chars().count() > most;
-    let note = |from, to| Change::IdRewritten { from, to };
+    let is_long = &|id: &str| id.len() > most && id.chars().count() > most;
     let ids = call_ids(thread, is_call);
-    Renamed::find(&ids, &is_long, &mut propose, (notes, note)).rewrite_ids(thread);
+    Renamed::find(&ids, is_long, &mut propose, (notes, id_rewritten)).rewrite_ids(thread);
+}
+
+fn id_rewritten(from: Text, to: Text) -> Change {
+    Change::IdRewritten { from, to }
+}
+
+pub(super) fn name_rewritten(from: Text, to: Text) -> Change {
+    Change::NameRewritten { from, to }
 }
 
 /// The ids of these calls, each with the index of its message.

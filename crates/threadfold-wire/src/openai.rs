@@ -197,7 +197,7 @@ impl Tools {
     /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`. Its
     /// name and description are copied from the tool, or from its object under the name of its type.
     fn native(&self, fields: Fields<'_>) -> ToolSpec {
-        let kind = fields.text("type").unwrap_or_default();
+        let kind = fields.text_or_empty("type");
         let body = fields.object(&kind).unwrap_or_else(|| fields.clone());
         let name = body.text("name").or_else(|| fields.text("name"));
         let name = name.or_else(|| fields.text("server_label")).unwrap_or(kind);

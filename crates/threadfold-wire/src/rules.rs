@@ -83,9 +83,10 @@ impl Sources {
         };
         let known = (self.media_type)(medium, media_type);
         let known = known.ok_or("this provider does not read its media type")?;
-        let is_same = matches!(source, MediaSource::Base64 { .. }) && media_type == known;
-        let mapped = || MediaSource::Base64 { media_type: known.into(), data: data.into() };
-        Ok((!is_same).then(mapped))
+        if matches!(source, MediaSource::Base64 { .. }) && media_type == known {
+            return Ok(None);
+        }
+        Ok(Some(MediaSource::Base64 { media_type: known.into(), data: data.into() }))
     }
 }
 

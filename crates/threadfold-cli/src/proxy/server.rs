@@ -218,8 +218,8 @@ impl Proxy {
         let mut is_last = false;
         loop {
             // The thread is dropped while the provider answers; after a refusal it is read again.
-            let (smaller, lesson) = match journey.take() {
-                Some(journey) => (journey.body(), Some(journey.lesson(self))),
+            let (smaller, on_count) = match journey.take() {
+                Some(journey) => (journey.body(), Some(journey.on_count(self))),
                 None => (None, None),
             };
             let is_smaller = smaller.is_some();
@@ -227,7 +227,7 @@ impl Proxy {
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(dialect));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
-                return Ok(answer.passed_back(lesson));
+                return Ok(answer.passed_back(on_count));
             };
             if is_smaller && !error.is_overflow() && answer.blames_the_request() {
                 self.note(&format!("a smaller thread was refused: {}", error.message));

@@ -99,31 +99,27 @@ pub(super) const SOURCES: Sources = Sources {
 
 /// Returns the `format` and `source` of a block, whose source can be written.
 pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
-    let of_format = |format: Option<&'static str>, key: &'static str, value: Tree| {
-        let mut object = Object::default();
-        object.set_some("format", format);
-        object.with("source", Object::of(key, value))
-    };
-    let format = |media_type: &Text| {
-        [Medium::Image, Medium::Document].into_iter().find_map(|medium| medium.format(media_type))
-    };
-    match source {
+    let mediums = [Medium::Image, Medium::Document].into_iter();
+    let (format, key, value): (_, _, Tree) = match source {
         MediaSource::Base64 { media_type, data } => {
-            of_format(format(media_type), "bytes", data.clone().into())
+            let format = { mediums }.find_map(|medium| medium.format(media_type));
+            (format, "bytes", data.clone().into())
         }
         MediaSource::Text { media_type, text } => {
             let had_none = extra.get(NAME, "~format").is_some() && *media_type == PLAIN;
             let format = Medium::Document.format(media_type).unwrap_or("txt");
-            of_format((!had_none).then_some(format), "text", text.clone().into())
+            ((!had_none).then_some(format), "text", text.clone().into())
         }
         MediaSource::Url { url } => {
-            let mediums = [Medium::Image, Medium::Document].into_iter();
-            let format = mediums.filter_map(|medium| medium.stored_format(url)).next();
-            of_format(format, "s3Location", Object::of("uri", url.clone()).into())
+            let format = { mediums }.find_map(|medium| medium.stored_format(url));
+            (format, "s3Location", Object::of("uri", url.clone()).into())
         }
-        MediaSource::File { id } => of_format(None, "file", id.clone().into()),
-        MediaSource::Opaque { value, .. } => Object::of("source", value.clone()),
-    }
+        MediaSource::File { id } => (None, "file", id.clone().into()),
+        MediaSource::Opaque { value, .. } => return Object::of("source", value.clone()),
+    };
+    let mut object = Object::default();
+    object.set_some("format", format);
+    object.with("source", Object::of(key, value))
 }
 
 /// The keys of blocks that wrap a text.

@@ -220,8 +220,10 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
 /// Adds a text to messages with documents but without text, because the provider demands one.
 pub(super) fn text_beside_documents(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
-        let has = |wanted| message.content.iter().any(|block| key(block) == Some(wanted));
-        if has("document") && !has("text") {
+        let mut keys = message.content.iter().map(key);
+        if { keys.clone() }.any(|key| key == Some("document"))
+            && keys.all(|key| key != Some("text"))
+        {
             notes.turn_to(*at).note(Change::TextInserted);
             message.make_mut().content.push(ContentBlock::text(BESIDE_DOCUMENTS));
         }
@@ -250,8 +252,7 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread.iter() {
         found.extend(message.content.iter().flat_map(titles).map(|title| (Some(*at), title)));
     }
-    let renamed =
-        Renamed::new(&found, &DOCUMENTS, notes, |from, to| Change::NameRewritten { from, to });
+    let renamed = Renamed::new(&found, &DOCUMENTS, notes, names::name_rewritten);
     if renamed.is_empty() {
         return;
     }

@@ -194,7 +194,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
         None => return Err(path.missing("a candidate")),
     };
     let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
-    let id = fields.text("responseId").unwrap_or_default();
+    let id = fields.text_or_empty("responseId");
     let (content, mut rest) = content(&mut candidate, &id, path)?;
     rest.take("role");
     let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);

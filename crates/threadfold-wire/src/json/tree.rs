@@ -140,9 +140,10 @@ impl Object {
     /// Renames fields to their second spelling if the mark says that they were read so; see
     /// `Fields::respell`.
     pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
-        let is_marked = |mark: &str| extra.fields().any(|(key, _)| key == mark);
-        for (name, mark) in names.iter().filter(|(_, mark)| is_marked(mark)) {
-            if let Some((key, _)) = self.0.iter_mut().find(|(key, _)| key == name) {
+        for (name, mark) in names {
+            if extra.fields().any(|(key, _)| key == *mark)
+                && let Some((key, _)) = self.0.iter_mut().find(|(key, _)| key == name)
+            {
                 *key = Cow::Borrowed(wire_name(mark));
             }
         }

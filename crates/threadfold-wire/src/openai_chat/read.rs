@@ -254,7 +254,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let mut message = Fields::read(raw, path)?;
     message.take("role");
 
-    let id = format!("function_call_{}", fields.text("id").unwrap_or_default());
+    let id = format!("function_call_{}", fields.text_or_empty("id"));
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let model = fields.text("model");
     let reason = choice.text("finish_reason");

@@ -1,10 +1,7 @@
 //! Compaction by OpenAI: in an answer (`compaction_trigger`, or `context_management` with
 //! `compact_threshold`) and by `POST /v1/responses/compact`, as documented in September 2026.
 
-use super::{
-    kinds::{self, Label},
-    marks::*,
-};
+use super::{kinds, marks::*};
 use crate::kit::*;
 use std::sync::Arc;
 
@@ -34,7 +31,7 @@ fn request(mut request: Request) -> Request {
 fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     let last = request.messages.last().and_then(|message| message.content.last());
     if let Some(ContentBlock::Opaque(opaque)) = last
-        && Label::read(Raw::of(&opaque.value)).kind == kinds::TRIGGER
+        && kinds::Label::read(Raw::of(&opaque.value)).kind == kinds::TRIGGER
     {
         return Some((Some(0), None));
     }

@@ -157,7 +157,7 @@ fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>> {
 /// The stop reason. The dialect has none for waiting on results.
 fn stop_reason(body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
     let reason = body.object("incomplete_details").and_then(|details| details.text("reason"));
-    match (body.text("status").unwrap_or_default().as_str(), reason.as_deref()) {
+    match (body.text_or_empty("status").as_str(), reason.as_deref()) {
         ("completed" | "", _) => messages::ended(CODEC, content),
         ("incomplete", Some("max_output_tokens")) => StopReason::MaxTokens,
         ("incomplete", Some("content_filter")) => StopReason::Refusal,

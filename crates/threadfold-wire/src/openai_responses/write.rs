@@ -63,8 +63,11 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
         }
         [..] => None,
     };
-    let all = || Tree::Array(items.into_iter().map(|item| item.body).collect());
-    body.set("input", text.map_or_else(all, Tree::Text));
+    let input = match text {
+        Some(text) => text.into(),
+        None => Tree::Array(items.into_iter().map(|item| item.body).collect()),
+    };
+    body.set("input", input);
 }
 
 /// The items written so far.
