@@ -48,7 +48,7 @@ pub(crate) use crate::{
     },
     schemas::{is_typed, no_parameters, typed_schema},
     stream::{StreamEvent, Taken},
-    texts::{Speaker, kept_form, recognise, texts, wire_text},
+    texts::{kept_form, recognise, texts, wire_text},
     usage::Counts,
 };
 pub(crate) use threadfold_core::message::*;

@@ -52,22 +52,27 @@ impl Sources {
         medium: Medium,
         reader: Option<&str>,
     ) -> FittedSource {
-        let (media_type, data) = match source {
-            MediaSource::File { .. }
-                if self.has_files && reader.is_none_or(|reader| reader == self.codec) =>
-            {
-                return Ok(None);
+        let stays = match source {
+            MediaSource::File { .. } => {
+                self.has_files && reader.is_none_or(|reader| reader == self.codec)
             }
+            MediaSource::Opaque { codec, .. } => *codec == self.codec,
+            MediaSource::Text { media_type, .. } => {
+                medium == Medium::Document && (self.takes_text)(media_type)
+            }
+            MediaSource::Url { url } => (self.is_fetched)(medium, url),
+            MediaSource::Base64 { media_type, .. } => {
+                (self.media_type)(medium, media_type) == Some(media_type)
+            }
+        };
+        let (media_type, data) = match source {
+            _ if stays => return Ok(None),
             MediaSource::File { .. } => return Err("its file is in another provider's store"),
-            MediaSource::Opaque { codec, .. } if *codec == self.codec => return Ok(None),
             MediaSource::Opaque { .. } => {
                 return Err("only another provider understands its source");
             }
             MediaSource::Text { .. } if medium == Medium::Image => {
                 return Err("a text is no picture");
-            }
-            MediaSource::Text { media_type, .. } if (self.takes_text)(media_type) => {
-                return Ok(None);
             }
             MediaSource::Text { text, .. } => {
                 return Ok(Some(MediaSource::Text {
@@ -75,18 +80,14 @@ impl Sources {
                     text: text.clone(),
                 }));
             }
-            MediaSource::Url { url } if (self.is_fetched)(medium, url) => return Ok(None),
             MediaSource::Url { url } => {
                 data_uri(url).ok_or("this provider reads no such address")?
             }
             MediaSource::Base64 { media_type, data } => (media_type.as_str(), data.as_str()),
         };
         let known = (self.media_type)(medium, media_type);
-        let known = known.ok_or("this provider does not read its media type")?;
-        if matches!(source, MediaSource::Base64 { .. }) && media_type == known {
-            return Ok(None);
-        }
-        Ok(Some(MediaSource::Base64 { media_type: known.into(), data: data.into() }))
+        let media_type = known.ok_or("this provider does not read its media type")?.into();
+        Ok(Some(MediaSource::Base64 { media_type, data: data.into() }))
     }
 }
 

@@ -137,24 +137,6 @@ fn recognised(
     }
 }
 
-/// The role of the message that is read, and the kinds to recognise in it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker {
-    pub(super) codec: &'static str,
-    pub(super) role: Role,
-    pub(super) recognise: DecodeOptions,
-}
-
-impl Speaker {
-    /// Turns texts of a user message into the kinds whose wire form they have.
-    pub(super) fn recognise(self, blocks: &mut [ContentBlock]) {
-        match self.role {
-            Role::User => recognise(self.codec, blocks, self.recognise),
-            Role::Assistant | Role::System => {}
-        }
-    }
-}
-
 /// Whether a text is not blank. Repairs remove blank blocks, so a tag with blank content stays a
 /// text.
 fn says_something(text: &Text) -> bool {

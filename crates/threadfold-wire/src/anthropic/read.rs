@@ -14,6 +14,7 @@ const READER: Reader = Reader {
     codec: NAME,
     expected: "a string or an array of blocks",
     content: read_content,
+    is_cache_point: |_| false,
     is_made_here: |_, block| block.is_reasoning(),
 };
 
@@ -32,17 +33,13 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
 }
 
 /// Reads a content: a string, or an array of blocks.
-fn read_content(
-    raw: Raw<'_>,
-    speaker: Speaker,
-    owner: &mut Fields<'_>,
-) -> Option<Vec<ContentBlock>> {
+fn read_content(raw: Raw<'_>, _: Role, owner: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
     if !raw.is_text() {
-        return read_all(raw, speaker);
+        return read_all(raw);
     }
     forms::note_string(owner);
     let text = raw.text()?;
-    Some(if text.is_empty() { Vec::new() } else { vec![read_string(text, speaker)] })
+    Some(if text.is_empty() { Vec::new() } else { vec![ContentBlock::text(text)] })
 }
 
 fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>> {
@@ -77,19 +74,9 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
 }
 
 /// Reads the blocks of a message; `None` if it is no array.
-fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
+fn read_all(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     let items = raw.items()?.into_iter();
-    let mut blocks: Vec<_> = items.map(|item| read_item(NAME, item, read_known)).collect();
-    speaker.recognise(&mut blocks);
-    Some(blocks)
-}
-
-/// Reads a content that is one string.
-fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
-    let mut block = [TextBlock::new(text).into()];
-    speaker.recognise(&mut block);
-    let [block] = block;
-    block
+    Some(items.map(|item| read_item(NAME, item, read_known)).collect())
 }
 
 fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -224,9 +211,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     check_type(&fields)?;
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
-    let speaker =
-        Speaker { codec: NAME, role: Role::Assistant, recognise: DecodeOptions::default() };
-    let content = read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
+    let content = read_all(raw).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(usage);
     let stop_reason = fields.take_text("stop_reason");
     let stop_reason = stop_reason.map_or_else(unknown, |reason| match reason.as_str() {
@@ -366,11 +351,8 @@ mod tests_of_blocks {
 
     fn read(text: &str, role: Role, recognise: DecodeOptions) -> ContentBlock {
         let list = format!("[{text}]");
-        let blocks = read_all(
-            serde_json::from_str(&list).unwrap(),
-            Speaker { codec: NAME, role, recognise },
-        )
-        .unwrap();
+        let raw = serde_json::from_str(&list).unwrap();
+        let blocks = READER.blocks(raw, role, recognise, &mut Fields::default()).unwrap();
         blocks.into_iter().next().unwrap()
     }
 

@@ -54,7 +54,7 @@ pub(super) fn cache_rules(target: &Target) -> CacheRules {
 }
 
 /// The cache point, if a block is one.
-fn point(block: &ContentBlock) -> Option<Json> {
+pub(super) fn point(block: &ContentBlock) -> Option<Json> {
     let ContentBlock::Opaque(opaque) = block else { return None };
     let fields = Fields::parse(opaque.value.as_str())?;
     (key_of(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())

@@ -1,6 +1,6 @@
 //! Writing JSON with keys in a given order.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
 use super::raw::Raw;
 use threadfold_core::message::{Extra, Json, Text, ToolInput, push_string};
@@ -104,20 +104,6 @@ impl Object {
         for (key, value) in fields {
             if self.0.iter().take(set).all(|(name, _)| *name != key) {
                 self.0.push((key, value));
-            }
-        }
-    }
-
-    /// Sets each field as [`set`](Self::set) does. Takes time linear in all fields together.
-    pub(crate) fn set_all(&mut self, fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>) {
-        let keys = self.0.iter().enumerate();
-        let mut places: HashMap<_, _> =
-            keys.map(|(place, (key, _))| (key.clone(), place)).collect();
-        for (key, value) in fields {
-            let place = *places.entry(key.clone()).or_insert(self.0.len());
-            match self.0.get_mut(place) {
-                Some((_, before)) => *before = value,
-                None => self.0.push((key, value)),
             }
         }
     }

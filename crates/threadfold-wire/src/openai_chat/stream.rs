@@ -285,7 +285,7 @@ impl Piece {
 
 fn audio((fields, texts): &(Merged, Merged)) -> Tree {
     let mut object = fields.object();
-    object.set_all(texts.object());
+    texts.object().into_iter().for_each(|(key, text)| object.set(key, text));
     object.into()
 }
 

@@ -53,10 +53,10 @@ fn answer(model: &str, summary: &str, usage: Usage) -> Json {
 
 /// Returns the body for the endpoint, from the body for an answer.
 pub(super) fn of_endpoint(body: &Json) -> Json {
-    let mut fields = Object::default();
-    let rest = reopen(Some(body)).into_iter();
-    fields.set_all(rest.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref())));
-    fields.into_json()
+    let fields = reopen(Some(body)).into_iter();
+    let mut kept = Object::default();
+    kept.extend_unset(fields.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref())));
+    kept.into_json()
 }
 
 /// Reads a compaction that this crate wrote for a client; `None` for one of the provider.
