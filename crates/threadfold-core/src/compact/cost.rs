@@ -180,12 +180,14 @@ impl Prices {
     #[doc(hidden)]
     pub fn compaction(&self, change: PromptChange, spent: &Usage, is_warm: bool) -> CompactionCost {
         let PromptChange { kept, before, after } = change;
-        let shared = |tokens: u64| if is_warm { tokens } else { 0 };
-        let next = self.usage(after, shared(kept), 0);
-        let otherwise = self.bill(&self.usage(before, shared(before), 0));
+        // A cold cache shares nothing with the next request.
+        let (shared, shared_otherwise) = if is_warm { (kept, before) } else { (0, 0) };
+        let next = self.usage(after, shared, 0);
+        let otherwise = self.bill(&self.usage(before, shared_otherwise, 0));
         let rebill = self.bill(&next).saturating_sub(otherwise);
-        let later = |tokens: u64| self.bill(&self.usage(tokens, tokens, 0));
-        let saved_per_request = later(before).saturating_sub(later(after));
+        let [later_before, later_after] =
+            [before, after].map(|tokens| self.bill(&self.usage(tokens, tokens, 0)));
+        let saved_per_request = later_before.saturating_sub(later_after);
         let model_calls = self.bill(spent);
         let once = rebill.saturating_add(model_calls);
         let pays_after = match (once, saved_per_request) {

@@ -16,7 +16,7 @@ use super::{
     position::{CheckpointIndex, CheckpointPosition, Position},
     replacements::Replacement,
 };
-use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
+use crate::message::{CompactionId, ContentBlock, Message, Role, Summary};
 
 /// How a thread is compacted: what is stripped from messages that stay, starting at the first
 /// message that an edit changes. Messages that become empty are removed.
@@ -147,13 +147,17 @@ fn resolve(
     checkpoints: &CheckpointIndex,
 ) -> Result<Range<Position>, CompactError> {
     let Replacement { from, to, .. } = *replacement;
-    let position = |id: CheckpointId| match checkpoints.find(id) {
-        Some(CheckpointPosition::At(position)) => Ok(position),
-        Some(CheckpointPosition::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
-        None => Err(CompactError::UnknownCheckpoint { index, id }),
-    };
-    let start = from.map_or(Ok(Position::before(0)), position)?;
-    let end = to.map_or(Ok(Position::before(messages.len())), position)?;
+    let [start, end] = [(from, 0), (to, messages.len())].map(|(id, open)| match id {
+        None => Ok(Position::before(open)),
+        Some(id) => match checkpoints.find(id) {
+            Some(CheckpointPosition::At(position)) => Ok(position),
+            Some(CheckpointPosition::Ambiguous) => {
+                Err(CompactError::AmbiguousCheckpoint { index, id })
+            }
+            None => Err(CompactError::UnknownCheckpoint { index, id }),
+        },
+    });
+    let (start, end) = (start?, end?);
     // Normalized, so that a range between the end of a message and the start of the next is empty.
     match edit::normalized(messages, start).cmp(&edit::normalized(messages, end)) {
         std::cmp::Ordering::Less => Ok(start..end),

@@ -39,12 +39,11 @@ impl Plan {
         if range.start == range.end {
             return Err(CompactError::Empty { index: 0, from: None, to: None });
         }
-        let summary = || Message::summary(Role::User, Summary::new(text.clone()));
-        let edit = (
-            Position::before(range.start)..Position::before(range.end),
-            if text.is_blank() { Vec::new() } else { vec![summary()] },
-        );
-        Self::from_edits(messages, vec![edit], &CompactOptions::default())
+        let is_blank = text.is_blank();
+        let summary = Message::summary(Role::User, Summary::new(text));
+        let range = Position::before(range.start)..Position::before(range.end);
+        let insert = if is_blank { Vec::new() } else { vec![summary] };
+        Self::from_edits(messages, vec![(range, insert)], &CompactOptions::default())
     }
 }
 

@@ -1,18 +1,12 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
-use super::meaning::{clauses, listed, words};
+use super::meaning::{clauses, has_any, listed, words};
 
 /// Phrases that turn a demand into a rule.
+#[rustfmt::skip]
 const FOR_GOOD: [&str; 9] = [
-    " from now on ",
-    " going forward ",
-    " for the rest of ",
-    " at all times ",
-    " under no circumstances ",
-    " i prefer ",
-    " we prefer ",
-    " i'd prefer ",
-    " i would prefer ",
+    " from now on ", " going forward ", " for the rest of ", " at all times ",
+    " under no circumstances ", " i prefer ", " we prefer ", " i'd prefer ", " i would prefer ",
 ];
 
 /// Whether a sentence says that it holds for good and demands something. `From now on it's
@@ -37,21 +31,16 @@ fn states(text: &str) -> bool {
 }
 
 /// Returns the text after a phrase that binds a sentence to the whole conversation: `for this
-/// conversation`, `en esta sesi\u{f3}n`.
+/// conversation`, `en esta sesión`.
 fn for_this_talk(line: &str) -> Option<&str> {
-    const IN: &str = " for in during throughout within f\u{fc}r in w\u{e4}hrend para en durante pour dans pendant ";
+    const IN: &str =
+        " for in during throughout within für in während para en durante pour dans pendant ";
     const THIS: &str =
         " this our the diese dieses diesem dieser esta nuestra toda cette toute notre ";
-    const TALKS: &str = " conversation session chat thread gespr\u{e4}ch unterhaltung sitzung conversaci\u{f3}n sesi\u{f3}n charla discussion ";
+    const TALKS: &str = " conversation session chat thread gespräch unterhaltung sitzung conversación sesión charla discussion ";
+    #[rustfmt::skip]
     const SPACELESS: [&str; 8] = [
-        "\u{4ece}\u{73b0}\u{5728}",
-        "\u{4eca}\u{540e}",
-        "\u{5bf9}\u{8bdd}\u{4e2d}",
-        "\u{4f1a}\u{8bdd}\u{4e2d}",
-        "\u{4f1a}\u{8a71}\u{3067}\u{306f}",
-        "\u{4eca}\u{5f8c}\u{306f}",
-        "\u{3053}\u{308c}\u{304b}\u{3089}\u{306f}",
-        "\u{30bb}\u{30c3}\u{30b7}\u{30e7}\u{30f3}\u{3067}\u{306f}",
+        "从现在", "今后", "对话中", "会话中", "会話では", "今後は", "これからは", "セッションでは",
     ];
     if let Some((_, after)) = SPACELESS.iter().find_map(|phrase| line.split_once(phrase)) {
         return Some(after.trim());
@@ -75,23 +64,21 @@ pub(super) fn is_announced(sentence: &str) -> bool {
 pub(super) fn names_rules(head: &str) -> bool {
     const MOST: usize = 12;
     const RULES: &str = " rule rules constraint constraints guideline guidelines convention conventions preference preferences \
-        regel regeln vorgabe vorgaben regla reglas norma normas preferencias r\u{e8}gle r\u{e8}gles consigne consignes ";
+        regel regeln vorgabe vorgaben regla reglas norma normas preferencias règle règles consigne consignes ";
+    #[rustfmt::skip]
     const SPACELESS: [&str; 5] = [
-        "\u{89c4}\u{5219}",
-        "\u{89c4}\u{5b9a}",
-        "\u{898f}\u{5247}",
-        "\u{30eb}\u{30fc}\u{30eb}",
-        "\u{8981}\u{6c42}",
+        "规则", "规定", "規則", "ルール", "要求",
     ];
     let words: Vec<String> = words(head).take(MOST + 1).collect();
-    let names = |(at, word): (usize, &String)| {
-        listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of")
-    };
-    let named = words.iter().enumerate().any(names);
-    let unspaced = || SPACELESS.iter().any(|part| head.contains(part));
+    let is_named = words
+        .iter()
+        .enumerate()
+        .any(|(at, word)| listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of"));
     // The rules of other people are only reported: `his rule was: ...`.
-    let told = words.iter().any(|word| listed(" was were his her their your ", word));
-    words.len() <= MOST && !told && (named || unspaced())
+    let is_report = has_any(" was were his her their your ", &words);
+    words.len() <= MOST
+        && !is_report
+        && (is_named || SPACELESS.iter().any(|part| head.contains(part)))
 }
 
 /// Whether a sentence only states how long the next one applies: `For the rest of this week.`
@@ -121,8 +108,10 @@ fn asks_to_follow(clause: &[String]) -> bool {
     const FOLLOWS: &str =
         " follow obey respect observe befolge beachte sigue respeta suis respecte ";
     const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
-    let has = |list| clause.iter().any(|word| listed(list, word));
-    clause.len() <= 7 && has(FOLLOWS) && has(NEXT) && names_rules(&clause.join(" "))
+    clause.len() <= 7
+        && has_any(FOLLOWS, clause)
+        && has_any(NEXT, clause)
+        && names_rules(&clause.join(" "))
 }
 
 /// Whether the heading of a list demands what its items name: `things that you must never do`.
@@ -135,6 +124,6 @@ fn demands(heading: &str) -> bool {
     const DEMANDS: &str = " never always must don't avoid only prefer ";
     let words: Vec<String> = words(heading).take(MOST + 1).collect();
     words.len() <= MOST
-        && words.iter().any(|word| listed(DEMANDS, word))
-        && !words.iter().any(|word| listed(" i it he she we they was were ", word))
+        && has_any(DEMANDS, &words)
+        && !has_any(" i it he she we they was were ", &words)
 }

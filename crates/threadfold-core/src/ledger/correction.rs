@@ -37,93 +37,52 @@ pub(super) enum Fit {
     Whole,
 }
 
+#[rustfmt::skip]
 const ALLOWS: [&str; 15] = [
-    "you may",
-    "you can",
-    "you are allowed to",
-    "you're allowed to",
-    "you are free to",
-    "you're free to",
-    "feel free to",
-    "go ahead and",
-    "it's ok to",
-    "it's okay to",
-    "it's fine to",
-    "it is ok to",
-    "it is okay to",
-    "it is fine to",
-    "you are now allowed to",
+    "you may", "you can", "you are allowed to", "you're allowed to", "you are free to",
+    "you're free to", "feel free to", "go ahead and", "it's ok to", "it's okay to", "it's fine to",
+    "it is ok to", "it is okay to", "it is fine to", "you are now allowed to",
 ];
 
+#[rustfmt::skip]
 const RELEASES: [&str; 11] = [
-    "you don't have to",
-    "you don't need to",
-    "you do not have to",
-    "you do not need to",
-    "you no longer have to",
-    "you no longer need to",
-    "you needn't",
-    "you need not",
-    "no need to",
-    "there is no need to",
-    "there's no need to",
+    "you don't have to", "you don't need to", "you do not have to", "you do not need to",
+    "you no longer have to", "you no longer need to", "you needn't", "you need not", "no need to",
+    "there is no need to", "there's no need to",
 ];
 
 /// What may follow the allowed thing: `red ink is fine again`.
+#[rustfmt::skip]
 const ALLOWED: [&str; 8] = [
-    "fine",
-    "ok",
-    "okay",
-    "allowed",
-    "permitted",
-    "welcome",
-    "no longer forbidden",
+    "fine", "ok", "okay", "allowed", "permitted", "welcome", "no longer forbidden",
     "no longer banned",
 ];
 
 /// What may follow a thing that is no longer demanded: `the header is no longer needed`.
+#[rustfmt::skip]
 const NEEDLESS: [&str; 7] = [
-    "no longer needed",
-    "no longer required",
-    "no longer necessary",
-    "not needed",
-    "not required",
-    "not necessary",
-    "optional",
+    "no longer needed", "no longer required", "no longer necessary", "not needed", "not required",
+    "not necessary", "optional",
 ];
 
 /// What may follow the name of a rule: `the ban on tabs is lifted`.
+#[rustfmt::skip]
 const ENDED: [&str; 7] = [
-    "is lifted",
-    "is off",
-    "is gone",
-    "is over",
-    "no longer applies",
-    "no longer holds",
+    "is lifted", "is off", "is gone", "is over", "no longer applies", "no longer holds",
     "does not apply",
 ];
 
+#[rustfmt::skip]
 const FORGETS: [&str; 10] = [
-    "forget",
-    "ignore",
-    "disregard",
-    "drop",
-    "scrap",
-    "scratch",
-    "cancel",
-    "lift",
-    "i take back",
+    "forget", "ignore", "disregard", "drop", "scrap", "scratch", "cancel", "lift", "i take back",
     "i withdraw",
 ];
 
 /// What may precede the topic of a forgotten rule.
+#[rustfmt::skip]
 const ABOUT: [&str; 6] = [
-    "what i said about",
-    "what i told you about",
-    "everything i said about",
-    "what i said on",
-    "what i wrote about",
-    "that about",
+    "what i said about", "what i told you about", "everything i said about", "what i said on",
+    "what i wrote about", "that about",
 ];
 
 /// Nouns for a rule, which are too general to name one.
@@ -133,15 +92,10 @@ const EVERY: [&str; 5] =
     ["all my rules", "all the rules", "all rules", "all of my rules", "all these rules"];
 
 /// Phrases that make a permission hold for good.
+#[rustfmt::skip]
 const LASTING: [&str; 8] = [
-    " again ",
-    " anymore ",
-    " any more ",
-    " any longer ",
-    " from now on ",
-    " from here on ",
-    " after all ",
-    " these days ",
+    " again ", " anymore ", " any more ", " any longer ", " from now on ", " from here on ",
+    " after all ", " these days ",
 ];
 
 /// Returns which rules a sentence revokes, or `None` if it revokes none.
@@ -201,18 +155,18 @@ fn named_rule(phrase: &str) -> Option<String> {
 fn of_thing(line: &str) -> Option<Correction> {
     let (bare, lasts) = without_lasting(line);
     let is_marked = lasts || bare != line || bare.contains(" no longer ");
-    let thing = |ends: &[&str]| {
-        let thing = ends.iter().find_map(|end| bare.strip_suffix(end)?.strip_suffix(' '))?;
-        thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
-    };
-    // A gerund also names the verb of the rule: `pushing to trunk`.
-    let names_verb =
-        |thing: &str| thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
-    let about = |thing: &str| About { lasts, ..About::of(thing, !names_verb(thing)) };
     // Without a word such as `again` it is only a judgement: `tabs are fine`.
-    let allowed =
-        thing(&ALLOWED).filter(|_| is_marked).map(|thing| Correction::Allows(about(thing)));
-    allowed.or_else(|| thing(&NEEDLESS).map(|thing| Correction::Releases(about(thing))))
+    if let Some(thing) = thing_before(&bare, &ALLOWED).filter(|_| is_marked) {
+        return Some(Correction::Allows(About::of_thing(thing, lasts)));
+    }
+    let thing = thing_before(&bare, &NEEDLESS)?;
+    Some(Correction::Releases(About::of_thing(thing, lasts)))
+}
+
+/// Returns the subject of a line that ends with `is` or `are` and one of these phrases.
+fn thing_before<'a>(line: &'a str, ends: &[&str]) -> Option<&'a str> {
+    let thing = ends.iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '))?;
+    thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
 }
 
 /// Returns the rest of a line after the first of the phrases that it begins with.
@@ -242,6 +196,13 @@ impl About {
     fn of(phrase: &str, thing_first: bool) -> Self {
         let (bare, lasts) = without_lasting(phrase);
         Self { topic: stripped(&bare), lasts, thing_first }
+    }
+
+    /// Returns the subject that a thing names. A gerund also names the verb of the rule: `pushing to
+    /// trunk`.
+    fn of_thing(thing: &str, lasts: bool) -> Self {
+        let names_verb = thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
+        Self { lasts, ..Self::of(thing, !names_verb) }
     }
 
     /// Returns how well this fits the topic of a rule.

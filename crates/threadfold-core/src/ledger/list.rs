@@ -99,19 +99,24 @@ impl fmt::Display for Line<'_> {
 
 /// Returns the rules as lines. Successive rules under one heading are listed below it.
 fn lines<'r>(rules: impl Iterator<Item = &'r str>) -> impl Iterator<Item = Line<'r>> {
-    let heading = |rule: &'r str| rule.split_once(": ");
     let (mut rules, mut before) = (rules.peekable(), None);
     std::iter::from_fn(move || {
         let rule = rules.next()?;
-        let next = rules.peek().and_then(|rule| heading(rule)).map(|(heading, _)| heading);
-        let listed = heading(rule).filter(|(own, _)| [before, next].contains(&Some(own)));
-        let opens = listed.map(|(own, _)| own).filter(|own| before != Some(own));
-        before = heading(rule).map(|(own, _)| own);
-        Some(match listed {
+        let next = rules.peek().and_then(|rule| heading(rule));
+        let own = heading(rule);
+        let listed = own.filter(|_| own == before || own == next);
+        let opens = listed.filter(|_| own != before);
+        before = own;
+        Some(match listed.and_then(|own| rule.get(own.len() + 2..)) {
             None => Line { opens: None, mark: "- ", text: rule },
-            Some((_, text)) => Line { opens, mark: "  - ", text },
+            Some(text) => Line { opens, mark: "  - ", text },
         })
     })
+}
+
+/// Returns the heading before a rule.
+fn heading(rule: &str) -> Option<&str> {
+    rule.split_once(": ").map(|(heading, _)| heading)
 }
 
 const MORE: &str = " more did not fit.)";

@@ -72,15 +72,12 @@ enum Part {
 impl Meaning {
     pub(super) fn of(sentence: &str) -> Self {
         let words: Vec<String> = words(sentence).take(200).collect();
-        let count = |list| words.iter().filter(|word| listed(list, word)).count();
-        let forbids = match (count(NEGATIONS), count(CONTRASTS)) {
-            (0, 0) => Some(false),
-            (1, 0) => Some(true),
-            _ => None,
-        };
+        let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
+        let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
+        let forbids = is_clear.then_some(negations == 1);
         Self {
             topic: topic(&words),
-            lists: count(" and or nor ") > 0,
+            lists: has_any(" and or nor ", &words),
             forbids,
             choice: choice(&words),
             limit: limit(&words),
@@ -98,15 +95,22 @@ impl Choice {
     /// Whether this choice may replace the other: they differ only in the object or only in the
     /// circumstances.
     pub(super) fn differs_in_one(&self, other: &Self) -> bool {
-        let short = |words: &[String]| (1..=3).contains(&words.len());
-        let another = |one: &[String], two: &[String]| one != two && short(one) && short(two);
-        let of_one_kind = self.circumstances.first() == other.circumstances.first();
+        let (object, circumstances) = (&self.object, &self.circumstances);
+        let same_object = *object == other.object;
+        let same_circumstances = *circumstances == other.circumstances;
+        let of_one_kind = circumstances.first() == other.circumstances.first();
         self.verb == other.verb
-            && ((self.circumstances == other.circumstances && another(&self.object, &other.object))
-                || (self.object == other.object
-                    && of_one_kind
-                    && another(&self.circumstances, &other.circumstances)))
+            && match (same_object, same_circumstances) {
+                (false, true) => are_short(object, &other.object),
+                (true, false) => of_one_kind && are_short(circumstances, &other.circumstances),
+                (true, true) | (false, false) => false,
+            }
     }
+}
+
+/// Whether both are a thing of at most three words. Longer ones may differ in what they say beside it.
+fn are_short(one: &[String], other: &[String]) -> bool {
+    [one, other].iter().all(|words| (1..=3).contains(&words.len()))
 }
 
 /// Returns the clauses of a sentence, without the fillers before their demand.
@@ -120,14 +124,22 @@ pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
 
 /// Whether a list of words between spaces contains a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
-    let is_whole = |at: usize| {
-        let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
-        let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
-        before && after
-    };
     let mut matches = list.match_indices(word).map(|(at, _)| at);
-    let found = matches.find(|at| !word.is_empty() && is_whole(*at));
+    let found = matches.find(|at| {
+        let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
+        after && !word.is_empty() && list.get(..*at).is_some_and(|before| before.ends_with(' '))
+    });
     steps::up_to(list, found).is_some()
+}
+
+/// Whether one of these words is in a list.
+pub(super) fn has_any(list: &str, words: &[String]) -> bool {
+    words.iter().any(|word| listed(list, word))
+}
+
+/// Returns a word of a clause, or an empty text after its end.
+pub(super) fn word_at(clause: &[String], at: usize) -> &str {
+    clause.get(at).map_or("", String::as_str)
 }
 
 /// Whether the subject of the verb at `at` is `I`.
@@ -147,24 +159,21 @@ fn base(word: &str) -> String {
     let word = singular(word);
     let verb = word.strip_suffix("ing").or(word.strip_suffix("ed"));
     let Some(stem) = verb.filter(|stem| stem.len() >= SHORTEST) else {
-        return word
-            .strip_suffix('e')
-            .filter(|stem| stem.len() >= SHORTEST)
-            .unwrap_or(&word)
-            .to_owned();
+        let stem = word.strip_suffix('e').filter(|stem| stem.len() >= SHORTEST);
+        return stem.unwrap_or(word).to_owned();
     };
-    let mut doubled = stem.chars().rev();
-    match (doubled.next(), doubled.next()) {
-        (Some(one), Some(two)) if one == two && !matches!(one, 'l' | 's' | 'z') => {
-            stem.strip_suffix(one).unwrap_or(stem).to_owned()
-        }
-        _ => stem.to_owned(),
+    // `planned` and `plan`, but `fill`, `miss` and `buzz` keep both letters.
+    let last = stem.chars().next_back();
+    let single = last.and_then(|last| stem.strip_suffix(last));
+    match single.filter(|single| single.chars().next_back() == last) {
+        Some(single) if !matches!(last, Some('l' | 's' | 'z')) => single.to_owned(),
+        Some(_) | None => stem.to_owned(),
     }
 }
 
-fn singular(word: &str) -> String {
-    let plural = word.len() > 3 && !word.ends_with("ss");
-    word.strip_suffix('s').filter(|_| plural).unwrap_or(word).to_owned()
+fn singular(word: &str) -> &str {
+    let is_plural = word.len() > 3 && !word.ends_with("ss");
+    word.strip_suffix('s').filter(|_| is_plural).unwrap_or(word)
 }
 
 fn choice(words: &[String]) -> Option<Choice> {
@@ -175,8 +184,8 @@ fn choice(words: &[String]) -> Option<Choice> {
     if before_verb.any(|word| listed(NEGATIONS, word)) {
         return None;
     }
-    let significant = |word: &&str| !listed(EMPTY, word) || listed(REFUSALS, word);
-    let mut words = bare.split_whitespace().filter(significant);
+    let words = bare.split_whitespace();
+    let mut words = words.filter(|word| !listed(EMPTY, word) || listed(REFUSALS, word));
     let verb = words.by_ref().take(3).find(|word| listed(CHOICES, word))?;
     let verb = if verb == "prefer" { "use" } else { verb };
     let (mut object, mut circumstances, mut refused) = (Vec::new(), Vec::new(), Vec::new());
@@ -193,7 +202,7 @@ fn choice(words: &[String]) -> Option<Choice> {
                 Part::Circumstances => &mut circumstances,
                 Part::Refused => &mut refused,
             };
-            words.push(singular(word));
+            words.push(singular(word).to_owned());
         }
     }
     let changes =

@@ -76,7 +76,6 @@
 
 mod announce;
 mod correction;
-mod form;
 mod list;
 mod meaning;
 mod rule;

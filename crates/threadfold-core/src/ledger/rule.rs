@@ -50,8 +50,9 @@ pub enum RuleStatus {
 
 /// The hash of a rule's key, FNV-1a of 64 bits, of which its id is made.
 pub(super) fn hash_of(key: &str) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    key.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// The id of a rule with this hash.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     announce::{ends_as_preface, heads_rules, names_rules},
     correction::{Correction, Fit, contains, correction},
-    form::Stored,
     meaning::{Meaning, words},
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
@@ -29,6 +28,16 @@ use crate::{
 #[serde(from = "Stored", into = "Stored")]
 pub struct Ledger {
     entries: Vec<Entry>,
+    left_out: usize,
+}
+
+/// The stored form. It may come from elsewhere, so every rule is checked again; keys and meanings are
+/// computed from the words.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    #[serde(default)]
+    rules: Vec<Rule>,
+    #[serde(default)]
     left_out: usize,
 }
 
@@ -323,10 +332,11 @@ impl Ledger {
         let Some(new) = self.entries.iter().find(|entry| entry.rule.id == *by).cloned() else {
             return;
         };
-        let is_other = |entry: &Entry| entry.rule.id != *by && entry.is_revocable();
-        let others = self.entries.iter().filter(|entry| is_other(entry));
-        let is_only_choice = others.filter(|entry| new.may_replace(entry)).count() == 1;
-        for entry in self.entries.iter_mut().filter(|entry| is_other(entry)) {
+        let entries = self.entries.iter_mut();
+        let mut others: Vec<&mut Entry> =
+            entries.filter(|entry| entry.rule.id != *by && entry.is_revocable()).collect();
+        let is_only_choice = others.iter().filter(|entry| new.may_replace(entry)).count() == 1;
+        for entry in &mut others {
             if new.replaces(entry) || (is_only_choice && new.may_replace(entry)) {
                 entry.rule.status = RuleStatus::Superseded { by: by.clone() };
             }
@@ -345,22 +355,7 @@ impl Ledger {
     }
 
     fn correct(&mut self, correction: &Correction) {
-        let fit = |entry: &Entry| {
-            let meaning = &entry.meaning;
-            let part = |fits: bool| if fits { Fit::Part } else { Fit::None };
-            match correction {
-                _ if !entry.is_revocable() => Fit::None,
-                Correction::Allows(about) if meaning.forbids == Some(true) => about.fit(meaning),
-                Correction::Releases(about) if meaning.forbids == Some(false) => about.fit(meaning),
-                Correction::Allows(_) | Correction::Releases(_) => Fit::None,
-                Correction::Forgets(topic) => part(contains(meaning, topic)),
-                Correction::Names(text) => {
-                    part(text.contains(&format!(" {} ", spoken(&entry.key))))
-                }
-                Correction::All => Fit::Whole,
-            }
-        };
-        let fits: Vec<Fit> = self.entries.iter().map(fit).collect();
+        let fits: Vec<Fit> = self.entries.iter().map(|entry| entry.fit(correction)).collect();
         let best = fits.iter().max().copied().unwrap_or(Fit::None);
         // If a few words fit several rules equally well, it is unclear which one the user means.
         let meant = fits.iter().filter(|fit| **fit == best).count();
@@ -427,6 +422,28 @@ impl Entry {
         self.rule.holds() && self.rule.position.is_some()
     }
 
+    /// Returns how well a correction fits the rule.
+    fn fit(&self, correction: &Correction) -> Fit {
+        let meaning = &self.meaning;
+        let is_named = match correction {
+            _ if !self.is_revocable() => return Fit::None,
+            Correction::Allows(about) if meaning.forbids == Some(true) => {
+                return about.fit(meaning);
+            }
+            Correction::Releases(about) if meaning.forbids == Some(false) => {
+                return about.fit(meaning);
+            }
+            Correction::Allows(_) | Correction::Releases(_) => false,
+            Correction::Forgets(topic) => contains(meaning, topic),
+            Correction::Names(text) => {
+                let words: Vec<String> = words(&self.key).collect();
+                text.contains(&format!(" {} ", words.join(" ")))
+            }
+            Correction::All => return Fit::Whole,
+        };
+        if is_named { Fit::Part } else { Fit::None }
+    }
+
     /// Whether this announces a change and differs from the old choice in one thing.
     fn may_replace(&self, old: &Self) -> bool {
         match (&self.meaning.choice, &old.meaning.choice) {
@@ -454,11 +471,6 @@ impl Entry {
 fn key(text: &str) -> String {
     let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
-}
-
-/// Returns the words of a key without punctuation.
-fn spoken(key: &str) -> String {
-    words(key).collect::<Vec<_>>().join(" ")
 }
 
 fn one_line(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::{
     announce::{is_announced, is_for_good},
-    meaning::{FILLERS, clauses, is_of_speaker, listed, words},
+    meaning::{FILLERS, clauses, has_any, is_of_speaker, listed, word_at, words},
 };
 use crate::prose::{is_narrator, may_demand};
 
@@ -17,19 +17,10 @@ const PRONOUNS: &str = " it this that them so these those again anything please 
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
 
 /// Phrases that tie a sentence to this moment.
+#[rustfmt::skip]
 const FOR_ONCE: [&str; 12] = [
-    " today ",
-    " tonight ",
-    " tomorrow ",
-    " as the song ",
-    " yet ",
-    " for now ",
-    " right now ",
-    " this time ",
-    " until ",
-    " just once ",
-    " in this turn ",
-    " for the moment ",
+    " today ", " tonight ", " tomorrow ", " as the song ", " yet ", " for now ", " right now ",
+    " this time ", " until ", " just once ", " in this turn ", " for the moment ",
 ];
 
 /// Verbs that report another person's words.
@@ -39,19 +30,10 @@ const REPORTS: &str = " says said say goes wrote writes reads told claims claime
 const REPORTERS: &str = " he she they someone somebody ";
 
 /// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
+#[rustfmt::skip]
 const GUESSES: [&str; 12] = [
-    "according to",
-    "apparently",
-    "supposedly",
-    "allegedly",
-    "i suppose",
-    "i guess",
-    "i assume",
-    "i hear",
-    "i heard",
-    "they say",
-    "one would think",
-    "you would think",
+    "according to", "apparently", "supposedly", "allegedly", "i suppose", "i guess", "i assume",
+    "i hear", "i heard", "they say", "one would think", "you would think",
 ];
 
 /// Words that begin a demand.
@@ -86,12 +68,11 @@ fn is_polite(sentence: &str) -> bool {
 
 /// Whether a clause only names the author of the other clauses: `she said`, `as the song goes`.
 fn is_report(clause: &[String]) -> bool {
-    let is_report = |word: Option<&String>| word.is_some_and(|word| listed(REPORTS, word));
     match clause {
         [.., used, to, say] if used == "used" && to == "to" && say == "say" => true,
-        [first, ..] if listed(REPORTERS, first) => is_report(clause.get(1)),
-        [first, rest @ ..] if first == "as" => {
-            is_report(rest.last()) && !rest.contains(&"i".into())
+        [first, ..] if listed(REPORTERS, first) => listed(REPORTS, word_at(clause, 1)),
+        [first, .., last] if first == "as" => {
+            listed(REPORTS, last) && !clause.contains(&"i".to_owned())
         }
         [first, ..] if first == "said" || first == "says" => clause.len() > 1,
         _ => false,
@@ -106,7 +87,7 @@ fn gives_text(sentence: &str) -> bool {
     sentence.split_once(':').is_some_and(|(head, _)| {
         let words: Vec<String> = words(head).take(20).collect();
         words.iter().find(|word| !listed(FILLERS, word)).is_some_and(|first| listed(TASKS, first))
-            || words.iter().any(|word| listed(SAYINGS, word))
+            || has_any(SAYINGS, &words)
     })
 }
 
@@ -148,16 +129,16 @@ pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
     let guessed = clauses.iter().any(|clause| is_guess(clause));
-    let is_demand = |clause: &Vec<String>| {
-        is_lasting_demand(clause)
-            || is_manner(clause)
-            || is_wanted(clause)
-            || (!guessed && (is_demanded(clause) || is_general(clause)))
-    };
     let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
     is_announced(sentence)
         || chooses(&all)
-        || clauses.iter().any(|clause| is_demand(clause) || is_excluded(clause, ever))
+        || clauses.iter().any(|clause| {
+            is_lasting_demand(clause)
+                || is_manner(clause)
+                || is_wanted(clause)
+                || (!guessed && (is_demanded(clause) || is_general(clause)))
+                || is_excluded(clause, ever)
+        })
         || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
         || (!announces && !guessed && is_for_good(&line))
 }
@@ -180,8 +161,9 @@ pub(crate) fn lacks_subject(sentence: &str) -> bool {
         return true;
     }
     let words: Vec<String> = words(sentence).take(6).collect();
-    let is_demand = |word: &String| matches!(word.as_str(), "never" | "always" | "don't" | "do");
-    let Some(at) = words.iter().take(3).position(is_demand) else { return false };
+    let mut first = words.iter().take(3);
+    let at = first.position(|word| matches!(word.as_str(), "never" | "always" | "don't" | "do"));
+    let Some(at) = at else { return false };
     let mut after = words.iter().skip(at + 1).map(String::as_str).peekable();
     after.next_if(|word| matches!(*word, "not" | "ever"));
     let object = after.nth(1);
@@ -247,18 +229,18 @@ fn is_manner(clause: &[String]) -> bool {
     if clause.len() < 4 || !begins_with_verb(clause) {
         return false;
     }
-    let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
+    let (verb, object, next) = (word_at(clause, 0), word_at(clause, 1), word_at(clause, 2));
     let yours = clause
         .windows(2)
         .any(|pair| matches!(pair, [one, two] if one == "your" && listed(OURS, two)));
     let each = clause.iter().any(|word| matches!(word.as_str(), "every" | "each"));
     let only = clause.last().is_some_and(|word| word == "only");
-    let form = listed(EXPRESSES, word(0))
-        && listed(OURS, word(1))
-        && word(1).ends_with('s')
-        && matches!(word(2), "in" | "as" | "with");
+    let form = listed(EXPRESSES, verb)
+        && listed(OURS, object)
+        && object.ends_with('s')
+        && matches!(next, "in" | "as" | "with");
     // `Read all names` is a task. Only verbs of writing and keeping make `all` a lasting rule.
-    let lasts = listed(EXPRESSES, word(0)) || listed(" keep begin start end ", word(0));
+    let lasts = listed(EXPRESSES, verb) || listed(" keep begin start end ", verb);
     let all = clause.iter().any(|word| word == "all");
     (recurs(clause) && (lasts || !all)) || (yours && each) || only || form
 }
@@ -278,34 +260,32 @@ fn recurs(clause: &[String]) -> bool {
 }
 
 fn is_lasting_demand(clause: &[String]) -> bool {
-    let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
-    let article = |word| listed(" the a an same is was mind one two some ", word);
-    match word(0) {
-        "could" | "can" | "would" | "will" if word(1) == "you" => {
-            let rest =
-                clause.get(2..).unwrap_or_default().iter().skip_while(|word| *word == "please");
-            rest.into_iter().next().is_some_and(|word| matches!(word.as_str(), "always" | "never"))
+    let (first, next, third) = (word_at(clause, 0), word_at(clause, 1), word_at(clause, 2));
+    let is_article = listed(" the a an same is was mind one two some ", next);
+    match first {
+        "could" | "can" | "would" | "will" if next == "you" => {
+            let mut rest = clause.iter().skip(2).skip_while(|word| *word == "please");
+            rest.next().is_some_and(|word| matches!(word.as_str(), "always" | "never"))
         }
-        "refrain" => word(1) == "from",
-        "hands" => word(1) == "off",
-        "stick" => word(1) == "to" && !listed(PRONOUNS, word(2)) && clause.len() > 3,
-        "stop" => word(1).ends_with("ing") && clause.len() > 2,
-        "never" | "always" => clause.len() > 1 && !article(word(1)) && begins_order(clause),
-        "only" => clause.len() > 1 && !article(word(1)),
-        "avoid" => clause.get(1).is_some_and(|object| !listed(PRONOUNS, object)),
+        "refrain" => next == "from",
+        "hands" => next == "off",
+        "stick" => next == "to" && !listed(PRONOUNS, third) && clause.len() > 3,
+        "stop" => next.ends_with("ing") && clause.len() > 2,
+        "never" | "always" => clause.len() > 1 && !is_article && begins_order(clause),
+        "only" => clause.len() > 1 && !is_article,
+        "avoid" => clause.len() > 1 && !listed(PRONOUNS, next),
         "call" | "address" => {
-            word(1) == "me"
+            next == "me"
                 && clause.len() > 2
-                && !listed(" back later when at on in if once again after before soon ", word(2))
+                && !listed(" back later when at on in if once again after before soon ", third)
         }
-        "no" => word(1) == "longer" && clause.len() > 2,
+        "no" => next == "longer" && clause.len() > 2,
         "prefer" | "preferably" => clause.len() > 1,
         "keep" | "leave" => is_kept(clause),
         "don't" | "dont" => forbids(clause.get(1..).unwrap_or_default()),
-        "do" if word(1) == "not" => forbids(clause.get(2..).unwrap_or_default()),
+        "do" if next == "not" => forbids(clause.get(2..).unwrap_or_default()),
         "make" | "ensure" | "be" | "remember" | "try" => {
-            let lasting = |word: &String| listed(" never always every each ", word);
-            clause.iter().any(lasting)
+            has_any(" never always every each ", clause)
         }
         _ => false,
     }
@@ -349,14 +329,15 @@ fn forbids(rest: &[String]) -> bool {
 /// Whether a clause states what the user always or never wants: `I want all answers in French`.
 fn is_wanted(clause: &[String]) -> bool {
     let [subject, verb, rest @ ..] = clause else { return false };
-    let has = |words: &str| rest.iter().any(|word| listed(words, word));
     if !listed(" i we i'd we'd ", subject) {
         return false;
     }
     match verb.as_str() {
-        "never" => rest.first().is_some_and(|word| word == "want"),
-        "don't" => rest.first().is_some_and(|word| word == "want") && has(" any ever "),
-        "want" | "expect" | "need" | "like" | "would" => has(" always never ") || recurs(rest),
+        "never" => word_at(rest, 0) == "want",
+        "don't" => word_at(rest, 0) == "want" && has_any(" any ever ", rest),
+        "want" | "expect" | "need" | "like" | "would" => {
+            has_any(" always never ", rest) || recurs(rest)
+        }
         _ => false,
     }
 }
@@ -368,11 +349,10 @@ fn is_general(clause: &[String]) -> bool {
     general
         && clause.windows(2).skip(1).enumerate().any(|(at, pair)| {
             let [modal, verb] = pair else { return false };
-            let object = clause.get(at + 3).map(String::as_str).unwrap_or_default();
-            let guesses = verb == "have" && !listed(" a an the no its at ", object);
-            // `Every time I see it I have to laugh` tells of the speaker.
-            let tells = clause.get(at).is_some_and(|subject| is_narrator(subject));
-            !tells
+            let guesses =
+                verb == "have" && !listed(" a an the no its at ", word_at(clause, at + 3));
+            // `Every time I see it I have to laugh` is about the speaker.
+            !is_narrator(word_at(clause, at))
                 && ((listed(" should must shall ", modal)
                     && !listed(" pass work ", verb)
                     && !guesses)
@@ -391,26 +371,25 @@ fn is_excluded(clause: &[String], ever: bool) -> bool {
 
 /// `you must`, `the parser must never`, `tests should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
-    let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
-    if word(0) == "you're" && word(1) == "not" && word(2) == "allowed" {
+    if matches!(clause, [you, not, allowed, ..] if you == "you're" && not == "not" && allowed == "allowed")
+    {
         return true;
     }
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
-        let subject = word(at - 1);
-        let next = word(at + 1);
-        let is_guess = [next, word(at + 2), word(at + 3)].contains(&"have");
+        let (subject, next) = (word_at(clause, at - 1), word_at(clause, at + 1));
+        let (third, fourth) = (word_at(clause, at + 2), word_at(clause, at + 3));
+        let is_guess = [next, third, fourth].contains(&"have");
         let is_statement = is_narrator(subject) || subject == "one" || is_guess || next == "know";
         let lasts = match modal.as_str() {
             "must" => !(subject == "you" && next == "be"),
             "mustn't" => true,
             "should" | "shall" => {
-                listed(" never always only ", next) || (next == "not" && word(at + 2) == "ever")
+                listed(" never always only ", next) || (next == "not" && third == "ever")
             }
             "may" => next == "not" || next == "never",
             "are" | "is" => {
-                next == "forbidden"
-                    || (next == "not" && matches!(word(at + 2), "allowed"))
-                    || (next == "not" && word(at + 2) == "to" && word(at + 3) == "be")
+                let is_forbidden = third == "allowed" || (third == "to" && fourth == "be");
+                next == "forbidden" || (next == "not" && is_forbidden)
             }
             _ => false,
         };
@@ -421,7 +400,7 @@ fn is_demanded(clause: &[String]) -> bool {
 /// `leave the lexer alone`, `keep the names as they are`, `leave out all adverbs`. A thing that is
 /// only called `it` belongs to the current task.
 fn is_kept(clause: &[String]) -> bool {
-    let object = clause.get(1).map(String::as_str).unwrap_or_default();
+    let object = word_at(clause, 1);
     if listed(" it this that these those them ", object) {
         return false;
     }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::meaning::{is_of_speaker, listed, words};
-use crate::message::{ContentBlock, Message, steps};
+use crate::message::{ContentBlock, Message, slice, steps};
 
 /// Returns the user's own texts in a message.
 pub(crate) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
@@ -38,16 +38,16 @@ fn own_words(text: &str) -> Cow<'_, str> {
         }
         let line = rest.get(..line_end - at).unwrap_or(rest);
         let quoted = match fence(line) {
-            Some(mark) => Some((0, line.len() + fenced(text_from(rest, line.len()), mark))),
+            Some(mark) => Some((0, line.len() + fenced(slice(rest, line.len()..), mark))),
             None if is_foreign(line) => Some((0, line.len())),
             None => between_tags(line, rest, at, &closings).or_else(|| reported_speech(line, rest)),
         };
         let (kept, end) = quoted.unwrap_or((line.len(), line.len()));
-        kept_text.push_str(rest.get(..kept).unwrap_or_default());
+        kept_text.push_str(slice(rest, ..kept));
         if quoted.is_some() {
             kept_text.push('\n');
         }
-        rest = text_from(rest, end);
+        rest = slice(rest, end..);
     }
     kept_text.into()
 }
@@ -66,12 +66,6 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
         before = c;
     }
     quoted
-}
-
-/// Returns the text from a byte offset on. Callers take the offset from a match in this text.
-fn text_from(text: &str, at: usize) -> &str {
-    debug_assert!(text.is_char_boundary(at), "{at} is within a character");
-    text.get(at..).unwrap_or_default()
 }
 
 /// First words of tool output that agents pass on as a user message.
@@ -120,18 +114,19 @@ fn fenced(text: &str, mark: &str) -> usize {
 /// Whether a line is a quotation or indented code.
 fn is_foreign(line: &str) -> bool {
     let text = line.trim_start();
-    let indent = line.get(..line.len() - text.len()).unwrap_or_default();
+    let indent = slice(line, ..line.len() - text.len());
     let deep = indent.contains('\t') || indent.len() >= 4;
-    let item = |c: char| c.is_ascii_digit() || matches!(c, '-' | '*' | '+' | '\u{2022}');
-    text.starts_with('>') || (deep && !text.starts_with(item))
+    let is_item =
+        text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '*' | '+' | '\u{2022}'));
+    text.starts_with('>') || (deep && !is_item)
 }
 
 /// Returns the byte offset of the last closing tag of each name.
 fn closings(text: &str) -> HashMap<&str, usize> {
     let closed = steps::through(text).match_indices("</").filter_map(|(at, mark)| {
-        let rest = text_from(text, at + mark.len());
+        let rest = slice(text, at + mark.len()..);
         let name = tag_name(rest)?;
-        text_from(rest, name.len()).trim_start().starts_with('>').then_some((name, at))
+        slice(rest, name.len()..).trim_start().starts_with('>').then_some((name, at))
     });
     closed.collect()
 }
@@ -146,12 +141,12 @@ fn between_tags(
     closings: &HashMap<&str, usize>,
 ) -> Option<(usize, usize)> {
     let opens = line.match_indices('<').find_map(|(from, _)| {
-        let name = tag_name(text_from(line, from + 1))?;
+        let name = tag_name(slice(line, from + 1..))?;
         closings.get(name).filter(|last| **last > at + from).map(|last| (from, *last - at))
     });
     steps::up_to(line, opens.map(|(from, _)| from));
     let (from, closing) = opens?;
-    let end = text_from(rest, closing).find('>').map_or(rest.len(), |end| closing + end + 1);
+    let end = slice(rest, closing..).find('>').map_or(rest.len(), |end| closing + end + 1);
     Some((from, end))
 }
 
@@ -160,19 +155,16 @@ fn between_tags(
 /// fence, a quoted line or a tag has its own marks, which are handled elsewhere.
 fn reported_speech(line: &str, rest: &str) -> Option<(usize, usize)> {
     let from = announcement(line)?;
-    let quoted = text_from(rest, from).trim_start();
+    let quoted = slice(rest, from..).trim_start();
     let next = steps::through(quoted).lines().next().unwrap_or_default();
     if next.is_empty() || fence(next).is_some() || next.starts_with(['>', '<']) {
         return None;
     }
     let start = rest.len() - quoted.len();
-    let close = |c: char| matches!(c, '"' | '\u{201d}');
+    // `rsplit_once` leaves what follows the last closing mark.
     let opened = quoted.strip_prefix(['"', '\u{201c}']);
-    let end = opened.and_then(|opened| Some((opened, opened.rfind(close)?)));
-    let end = end.map(|(opened, at)| {
-        let mark = text_from(opened, at).chars().next().map_or(0, char::len_utf8);
-        rest.len() - opened.len() + at + mark
-    });
+    let after = opened.and_then(|opened| opened.rsplit_once(['"', '\u{201d}']));
+    let end = after.map(|(_, after)| rest.len() - after.len());
     Some((from.min(start), end.unwrap_or(rest.len())))
 }
 
@@ -183,7 +175,7 @@ const PASTED: &str = " output log logs traceback error errors page text content 
 fn announcement(line: &str) -> Option<usize> {
     let colons = line.match_indices(':').take(8);
     colons.map(|(at, _)| at + 1).find(|from| {
-        let after = text_from(line, *from).chars().next();
+        let after = slice(line, *from..).chars().next();
         let ends = after.is_none_or(|c| c.is_whitespace() || matches!(c, '"' | '\u{201c}'));
         ends && line.get(..*from).is_some_and(announces)
     })
@@ -203,10 +195,9 @@ fn announces(head: &str) -> bool {
 
 /// Returns the name of the tag whose `<` or `</` was just before this text.
 fn tag_name(text: &str) -> Option<&str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
-    let end = text.find(|c| !plain(c))?;
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-:.".contains(c)))?;
     let name = text.get(..end).filter(|name| name.len() <= 60)?;
-    let next = text_from(text, end);
+    let next = slice(text, end..);
     let whole = next.starts_with('>') || next.starts_with(char::is_whitespace);
     (whole && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }

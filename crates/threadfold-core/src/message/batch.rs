@@ -68,14 +68,23 @@ impl Batch {
     /// ```
     #[must_use]
     pub fn parse(id: BatchId, text: &str, now: Timestamp) -> Self {
-        let time = |text: &str| text.parse().unwrap_or(now);
-        match read_header(text) {
-            Some(Header { depth, start, end, messages, rest }) => {
-                let (start, end) = (time(start), time(end));
-                Self { id, depth, start, end, messages, text: rest.into() }
-            }
-            None => Self { start: now, end: now, ..Self::new(id, text) },
-        }
+        Self::read(id, text, now).unwrap_or_else(|| Self {
+            start: now,
+            end: now,
+            ..Self::new(id, text)
+        })
+    }
+
+    /// Reads a text whose first line is a header.
+    fn read(id: BatchId, text: &str, now: Timestamp) -> Option<Self> {
+        let (line, text) = text.split_once('\n').unwrap_or((text, ""));
+        let fields = line.strip_prefix("[depth:")?.strip_suffix(']')?;
+        let (depth, fields) = fields.split_once("|start:")?;
+        let (start, fields) = fields.split_once("|end:")?;
+        let (end, messages) = fields.split_once("|count:")?;
+        let (depth, messages) = (depth.parse().ok()?, messages.parse().ok()?);
+        let (start, end) = (start.parse().unwrap_or(now), end.parse().unwrap_or(now));
+        Some(Self { id, depth, start, end, messages, text: text.into() })
     }
 
     /// Returns a label for stores that keep texts by label. It is unique among the batches of a
@@ -110,26 +119,6 @@ impl fmt::Display for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.compaction, self.index)
     }
-}
-
-/// The header line of a batch's text form, and the text after it.
-struct Header<'a> {
-    depth: u32,
-    start: &'a str,
-    end: &'a str,
-    messages: usize,
-    rest: &'a str,
-}
-
-/// Reads the header, which must be the whole first line.
-fn read_header(text: &str) -> Option<Header<'_>> {
-    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let fields = line.strip_prefix("[depth:")?.strip_suffix(']')?;
-    let (depth, fields) = fields.split_once("|start:")?;
-    let (start, fields) = fields.split_once("|end:")?;
-    let (end, messages) = fields.split_once("|count:")?;
-    let (depth, messages) = (depth.parse().ok()?, messages.parse().ok()?);
-    Some(Header { depth, start, end, messages, rest })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::{
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::invalid::InvalidValue;
+use super::{cow_str::CowStr, invalid::InvalidValue};
 
 const LENGTH: usize = 6;
 
@@ -89,21 +89,9 @@ impl Serialize for CheckpointId {
 
 impl<'de> Deserialize<'de> for CheckpointId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(CheckpointIdVisitor)
-    }
-}
-
-struct CheckpointIdVisitor;
-
-impl de::Visitor<'_> for CheckpointIdVisitor {
-    type Value = CheckpointId;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a checkpoint id")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<CheckpointId, E> {
-        text.parse().map_err(E::custom)
+        // The characters of an id need no escapes, so the text is borrowed from the input.
+        let CowStr(text) = CowStr::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
     }
 }
 

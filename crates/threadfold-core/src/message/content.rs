@@ -245,33 +245,6 @@ impl ContentBlock {
     pub fn as_text(&self) -> Option<&Text> {
         if let Self::Text(block) = self { Some(&block.text) } else { None }
     }
-
-    /// The name of the kind, as serde writes it: `text`, `tool_use` and so on.
-    ///
-    /// ```
-    /// use threadfold::ContentBlock;
-    ///
-    /// assert_eq!(ContentBlock::text("hi").kind(), "text");
-    /// ```
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Text(_) => "text",
-            Self::Image(_) => "image",
-            Self::Document(_) => "document",
-            Self::Thinking(_) => "thinking",
-            Self::RedactedThinking(_) => "redacted_thinking",
-            Self::ToolUse(_) => "tool_use",
-            Self::ToolResult(_) => "tool_result",
-            Self::ServerToolUse(_) => "server_tool_use",
-            Self::ServerToolResult(_) => "server_tool_result",
-            Self::SystemReminder(_) => "system_reminder",
-            Self::ContextUpdate(_) => "context_update",
-            Self::Checkpoint(_) => "checkpoint",
-            Self::Summary(_) => "summary",
-            Self::Opaque(_) => "opaque",
-        }
-    }
 }
 
 impl TextBlock {
@@ -402,36 +375,68 @@ impl Opaque {
             return false;
         }
         let Ok(value) = self.value.to_value() else { return false };
-        let field = |key| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
-        field("type") == "compaction"
-            && (!field("content").is_empty() || !field("encrypted_content").is_empty())
+        let [kind, content, encrypted] = ["type", "content", "encrypted_content"]
+            .map(|key| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default());
+        kind == "compaction" && !(content.is_empty() && encrypted.is_empty())
     }
 }
 
-macro_rules! from_blocks {
-    ($($variant:ident($block:ident)),+) => {$(
-        impl From<$block> for ContentBlock {
+/// Defines the names of the kinds, how a block of each kind is read, and conversions from their structs.
+/// A kind after the semicolon shares its struct with another one, so it has no conversion.
+macro_rules! kinds {
+    ($($kind:literal: $variant:ident($block:ident)),+; $shared_kind:literal: $shared:ident($of:ident)) => {
+        impl ContentBlock {
+            /// The names of all kinds.
+            pub(crate) const KINDS: &[&str] = &[$($kind,)+ $shared_kind];
+
+            /// The name of the kind, as serde writes it: `text`, `tool_use` and so on.
+            ///
+            /// ```
+            /// use threadfold::ContentBlock;
+            ///
+            /// assert_eq!(ContentBlock::text("hi").kind(), "text");
+            /// ```
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $kind,)+
+                    Self::$shared(_) => $shared_kind,
+                }
+            }
+
+            /// Reads the fields of a block of this kind.
+            pub(super) fn read<'de, D: Deserializer<'de>>(kind: &str, fields: D) -> Result<Self, D::Error> {
+                match kind {
+                    $($kind => $block::deserialize(fields).map(Self::$variant),)+
+                    $shared_kind => $of::deserialize(fields).map(Self::$shared),
+                    other => Err(de::Error::custom(format_args!("there is no content block {other:?}"))),
+                }
+            }
+        }
+
+        $(impl From<$block> for ContentBlock {
             fn from(block: $block) -> Self {
                 Self::$variant(block)
             }
-        }
-    )+};
+        })+
+    };
 }
 
-from_blocks!(
-    Text(TextBlock),
-    Image(Image),
-    Document(Document),
-    Thinking(Thinking),
-    RedactedThinking(RedactedThinking),
-    ToolUse(ToolUse),
-    ToolResult(ToolResult),
-    ServerToolUse(ServerToolUse),
-    ServerToolResult(ServerToolResult),
-    ContextUpdate(ContextUpdate),
-    Checkpoint(Checkpoint),
-    Summary(Summary),
-    Opaque(Opaque)
+kinds!(
+    "text": Text(TextBlock),
+    "image": Image(Image),
+    "document": Document(Document),
+    "thinking": Thinking(Thinking),
+    "redacted_thinking": RedactedThinking(RedactedThinking),
+    "tool_use": ToolUse(ToolUse),
+    "tool_result": ToolResult(ToolResult),
+    "server_tool_use": ServerToolUse(ServerToolUse),
+    "server_tool_result": ServerToolResult(ServerToolResult),
+    "context_update": ContextUpdate(ContextUpdate),
+    "checkpoint": Checkpoint(Checkpoint),
+    "summary": Summary(Summary),
+    "opaque": Opaque(Opaque);
+    "system_reminder": SystemReminder(TextBlock)
 );
 
 /// Deserializes the content of a tool result and checks its nesting.

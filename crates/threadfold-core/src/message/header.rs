@@ -110,11 +110,13 @@ impl Bytes<'_> {
     /// Returns a byte; `None` after the end, or at a character that is not Base64.
     fn at(&self, index: usize) -> Option<u8> {
         let group = (index / 3).checked_mul(4)?;
-        let sextet = |offset: usize| self.0.get(group.checked_add(offset)?).and_then(sextet);
+        // Each byte has its bits in two of the four characters of its group.
+        let first = group.checked_add(index % 3)?;
+        let (high, low) = (sextet(self.0.get(first)?)?, sextet(self.0.get(first + 1)?)?);
         Some(match index % 3 {
-            0 => sextet(0)? << 2 | sextet(1)? >> 4,
-            1 => sextet(1)? << 4 | sextet(2)? >> 2,
-            _ => sextet(2)? << 6 | sextet(3)?,
+            0 => high << 2 | low >> 4,
+            1 => high << 4 | low >> 2,
+            _ => high << 6 | low,
         })
     }
 

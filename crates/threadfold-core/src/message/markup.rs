@@ -131,12 +131,7 @@ pub enum Form {
 #[must_use]
 pub fn form(text: &str) -> Option<Form> {
     let name = text.strip_prefix('<')?.trim_start_matches('\\');
-    let closed = |tag: &str| {
-        let body = name.strip_prefix(tag).and_then(|rest| rest.strip_prefix(">\n"));
-        let body = body.and_then(|rest| rest.strip_suffix('>')?.strip_suffix(tag));
-        body.is_some_and(|rest| rest.ends_with("\n</"))
-    };
-    if [REMINDER, SUMMARY, UPDATE].into_iter().any(closed) {
+    if [REMINDER, SUMMARY, UPDATE].into_iter().any(|tag| between_tags(tag, name).is_some()) {
         return Some(Form::Tagged);
     }
     let id = name.strip_prefix(CHECKPOINT).and_then(|rest| rest.strip_suffix('>'))?;
@@ -167,9 +162,13 @@ fn wrap(tag: &str, text: &str) -> String {
 
 /// Returns the text between these tags if [`wrap`] could have written the whole text.
 fn unwrap(tag: &str, text: &str) -> Option<Text> {
-    let inner = text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix(">\n")?;
-    let inner = inner.strip_suffix('>')?.strip_suffix(tag)?.strip_suffix("\n</")?;
-    unescaped(inner).map(Text::from)
+    unescaped(between_tags(tag, text.strip_prefix('<')?)?).map(Text::from)
+}
+
+/// Returns the text between a tag and its closing tag. `text` begins after the first `<`.
+fn between_tags<'t>(tag: &str, text: &'t str) -> Option<&'t str> {
+    let inner = text.strip_prefix(tag)?.strip_prefix(">\n")?;
+    inner.strip_suffix('>')?.strip_suffix(tag)?.strip_suffix("\n</")
 }
 
 /// Returns the text with a backslash before the name of each of our tags, so that none opens or
@@ -204,12 +203,11 @@ fn tag_names(text: &str) -> impl Iterator<Item = usize> {
     let opens = steps::through(text).match_indices('<');
     opens.filter_map(move |(at, _)| {
         let rest = text.get(at + 1..)?;
-        let between = |c: char| !c.is_alphanumeric() && !matches!(c, '<' | '>');
-        let name = rest.trim_start_matches(between);
-        let begins = |tag: &str| {
+        let name =
+            rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '<' | '>'));
+        let ours = [REMINDER, SUMMARY, UPDATE, CHECKPOINT].into_iter().any(|tag| {
             name.as_bytes().get(..tag.len()).is_some_and(|n| n.eq_ignore_ascii_case(tag.as_bytes()))
-        };
-        let ours = [REMINDER, SUMMARY, UPDATE, CHECKPOINT].into_iter().any(begins);
+        });
         ours.then_some(text.len() - name.len())
     })
 }

@@ -112,42 +112,18 @@ const ROWS: &[(&str, u64)] = &[
 
 /// Routes on which a model's window differs from the published one: local servers, whose
 /// configuration decides, and gateways with lower limits.
+#[rustfmt::skip]
 const OTHER_WINDOWS: [&str; 19] = [
-    "cerebras",
-    "chatgpt",
-    "codex",
-    "copilot",
-    "github",
-    "github-copilot",
-    "github_copilot",
-    "hosted_vllm",
-    "llama.cpp",
-    "llamacpp",
-    "llamafile",
-    "lm-studio",
-    "lm_studio",
-    "lmstudio",
-    "local",
-    "localai",
-    "ollama",
-    "ollama_chat",
-    "vllm",
+    "cerebras", "chatgpt", "codex", "copilot", "github", "github-copilot", "github_copilot",
+    "hosted_vllm", "llama.cpp", "llamacpp", "llamafile", "lm-studio", "lm_studio", "lmstudio",
+    "local", "localai", "ollama", "ollama_chat", "vllm",
 ];
 
 /// The parts of a name that may precede its first full stops: regions and vendors, as Bedrock
 /// writes them.
+#[rustfmt::skip]
 const BEFORE_A_STOP: [&str; 12] = [
-    "us",
-    "us-gov",
-    "eu",
-    "apac",
-    "au",
-    "jp",
-    "global",
-    "anthropic",
-    "meta",
-    "mistral",
-    "openai",
+    "us", "us-gov", "eu", "apac", "au", "jp", "global", "anthropic", "meta", "mistral", "openai",
     "qwen",
 ];
 

@@ -33,8 +33,7 @@ pub(super) fn redacted(json: &Json, redact: &mut dyn FnMut(&str) -> Option<Strin
 
 /// Splits a text around its first string or number: before, token, after.
 fn split_token(raw: &str) -> Option<(&str, &str, &str)> {
-    let number = |c: char| c.is_ascii_digit() || c == '-';
-    let (before, rest) = raw.split_at_checked(raw.find(|c| c == '"' || number(c))?)?;
+    let (before, rest) = raw.split_at_checked(raw.find(|c| c == '"' || begins_number(c))?)?;
     let length = if let Some(inner) = rest.strip_prefix('"') {
         let mut escaped = false;
         let end = inner.find(|c| {
@@ -44,11 +43,15 @@ fn split_token(raw: &str) -> Option<(&str, &str, &str)> {
         });
         end.map_or(rest.len(), |end| end + 2)
     } else {
-        let part = |c: char| number(c) || matches!(c, '.' | 'e' | 'E' | '+');
-        rest.find(|c| !part(c)).unwrap_or(rest.len())
+        rest.find(|c| !(begins_number(c) || matches!(c, '.' | 'e' | 'E' | '+')))
+            .unwrap_or(rest.len())
     };
     let (token, after) = rest.split_at_checked(length)?;
     Some((before, token, after))
+}
+
+fn begins_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '-'
 }
 
 /// Returns the digits of a whole number that is written otherwise: `4.0`, `4e15`.

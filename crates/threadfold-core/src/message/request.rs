@@ -166,8 +166,9 @@ struct Fnv1a(u64);
 
 impl io::Write for Fnv1a {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        self.0 = bytes.iter().fold(self.0, step);
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
         Ok(bytes.len())
     }
 

@@ -3,7 +3,7 @@
 //! A thread, its log, its snapshots and its forks hold the same bytes once. That requires that
 //! cloning a text never copies it, so every text in a message is a [`Text`].
 
-use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
+use std::{borrow::Borrow, fmt, ops::Deref, slice::SliceIndex, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -46,6 +46,13 @@ impl Text {
         // Stops at the first other character; trimming would also look at the end.
         self.chars().all(char::is_whitespace)
     }
+}
+
+/// Returns a part of a text. The caller takes the offsets from matches in this text, so it is there.
+pub(crate) fn slice<R: SliceIndex<str, Output = str>>(text: &str, range: R) -> &str {
+    let part = text.get(range);
+    debug_assert!(part.is_some(), "no part of the {} bytes of the text", text.len());
+    part.unwrap_or_default()
 }
 
 /// Returns the last character boundary at or before a byte offset.

@@ -39,8 +39,8 @@ impl ThreadId {
     /// ```
     #[must_use]
     pub fn random() -> Self {
-        let half = || RandomState::new().hash_one(0_u8);
-        Self(format!("thread-{:016x}{:016x}", half(), half()).into())
+        let [one, two] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(0_u8));
+        Self(format!("thread-{one:016x}{two:016x}").into())
     }
 
     /// The id as text.
@@ -54,13 +54,14 @@ impl FromStr for ThreadId {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        let length = (1..=MAX_BYTES).contains(&text.len());
-        if length && !text.starts_with('.') && text.bytes().all(allowed) {
+        if (1..=MAX_BYTES).contains(&text.len())
+            && !text.starts_with('.')
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        {
             return Ok(Self(text.into()));
         }
-        let rule = "1 to 128 letters, digits, dots, underscores and hyphens are, without a dot in \
-                    front";
+        let rule =
+            "1 to 128 letters, digits, dots, underscores and hyphens are, without a dot in front";
         Err(InvalidValue::new("a thread id", rule, text))
     }
 }

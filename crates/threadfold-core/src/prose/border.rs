@@ -7,60 +7,64 @@ use super::{class::FactClass, token::is_word};
 pub(crate) fn is_whole(class: FactClass, text: &str, start: usize, end: usize) -> bool {
     let Some((before, rest)) = text.split_at_checked(start) else { return false };
     let Some(after) = text.get(end..) else { return false };
-    !runs_on(class, before, rest.starts_with(is_word)) && !goes_on(class, after)
+    let (joins_before, joins_after) = joints(class);
+    let is_joined = joins(joins_before, before.chars().rev()) || joins(joins_after, after.chars());
+    let has_more = class == FactClass::Command && has_more_arguments(after);
+    let runs_on = runs_on(class, before, rest.starts_with(is_word)) || after.starts_with(is_word);
+    !is_joined && !has_more && !runs_on
 }
 
-/// Whether the text before a match belongs to it.
-fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
-    let mut chars = before.chars().rev();
-    let (last, previous) = (chars.next(), chars.next());
-    let wordy = |c: Option<char>| c.is_some_and(is_word);
-    let joined = |signs: &str| last.is_some_and(|c| signs.contains(c)) && wordy(previous);
+/// Returns the characters that make a word before a fact of this class part of it, and those that make
+/// a word after it part of it.
+fn joints(class: FactClass) -> (&'static str, &'static str) {
     match class {
-        FactClass::Version => {
-            let v = matches!(last, Some('v' | 'V')) && !wordy(previous);
-            (wordy(last) && !v) || joined(".-+")
-        }
-        FactClass::Number => wordy(last) || matches!(last, Some('-')) || joined(".,:/"),
-        FactClass::Hash => wordy(last) || joined("-"),
-        FactClass::Command | FactClass::Quote => (wordy(last) && starts_wordy) || joined("-./\\"),
-        FactClass::Identifier => wordy(last) || matches!(last, Some('-')) && !starts_wordy,
+        FactClass::Version => (".-+", ".-+"),
+        FactClass::Number => (".,:/", "/"),
+        FactClass::Hash => ("-", "-"),
+        FactClass::Command => ("-./\\", "-./\\=:"),
+        FactClass::Quote => ("-./\\", "-./\\"),
+        FactClass::Identifier => ("", "-"),
         FactClass::Constraint
         | FactClass::Task
         | FactClass::Error
         | FactClass::Path
         | FactClass::Url
-        | FactClass::Checkpoint => wordy(last) && starts_wordy,
+        | FactClass::Checkpoint => ("", ""),
     }
 }
 
-/// Whether the text after a match belongs to it.
-fn goes_on(class: FactClass, after: &str) -> bool {
-    let mut chars = after.chars();
-    let (first, second) = (chars.next(), chars.next());
-    let wordy = |c: Option<char>| c.is_some_and(is_word);
-    let joined = |signs: &str| first.is_some_and(|c| signs.contains(c)) && wordy(second);
+/// Whether the characters next to a fact, the nearest first, are one of these and a word.
+fn joins(signs: &str, mut next: impl Iterator<Item = char>) -> bool {
+    next.next().is_some_and(|c| signs.contains(c)) && next.next().is_some_and(is_word)
+}
+
+/// Whether the word or sign directly before a match belongs to it.
+fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
+    let is_wordy = before.ends_with(is_word);
     match class {
-        FactClass::Version => wordy(first) || joined(".-+"),
-        FactClass::Number => wordy(first) || joined("/"),
-        FactClass::Hash => wordy(first) || joined("-"),
-        FactClass::Command => wordy(first) || joined("-./\\=:") || has_more_arguments(after),
-        FactClass::Quote => wordy(first) || joined("-./\\"),
-        FactClass::Identifier => wordy(first) || joined("-"),
+        // The `v` of a version is not part of a word.
+        FactClass::Version => {
+            is_wordy && before.strip_suffix(['v', 'V']).is_none_or(|rest| rest.ends_with(is_word))
+        }
+        FactClass::Number => is_wordy || before.ends_with('-'),
+        FactClass::Hash => is_wordy,
+        FactClass::Identifier => is_wordy || (before.ends_with('-') && !starts_wordy),
         FactClass::Constraint
         | FactClass::Task
         | FactClass::Error
         | FactClass::Path
         | FactClass::Url
-        | FactClass::Checkpoint => wordy(first),
+        | FactClass::Command
+        | FactClass::Quote
+        | FactClass::Checkpoint => is_wordy && starts_wordy,
     }
 }
 
 /// Whether a flag or a shell operator follows on the line.
 fn has_more_arguments(after: &str) -> bool {
     let rest = after.trim_start_matches([' ', '\t']);
-    let spaced = rest.len() < after.len();
-    let flag =
-        rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c| is_word(c) || c == '-'));
-    spaced && (flag || ["| ", "&& ", "> "].iter().any(|operator| rest.starts_with(operator)))
+    let after_dash = rest.strip_prefix('-');
+    rest.len() < after.len()
+        && (after_dash.is_some_and(|name| name.starts_with(|c| is_word(c) || c == '-'))
+            || ["| ", "&& ", "> "].iter().any(|operator| rest.starts_with(operator)))
 }

@@ -33,23 +33,14 @@ pub(crate) struct Chunk<'a> {
 pub(crate) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = word;
     let mut opener = ' ';
-    // Most words are ASCII, and bytes are classified faster than characters.
-    let ascii = word.is_ascii();
-    let find = move |text: &str, border: bool| {
-        let found = if ascii {
-            text.bytes().position(|byte| word_kinds::is_border(byte) == border)
-        } else {
-            text.find(|c| is_border(c) == border)
-        };
-        steps::up_to(text, found)
-    };
+    let is_ascii = word.is_ascii();
     std::iter::from_fn(move || {
-        let start = find(rest, false)?;
+        let start = find(rest, is_ascii, false)?;
         if let Some(last) = rest.get(..start).and_then(|border| border.chars().next_back()) {
             opener = last;
         }
         let body = rest.get(start..)?;
-        let end = find(body, true).unwrap_or(body.len());
+        let end = find(body, is_ascii, true).unwrap_or(body.len());
         let closer = body.get(end..).and_then(|rest| rest.chars().next());
         let text = trimmed(body.get(..end)?);
         rest = body.get(end..)?;
@@ -59,6 +50,17 @@ pub(crate) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
         opener = ' ';
         Some(Chunk { text, opens_call, severed, ticked })
     })
+}
+
+/// Returns the byte offset of the first character that is a border, or of the first that is none.
+fn find(text: &str, is_ascii: bool, border: bool) -> Option<usize> {
+    // Most words are ASCII, and bytes are classified faster than characters.
+    let found = if is_ascii {
+        text.bytes().position(|byte| word_kinds::is_border(byte) == border)
+    } else {
+        text.find(|c| is_border(c) == border)
+    };
+    steps::up_to(text, found)
 }
 
 fn is_border(c: char) -> bool {

@@ -54,42 +54,59 @@ impl FactClass {
     /// Returns the name, as serde writes it: `constraint`, `task`, ...
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Constraint => "constraint",
-            Self::Task => "task",
-            Self::Error => "error",
-            Self::Path => "path",
-            Self::Url => "url",
-            Self::Command => "command",
-            Self::Identifier => "identifier",
-            Self::Version => "version",
-            Self::Hash => "hash",
-            Self::Number => "number",
-            Self::Quote => "quote",
-            Self::Checkpoint => "checkpoint",
-        }
+        self.row().0
     }
 
-    /// Whether facts of this class are compared without case.
-    pub(crate) fn folds_case(self) -> bool {
-        match self {
-            Self::Constraint | Self::Task | Self::Error | Self::Hash => true,
-            Self::Path
-            | Self::Url
-            | Self::Command
-            | Self::Identifier
-            | Self::Version
-            | Self::Number
-            | Self::Quote
-            | Self::Checkpoint => false,
-        }
+    /// Returns the title of the list for this class in an addendum.
+    pub(crate) fn title(self) -> &'static str {
+        self.row().1
     }
 
-    /// Whether tool output is full of such facts, most of which do not matter.
-    pub(crate) fn abounds(self) -> bool {
-        matches!(self, Self::Identifier | Self::Quote | Self::Number)
+    pub(crate) fn is(self, property: Property) -> bool {
+        self.row().2.contains(&property)
+    }
+
+    /// Returns the name, the title and the properties.
+    fn row(self) -> (&'static str, &'static str, &'static [Property]) {
+        use Property::{Abundant, Checked, Folded, Sentence, Short};
+        match self {
+            Self::Constraint => (
+                "constraint",
+                "What the user demanded, word for word:",
+                &[Checked, Folded, Sentence],
+            ),
+            Self::Task => ("task", "Still to be done:", &[Folded, Sentence]),
+            Self::Error => ("error", "Errors:", &[Folded, Sentence]),
+            Self::Path => ("path", "Paths:", &[Checked]),
+            Self::Url => ("url", "Addresses:", &[Checked]),
+            Self::Command => ("command", "Commands:", &[Checked]),
+            Self::Identifier => ("identifier", "Names:", &[Abundant, Checked, Short]),
+            Self::Version => ("version", "Versions:", &[Checked, Short]),
+            Self::Hash => ("hash", "Hashes:", &[Checked, Folded, Short]),
+            Self::Number => ("number", "Numbers:", &[Abundant, Checked, Short]),
+            Self::Quote => ("quote", "Quoted:", &[Abundant]),
+            Self::Checkpoint => ("checkpoint", "Checkpoints:", &[]),
+        }
     }
 }
+
+/// What the facts of a class have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Property {
+    /// Tool output is full of them, and most do not matter.
+    Abundant,
+    /// A summary that states one which nobody stated has invented it.
+    Checked,
+    /// They are compared without case.
+    Folded,
+    /// They are sentences, so the point at their end does not count.
+    Sentence,
+    /// They are single words, so that many fit one line.
+    Short,
+}
+
+/// Gets each fact that is found, with its class.
+pub(crate) type Note<'n> = &'n mut (dyn FnMut(FactClass, &str) + 'n);
 
 impl fmt::Display for FactClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

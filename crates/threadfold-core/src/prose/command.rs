@@ -1,6 +1,9 @@
 //! Command lines: in the fenced blocks of a shell, and after a prompt.
 
-use super::{class::FactClass, word_kinds::is_listed};
+use super::{
+    class::{FactClass, Note},
+    word_kinds::is_listed,
+};
 use crate::message::steps;
 
 const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
@@ -13,7 +16,7 @@ const READ_ONLY: [&str; 19] = [
 ];
 
 /// Notes the commands in a text: the lines of fenced shell blocks, and lines that begin with `$ `.
-pub fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub fn commands(text: &str, note: Note<'_>) {
     let (mut fenced, mut shell) = (false, false);
     // The delimiter of an open here-document, and whether the last line ended in a backslash.
     let (mut until, mut goes_on) = ("", false);
@@ -43,7 +46,7 @@ fn here_document(line: &str) -> &str {
 }
 
 /// Notes the first line of the command in a tool call.
-pub(crate) fn command_argument(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn command_argument(text: &str, note: Note<'_>) {
     let first = text.trim().lines().next().unwrap_or_default();
     let line = first.trim_end_matches('\\').trim();
     if line.len() > 1 && opens(line) {
@@ -58,7 +61,7 @@ pub(crate) fn only_reads(command: &str) -> bool {
         && !command.contains("&&")
 }
 
-fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
+fn of_line(line: &str, note: Note<'_>) {
     let line = line.trim_end_matches('\\').trim();
     if opens(line) && line.contains(' ') && line.len() > 4 {
         note(FactClass::Command, line);

@@ -1,7 +1,7 @@
 //! Whether the words of a sentence demand something.
 
 use super::word_kinds::is_listed;
-use crate::message::steps;
+use crate::message::{slice, steps};
 
 /// Words that demand something wherever they are in a sentence.
 #[rustfmt::skip]
@@ -12,34 +12,12 @@ const WORDS: [&str; 20] = [
 ];
 
 /// Phrases that demand something.
+#[rustfmt::skip]
 const PHRASES: [&str; 27] = [
-    "do not",
-    "make sure",
-    "rather than",
-    "no need to",
-    "be sure to",
-    "remember to",
-    "has to",
-    "have to",
-    "needs to",
-    "we want",
-    "i want",
-    "we need",
-    "i need",
-    "i'd like",
-    "i would like",
-    "at most",
-    "at least",
-    "not allowed",
-    "you may not",
-    "you can not",
-    "you cannot",
-    "you can't",
-    "from now on",
-    "no longer",
-    "as long as",
-    "please",
-    "leave",
+    "do not", "make sure", "rather than", "no need to", "be sure to", "remember to", "has to",
+    "have to", "needs to", "we want", "i want", "we need", "i need", "i'd like", "i would like",
+    "at most", "at least", "not allowed", "you may not", "you can not", "you cannot", "you can't",
+    "from now on", "no longer", "as long as", "please", "leave",
 ];
 
 /// Subjects before `don't`, `must` and the like that make a sentence a statement, not a demand.
@@ -56,8 +34,9 @@ pub(crate) fn is_narrator(word: &str) -> bool {
 
 /// Returns the words of a sentence, with their case and apostrophes.
 pub(crate) fn spoken_words(sentence: &str) -> impl Iterator<Item = &str> {
-    let separates = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
-    steps::through(sentence).split(separates).filter(|word| !word.is_empty())
+    steps::through(sentence)
+        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}')
+        .filter(|word| !word.is_empty())
 }
 
 /// Verbs after `don't` or `never` that make a statement a demand: `we don't want warnings`.
@@ -81,6 +60,11 @@ impl Words {
         self.ends.len() > 2 && (has_demanding_word(self) || has_demanding_phrase(self))
     }
 
+    /// Returns the word that begins at a byte offset, or an empty text.
+    fn word_at(&self, start: usize) -> &str {
+        slice(&self.line, start..).split(' ').next().unwrap_or_default()
+    }
+
     fn read(&mut self, sentence: &str) {
         self.line.clear();
         self.ends.clear();
@@ -101,7 +85,7 @@ impl Words {
     fn each(&self) -> impl Iterator<Item = (usize, &str)> {
         let starts = std::iter::once(1).chain(self.ends.iter().map(|end| end + 1));
         let both = starts.zip(&self.ends);
-        both.map(|(start, end)| (start, self.line.get(start..*end).unwrap_or_default()))
+        both.map(|(start, end)| (start, slice(&self.line, start..*end)))
     }
 }
 
@@ -133,8 +117,6 @@ fn has_demanding_word(words: &Words) -> bool {
         if !has_demanding_beginning(word) || !is_listed(&WORDS, word) {
             return false;
         }
-        let next =
-            || words.line.get(start + word.len() + 1..).and_then(|rest| rest.split(' ').next());
         match word {
             // `Nearly never` counts how often something happens.
             "never" | "always"
@@ -143,7 +125,7 @@ fn has_demanding_word(words: &Words) -> bool {
                 false
             }
             "don't" | "dont" | "never" => {
-                !is_narrator(before) || next().is_some_and(|next| is_listed(&PREFERENCES, next))
+                !is_narrator(before) || prefers(words, start + word.len() + 1)
             }
             "only" => !matches!(before, "is" | "was" | "are" | "were" | "it's" | "the" | "an"),
             // These demand only as the first word of a clause.
@@ -159,38 +141,41 @@ fn has_demanding_phrase(words: &Words) -> bool {
     // Only the first occurrence of each phrase counts.
     let mut seen: Vec<&str> = Vec::new();
     words.each().any(|(start, word)| {
-        let rest = words.line.get(start..).unwrap_or_default();
+        let rest = slice(&words.line, start..);
         if !has_demanding_beginning(rest) {
             return false;
         }
-        let begins = |phrase: &&&str| {
+        // Comparing first bytes rules out most phrases without a call.
+        let near = PHRASES.iter().filter(|phrase| phrase.bytes().next() == word.bytes().next());
+        near.filter(|phrase| {
             rest.strip_prefix(**phrase).is_some_and(|after| after.starts_with(' '))
-        };
-        let near =
-            PHRASES.iter().filter(|phrase| phrase.as_bytes().first() == word.as_bytes().first());
-        near.filter(begins).any(|phrase| {
+        })
+        .any(|phrase| {
             let again = seen.contains(phrase);
             seen.push(phrase);
-            let before = words.line.get(..start.saturating_sub(1)).unwrap_or_default();
-            !again && phrase_demands(phrase, before, rest)
+            !again && phrase_demands(words, phrase, start)
         })
     })
 }
 
-/// Whether the phrase that `rest` begins with demands something after the words in `before`.
-fn phrase_demands(phrase: &str, before: &str, rest: &str) -> bool {
-    let next =
-        || rest.get(phrase.len() + 1..).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+/// Whether the phrase at a byte offset demands something after the words before it.
+fn phrase_demands(words: &Words, phrase: &str, start: usize) -> bool {
+    let before = slice(&words.line, ..start.saturating_sub(1));
+    let end = start + phrase.len() + 1;
     match phrase {
         "please" | "leave" => before.is_empty() || before.ends_with(" and"),
         "do not" => {
-            let subject = before.rsplit(' ').next().unwrap_or_default();
-            !is_narrator(subject) || is_listed(&PREFERENCES, next())
+            !is_narrator(before.rsplit(' ').next().unwrap_or_default()) || prefers(words, end)
         }
         // `We need to fix this` announces the next step and demands nothing.
-        "i need" | "we need" => next() != "to",
+        "i need" | "we need" => words.word_at(end) != "to",
         _ => true,
     }
+}
+
+/// Whether the word at a byte offset states a preference: `we don't want warnings`.
+fn prefers(words: &Words, start: usize) -> bool {
+    is_listed(&PREFERENCES, words.word_at(start))
 }
 
 #[cfg(test)]

@@ -1,31 +1,23 @@
 //! Lines that report failures, and error codes.
 
 use super::{
-    class::FactClass,
+    class::{FactClass, Note},
     word_kinds::{CharKinds, Word, is_listed},
 };
 use crate::message::steps;
 
 /// Beginnings of lines that report a failure, in any case.
+#[rustfmt::skip]
 const OPENINGS: [&str; 11] = [
-    "error:",
-    "error[",
-    "fatal:",
-    "panic:",
-    "fatal error:",
-    "npm err!",
-    "exception:",
-    "exception in thread ",
-    "e   ",
-    "assertion failed",
-    "failed:",
+    "error:", "error[", "fatal:", "panic:", "fatal error:", "npm err!", "exception:",
+    "exception in thread ", "e   ", "assertion failed", "failed:",
 ];
 
 /// Beginnings of log lines that report a failure, case-sensitive.
 const LOUD: [&str; 3] = ["ERROR ", "FAILED ", "FAIL "];
 
 /// Notes the lines of a text that report a failure.
-pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn failures(text: &str, note: Note<'_>) {
     for (_, line) in failing_lines(text) {
         note(FactClass::Error, line);
     }
@@ -58,7 +50,7 @@ pub(crate) struct Codes {
 
 impl Codes {
     /// Notes the next word if it is a code.
-    pub(crate) fn read(&mut self, word: &Word<'_>, note: &mut dyn FnMut(FactClass, &str)) {
+    pub(crate) fn read(&mut self, word: &Word<'_>, note: Note<'_>) {
         let Word { text: word, kinds } = *word;
         // Every code has two capitals, or one capital and digits, and so does `HTTP`.
         let may_be_code = kinds.has_any(CharKinds::INNER)
@@ -91,14 +83,16 @@ fn is_failure(line: &str) -> bool {
 }
 
 fn opens(line: &str) -> bool {
-    let rest = |opening: &&str| {
-        let head = line.get(..opening.len())?;
-        head.eq_ignore_ascii_case(opening).then(|| line.get(opening.len()..))?
-    };
-    let loud = || LOUD.iter().any(|opening| line.starts_with(opening));
     line.starts_with(['e', 'E', 'f', 'F', 'p', 'P', 'n', 'N', 'a', 'A'])
-        && (OPENINGS.iter().filter_map(rest).any(|rest| rest.chars().any(char::is_alphabetic))
-            || loud())
+        && (OPENINGS.iter().any(|opening| goes_on_after(line, opening))
+            || LOUD.iter().any(|opening| line.starts_with(opening)))
+}
+
+/// Whether a line begins with an opening, in any case, and has a word after it.
+fn goes_on_after(line: &str, opening: &str) -> bool {
+    line.split_at_checked(opening.len()).is_some_and(|(head, rest)| {
+        head.eq_ignore_ascii_case(opening) && rest.contains(char::is_alphabetic)
+    })
 }
 
 /// Whether a line contains a phrase that only failures have, or the name of an exception.
@@ -161,11 +155,9 @@ const SYSTEM: [&str; 32] = [
 
 /// `E0425`, `TS2345`, `ENOENT`.
 fn is_code(word: &str) -> bool {
-    let digits =
-        |text: &str, count: usize| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
-    word.strip_prefix('E').is_some_and(|rest| digits(rest, 4))
-        || word.strip_prefix("TS").is_some_and(|rest| digits(rest, 4))
-        || word.strip_prefix("CVE-").is_some()
+    let number = word.strip_prefix('E').or(word.strip_prefix("TS"));
+    number.is_some_and(|rest| rest.len() == 4 && rest.bytes().all(|b| b.is_ascii_digit()))
+        || word.starts_with("CVE-")
         || (word.starts_with(['E', 'S']) && is_listed(&SYSTEM, word))
 }
 

@@ -8,7 +8,7 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_reader`, `subject_words`, `meanings`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
 //! | `definition` | statements that define a thing in words |
 //! | `section` | the titles of the lists in an addendum |
 
@@ -21,7 +21,6 @@ mod demand;
 mod demand_words;
 mod failure;
 mod link;
-mod meanings;
 mod number;
 mod passage;
 mod path;
@@ -41,6 +40,7 @@ mod word_facts;
 mod word_kinds;
 
 pub use class::FactClass;
+pub(crate) use class::Property;
 pub use passage::Speaker;
 
 pub(crate) use self::{
@@ -49,7 +49,7 @@ pub(crate) use self::{
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
-    section::{BULLET, CHANGED, TypedItem, UNLABELLED, title, typed_items},
+    section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,
     subject::heading,
     subject_words::{asks_in_any_language, has_wish, refers_back},

@@ -3,13 +3,13 @@
 use super::{
     border::is_whole,
     chunk::chunks,
-    class::FactClass,
+    class::{FactClass, Note},
     word_kinds::{is_listed, is_listed_in_any_case},
 };
-use crate::message::steps;
+use crate::message::{slice, steps};
 
 /// Notes a word if it is a UUID, a digest or a commit hash, and returns whether it is.
-pub(crate) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+pub(crate) fn hash(word: &str, note: Note<'_>) -> bool {
     let word = ["sha256:", "sha1:", "sha512:"]
         .iter()
         .find_map(|name| word.strip_prefix(name))
@@ -49,7 +49,7 @@ const NAMES: [&str; 15] = [
 
 /// Notes a word if it is a version, and returns whether it is: three parts; a `v`; or two parts
 /// after a name such as `Python`.
-pub(crate) fn version(word: &str, before: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+pub(crate) fn version(word: &str, before: &str, note: Note<'_>) -> bool {
     let word =
         word.rsplit_once('@').map_or(word, |(_, version)| version).trim_start_matches(['^', '~']);
     let number = word.strip_prefix(['v', 'V']).unwrap_or(word);
@@ -59,9 +59,10 @@ pub(crate) fn version(word: &str, before: &str, note: &mut dyn FnMut(FactClass, 
     let core = number.split(['-', '+']).next().unwrap_or_default();
     let parts = core.split('.').take(6).filter(|part| is_number(part)).count();
     let all = core.split('.').count() == parts;
-    let named =
-        || chunks(before).last().is_some_and(|name| is_listed_in_any_case(&NAMES, name.text));
-    let enough = parts == 3 || (parts > 0 && number.len() < word.len()) || (parts == 2 && named());
+    let enough = parts == 3
+        || (parts > 0 && number.len() < word.len())
+        || (parts == 2
+            && chunks(before).last().is_some_and(|name| is_listed_in_any_case(&NAMES, name.text)));
     let tail = number.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+.".contains(&b));
     let is_version = all && enough && tail && core.split('.').all(|part| part.len() < 6);
     if is_version {
@@ -83,37 +84,34 @@ const UNITS: [&str; 80] = [
     "kHz", "kg", "km", "line", "lines", "m", "messages", "min", "mins", "minute", "minutes", "mm",
     "month", "months", "ms", "ns", "passed", "percent", "pt", "px", "rem", "requests", "retries",
     "rows", "s", "sec", "second", "seconds", "secs", "test", "tests", "threads", "times", "token",
-    "tokens", "us", "warnings", "week", "weeks", "year", "years", "\u{b5}s",
+    "tokens", "us", "warnings", "week", "weeks", "year", "years", "µs",
 ];
 
 /// Notes the numbers with a unit in a text.
-pub(crate) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    let bytes = text.as_bytes();
-    let next = |at: usize| {
-        let rest = text.get(at..)?;
-        steps::up_to(rest, rest.as_bytes().iter().position(u8::is_ascii_digit))
-    };
+pub(crate) fn numbers(text: &str, note: Note<'_>) {
     let mut at = 0;
-    while let Some(found) = next(at) {
+    while let Some(found) = text.get(at..).and_then(next_digit) {
         let start = at + found;
-        let end = start + number_length(bytes.get(start..).unwrap_or_default());
+        let end = start + number_length(slice(text, start..).as_bytes());
         at = end;
         let before = text.get(..start).and_then(|before| before.chars().next_back());
-        let free = before.is_none_or(|c| {
-            !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-' | '/' | ':' | '#' | ',')
-        });
-        if !free || end - start > 24 {
+        let is_part = before.is_some_and(|c| c.is_alphanumeric() || "._-/:#,".contains(c));
+        if is_part || end - start > 24 {
             continue;
         }
         let from = start - usize::from(before == Some('$'));
-        let unit = unit_length(text.get(end..).unwrap_or_default());
+        let unit = unit_length(slice(text, end..));
+        let has_unit = unit > 0 || from < start;
         // A number that an audit would not find as a whole fact is not noted.
-        let is_whole = || is_whole(FactClass::Number, text, from, end + unit);
-        if (unit > 0 || from < start) && is_whole() {
-            note(FactClass::Number, text.get(from..end + unit).unwrap_or_default());
+        if has_unit && is_whole(FactClass::Number, text, from, end + unit) {
+            note(FactClass::Number, slice(text, from..end + unit));
             at = end + unit;
         }
     }
+}
+
+fn next_digit(text: &str) -> Option<usize> {
+    steps::up_to(text, text.bytes().position(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns the length in bytes of the digits at the start, with `.`, `,` and `_` between them.
@@ -132,7 +130,7 @@ fn number_length(bytes: &[u8]) -> usize {
 /// Returns the length in bytes of the unit at the start and the space before it; 0 if none.
 fn unit_length(text: &str) -> usize {
     let space = usize::from(text.starts_with(' '));
-    let rest = text.get(space..).unwrap_or_default();
+    let rest = slice(text, space..);
     if rest.starts_with('%') {
         return space + 1;
     }
@@ -146,7 +144,7 @@ fn unit_length(text: &str) -> usize {
         }
         length = at + next.len_utf8();
     }
-    let unit = rest.get(..length).unwrap_or_default();
+    let unit = slice(rest, ..length);
     let next = rest.get(length..).and_then(|rest| rest.chars().next());
     let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '(');
     if length > 0 && ends && is_listed(&UNITS, unit) { space + length } else { 0 }

@@ -7,9 +7,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, steps};
+use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, slice, steps};
 
 /// The speaker of a text. Speakers are ordered by the weight of their words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,8 +55,11 @@ pub enum Kind {
     Mark,
 }
 
+/// Gets each text of a message, with its speaker and kind.
+type Visit<'v> = &'v mut (dyn FnMut(Speaker, Kind, &str) + 'v);
+
 /// Calls `visit` with every text of a message, in order, without terminal colours.
-pub fn passages(message: &Message, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+pub fn passages(message: &Message, visit: Visit<'_>) {
     let speaker = match message.role {
         Role::User if message.untyped => Speaker::Tool,
         Role::User => Speaker::User,
@@ -68,11 +71,7 @@ pub fn passages(message: &Message, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
 }
 
 /// Calls `visit` with every text of a block, in order, without terminal colours.
-pub fn passages_of(
-    speaker: Speaker,
-    block: &ContentBlock,
-    visit: &mut dyn FnMut(Speaker, Kind, &str),
-) {
+pub fn passages_of(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     of_block(speaker, block, &mut |speaker, kind, text| visit(speaker, kind, &plain(text)));
 }
 
@@ -84,7 +83,7 @@ pub fn fingerprint(message: &Message) -> u64 {
     hasher.finish()
 }
 
-fn of_block(speaker: Speaker, block: &ContentBlock, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_block(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     match block {
         ContentBlock::Text(block) if speaker == Speaker::User => of_user(&block.text, visit),
         ContentBlock::Text(block) if speaker == Speaker::Tool => {
@@ -129,7 +128,7 @@ const MACHINE: [&str; 7] =
 
 /// Splits a user's text into typed text and the output between tags that begin a line. Output may
 /// contain its own closing tag, so it extends to the last one.
-fn of_user(text: &str, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_user(text: &str, visit: Visit<'_>) {
     let closed = steps::through(text).match_indices("</");
     let closed = closed.filter_map(|(at, mark)| Some((machine(text.get(at + mark.len()..)?)?, at)));
     let closings: HashMap<&str, usize> = closed.collect();
@@ -139,11 +138,11 @@ fn of_user(text: &str, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
         // Without a closing tag the end of the output is unknown, so the rest counts as typed.
         let Some(last) = closings.get(name).filter(|last| **last > at) else { break };
         let end = last + "</>".len() + name.len();
-        visit(Speaker::User, Kind::Said, text.get(start..at).unwrap_or_default());
-        visit(Speaker::Tool, Kind::Output, text.get(at..end).unwrap_or_default());
+        visit(Speaker::User, Kind::Said, slice(text, start..at));
+        visit(Speaker::Tool, Kind::Output, slice(text, at..end));
         start = end;
     }
-    visit(Speaker::User, Kind::Said, text.get(start..).unwrap_or_default());
+    visit(Speaker::User, Kind::Said, slice(text, start..));
 }
 
 /// Returns the byte offset and name of the next such tag that begins a line or the given text.
@@ -162,15 +161,15 @@ fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
 
 /// Returns the name of the machine tag whose `<` or `</` was just before this text.
 fn machine(text: &str) -> Option<&str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let end = steps::up_to(text, text.find(|c| !plain(c)))?;
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+    let end = steps::up_to(text, end)?;
     let (name, rest) = text.split_at_checked(end)?;
     let listed = name.len() < 40 && MACHINE.iter().any(|word| name.contains(word));
     (listed && rest.starts_with('>')).then_some(name)
 }
 
 /// Visits the texts and documents in a block of a tool result.
-fn of_result(block: &ContentBlock, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_result(block: &ContentBlock, visit: Visit<'_>) {
     match block {
         ContentBlock::Text(block) => match structured(&block.text) {
             // Visit the strings of JSON output, because their line breaks are escaped in the text.
@@ -199,7 +198,7 @@ fn structured(text: &str) -> Option<Value> {
     opens.then(|| serde_json::from_str(text).ok())?
 }
 
-fn of_document(document: &Document, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_document(document: &Document, visit: Visit<'_>) {
     for text in document.title.iter().chain(&document.context) {
         visit(Speaker::Tool, Kind::Output, text);
     }
@@ -209,7 +208,7 @@ fn of_document(document: &Document, visit: &mut dyn FnMut(Speaker, Kind, &str)) 
 }
 
 /// Visits the strings in the JSON output of a tool.
-fn of_structured(value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_structured(value: &Value, visit: Visit<'_>) {
     let mut values = vec![value];
     while let Some(value) = values.pop() {
         match value {
@@ -222,7 +221,7 @@ fn of_structured(value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
 }
 
 /// Visits the strings in the input of a tool call. Input that does not parse is one text.
-fn of_input(input: &ToolInput, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_input(input: &ToolInput, visit: Visit<'_>) {
     match serde_json::from_str::<Value>(input.as_str()) {
         Ok(value) => of_value("", &value, visit),
         Err(_) => visit(Speaker::Tool, Kind::Output, input.as_str()),
@@ -236,7 +235,7 @@ const STATES: [&str; 2] = ["status", "state"];
 /// A longer value, in bytes, counts as the content of a file.
 const SHORT: usize = 400;
 
-fn of_value(field: &str, value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_value(field: &str, value: &Value, visit: Visit<'_>) {
     match value {
         Value::String(text) => {
             let speaker = if is_body(field, text) { Speaker::Tool } else { Speaker::Assistant };
@@ -247,8 +246,7 @@ fn of_value(field: &str, value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &st
         }
         Value::Array(items) => items.iter().for_each(|item| of_value(field, item, visit)),
         Value::Object(fields) => {
-            let text = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)?.as_str());
-            if let (Some(task), Some(state)) = (text(&TASKS), text(&STATES)) {
+            if let (Some(task), Some(state)) = (text_of(fields, &TASKS), text_of(fields, &STATES)) {
                 let done = ["done", "complete", "cancel", "closed"];
                 let done = done.iter().any(|word| state.to_ascii_lowercase().starts_with(word));
                 return visit(Speaker::Assistant, Kind::Task { done }, task);
@@ -271,6 +269,11 @@ fn of_value(field: &str, value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &st
     }
 }
 
+/// Returns the first of these fields that is a text.
+fn text_of<'v>(fields: &'v Map<String, Value>, names: &[&str]) -> Option<&'v str> {
+    names.iter().find_map(|name| fields.get(*name)?.as_str())
+}
+
 /// Whether a value is the content of a file, or a part of it.
 fn is_body(field: &str, text: &str) -> bool {
     let named = ["content", "string", "text", "patch", "diff", "code"];
@@ -281,12 +284,13 @@ fn is_body(field: &str, text: &str) -> bool {
 
 fn kind_of(field: &str, text: &str) -> Kind {
     let field = field.to_ascii_lowercase();
-    let odd = |c: char| c.is_control() || "*?<>|\"{}$;=`".contains(c);
     if COMMANDS.contains(&field.as_str()) {
         Kind::Command
     } else if is_body(&field, text) {
         Kind::Output
-    } else if PATHS.iter().any(|word| field.contains(word)) && !text.contains(odd) {
+    } else if PATHS.iter().any(|word| field.contains(word))
+        && !text.contains(|c: char| c.is_control() || "*?<>|\"{}$;=`".contains(c))
+    {
         Kind::Path
     } else {
         Kind::Value
@@ -305,24 +309,27 @@ fn command_line(items: &[Value]) -> String {
 /// Returns a text without the escape sequences of terminals, and with a space in place of every
 /// other control character that is not white space.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let controls = |c: char| c.is_control() && !c.is_whitespace();
     // 0xc2 begins the control characters beyond ASCII. Without a branch for each byte the compiler
     // compares many at once, which is ten times as fast as a look at each character.
-    let may_control =
-        |byte: u8| (byte < b' ') & !(9..=13).contains(&byte) | (byte == 0x7f) | (byte == 0xc2);
-    let any = steps::through(text).bytes().fold(false, |any, byte| any | may_control(byte));
-    if !any || !text.contains(controls) {
+    let may_control = steps::through(text).bytes().fold(false, |any, byte| {
+        any | (byte < b' ') & !(9..=13).contains(&byte) | (byte == 0x7f) | (byte == 0xc2)
+    });
+    if !may_control || !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(next) = chars.next() {
         if next != '\u{1b}' {
-            out.push(if controls(next) { ' ' } else { next });
+            out.push(if is_control(next) { ' ' } else { next });
         } else if chars.as_str().starts_with('[') {
             chars.next();
             let _ = chars.by_ref().find(char::is_ascii_alphabetic);
         }
     }
     Cow::Owned(out)
+}
+
+fn is_control(c: char) -> bool {
+    c.is_control() && !c.is_whitespace()
 }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::{
     chunk::Trust,
-    class::FactClass,
+    class::{FactClass, Note},
     token::is_word,
     word_kinds::{has_pair, is_listed_in_any_case},
 };
+use crate::message::slice;
 
 /// File endings that make a word a path even without a folder.
 #[rustfmt::skip]
@@ -28,7 +29,7 @@ const PRODUCTS: [&str; 9] = [
 ];
 
 /// Notes a word if it is a path, and returns whether it is.
-pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+pub(crate) fn path(word: &str, trust: Trust, note: Note<'_>) -> bool {
     let found = without_location(word);
     let is_path = is_path(found, trust);
     if is_path {
@@ -38,7 +39,7 @@ pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &st
 }
 
 /// Notes the value of a field whose name marks it as a path.
-pub(crate) fn path_value(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn path_value(value: &str, note: Note<'_>) {
     let value = without_location(value.trim());
     let fits = (2..=400).contains(&value.len()) && value.chars().any(char::is_alphanumeric);
     if fits && value.contains(['/', '\\', '.']) && !value.contains("://") {
@@ -52,11 +53,13 @@ pub(crate) fn is_dotted_call(word: &str) -> bool {
 }
 
 fn is_path(word: &str, trust: Trust) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || "/\\._-+@~:#".contains(c);
-    if !(3..=260).contains(&word.len()) || !word.chars().all(plain) || word.starts_with('-') {
-        return false;
-    }
-    if has_pair(word, *b"//") || has_pair(word, *b"::") || !word.chars().any(char::is_alphabetic) {
+    if !(3..=260).contains(&word.len())
+        || word.contains(|c: char| !(c.is_alphanumeric() || "/\\._-+@~:#".contains(c)))
+        || word.starts_with('-')
+        || has_pair(word, *b"//")
+        || has_pair(word, *b"::")
+        || !word.contains(char::is_alphabetic)
+    {
         return false;
     }
     let slash = ['/', '\\'];
@@ -95,17 +98,22 @@ fn without_location(word: &str) -> &str {
     }
     let word = word.split_once("#L").map_or(word, |(file, _)| file);
     let word = word.split_once("::").map_or(word, |(file, _)| file);
-    let digits = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_digit())
-            && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
     let mut file = word;
     for _ in 0..2 {
-        file = file.rsplit_once(':').filter(|(_, line)| digits(line)).map_or(file, |(at, _)| at);
+        file = match file.rsplit_once(':') {
+            Some((before, lines)) if is_range(lines) => before,
+            Some(_) | None => file,
+        };
     }
     // Listings put a remark after the path and a colon: `src/a.rs:TODO`.
     let remarked = file.split_once(':').filter(|(drive, _)| drive.len() > 1);
     remarked.map_or(file, |(file, _)| file).trim_end_matches('/')
+}
+
+/// Whether a text is a line, a column, or a range of lines.
+fn is_range(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 /// Returns the form in which a path is compared: with `/`, and no `./`, `@` or `/` at its start.
@@ -122,7 +130,7 @@ fn bare(path: &str) -> &str {
     let hidden =
         path.get(..start).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
     let start = if hidden { start - 1 } else { start };
-    path.get(start..).unwrap_or_default().trim_end_matches('/')
+    slice(path, start..).trim_end_matches('/')
 }
 
 #[cfg(test)]
@@ -130,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_from_words() {
+    fn words_of_prose_are_no_paths() {
         let found = |word| path(word, Trust::Prose, &mut |_, _| ());
         let paths = ["src/lib.rs", "a.txt", "/usr/local/bin", "./x/y.py", "C:\\a\\b", "/a/.env"];
         for path in paths.into_iter().chain(["Cargo.toml", "c:/a"]) {

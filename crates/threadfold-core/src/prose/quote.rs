@@ -1,7 +1,7 @@
 //! Texts between quotation marks or backticks.
 
-use super::class::FactClass;
-use crate::message::steps;
+use super::class::{FactClass, Note};
+use crate::message::{slice, steps};
 
 /// The opening and closing marks.
 const PAIRS: [(char, char); 5] = [
@@ -16,7 +16,7 @@ const PAIRS: [(char, char); 5] = [
 const LONGEST: usize = 160;
 
 /// Notes the quoted texts of a text, outside of fences. A quote stays on one line.
-pub(crate) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn quotes(text: &str, note: Note<'_>) {
     let mut fenced = false;
     for line in steps::through(text).lines() {
         let fence = line.trim_start().starts_with("```");
@@ -29,14 +29,14 @@ pub(crate) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
+fn of_line(line: &str, note: Note<'_>) {
     let mut open: Option<(char, usize)> = None;
     let mut before = ' ';
     for (at, next) in line.char_indices() {
         match open {
             Some((close, start)) if next == close || at - start > LONGEST => {
                 if next == close {
-                    note_quote(line.get(start..at).unwrap_or_default(), close == '`', note);
+                    note_quote(slice(line, start..at), close == '`', note);
                 }
                 open = None;
             }
@@ -51,7 +51,7 @@ fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-fn note_quote(quote: &str, ticked: bool, note: &mut dyn FnMut(FactClass, &str)) {
+fn note_quote(quote: &str, ticked: bool, note: Note<'_>) {
     let letters = quote.chars().filter(|c| c.is_alphanumeric()).count();
     let trimmed = quote.trim() == quote && !quote.contains('\\');
     // A single word between backticks is a name, which `symbol` finds.

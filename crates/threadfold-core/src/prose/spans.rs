@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::{
     chunk::Trust,
-    class::FactClass,
+    class::{FactClass, Note},
     command, demand, failure, link, number,
     passage::{Kind, Speaker},
     path, quote, section,
@@ -65,7 +65,7 @@ fn task(speaker: Speaker, text: &str, is_done: bool) -> Span<'_> {
     Span { class: FactClass::Task, text, speaker, is_done }
 }
 
-fn speech(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+fn speech(speaker: Speaker, text: &str, note: Note<'_>) {
     words_and_codes(text, Trust::Prose, note);
     number::numbers(text, note);
     command::commands(text, note);
@@ -78,14 +78,14 @@ fn speech(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 }
 
 /// Notes the facts of tool output, without quotes, because code and data quote everything.
-fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+fn output(text: &str, note: Note<'_>) {
     words_and_codes(text, Trust::Little, note);
     number::numbers(text, note);
     failure::failures(text, note);
 }
 
 /// Notes the ids in `checkpoint a1b2c3` and `<checkpoint:a1b2c3>`.
-fn checkpoints(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+fn checkpoints(text: &str, note: Note<'_>) {
     const WORD: &str = "heckpoint";
     // `contains` is many times faster than `split`.
     if !steps::through(text).contains(WORD) {

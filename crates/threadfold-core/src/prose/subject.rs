@@ -12,9 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     definition::Definition,
     demand::has_demand,
-    meanings::is_kind,
     stem::{is_mark, is_unspaced, stem},
-    subject_words::{ANNOUNCEMENTS, Grammar, UNSPACED_MUSINGS},
+    subject_words::{ANNOUNCEMENTS, Grammar, is_kind},
     value::Form,
 };
 
@@ -82,8 +81,7 @@ impl Subject {
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
         subject.muses = subject.is_past && !(subject.changes || announced)
             || statement.ends_with(['?', '\u{ff1f}'])
-            || (!statement.is_ascii()
-                && UNSPACED_MUSINGS.iter().any(|part| statement.contains(part)))
+            || Grammar::MUSING.is_in(statement)
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
         subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
@@ -102,11 +100,11 @@ impl Subject {
 
     /// Whether it gives an exact value: digits or a name.
     pub fn has_value(&self) -> bool {
-        let is_exact = |(form, values): (&Form, &BTreeSet<String>)| {
-            let digits = |value: &String| value.bytes().any(|byte| byte.is_ascii_digit());
-            *form != Form::Number || values.iter().any(digits)
-        };
-        self.values.iter().any(is_exact)
+        self.values.iter().any(|(form, values)| {
+            // A number in words, as in `two ideas`, is rarely meant as a value.
+            *form != Form::Number
+                || values.iter().any(|value| value.contains(|c: char| c.is_ascii_digit()))
+        })
     }
 
     /// Whether it contains a negation.
@@ -126,14 +124,11 @@ impl Subject {
 
     /// The values that it gives and the other statement does not give.
     pub fn values_beside<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a str> {
-        let of_form = self
-            .values
-            .iter()
-            .flat_map(|(form, values)| values.iter().map(move |value| (form, value)));
-        let lacks = |form: &Form, value: &String| {
-            other.values.get(form).is_none_or(|values| !values.contains(value))
-        };
-        of_form.filter(move |(form, value)| lacks(form, value)).map(|(_, value)| value.as_str())
+        let values = self.values.iter().flat_map(|(form, values)| {
+            let others = other.values.get(form);
+            values.iter().filter(move |value| others.is_none_or(|others| !others.contains(*value)))
+        });
+        values.map(String::as_str)
     }
 
     /// The values that it gives.
@@ -208,43 +203,39 @@ impl Subject {
 
     /// Whether it denies a word or value of the old statement.
     fn names_old_value(&self, old: &Self) -> bool {
-        let is_value = |denied: &&String| {
-            old.values.values().any(|values| values.contains(*denied)) || old.frame.contains(denied)
-        };
-        let kept = |word: &&str| !self.denied.iter().any(|denied| stem(denied) == **word);
-        !old.denies
-            && self.denied.iter().any(|denied| is_value(&denied))
-            && self.topic().filter(kept).any(|word| old.words.contains_key(word))
+        let names_one = self.denied.iter().any(|denied| {
+            old.values.values().any(|values| values.contains(denied)) || old.frame.contains(denied)
+        });
+        // Beside the denied word, they must share another one.
+        let stems: Vec<String> = self.denied.iter().map(|denied| stem(denied)).collect();
+        let mut topic = self.topic().filter(|word| !stems.iter().any(|stem| stem == word));
+        !old.denies && names_one && topic.any(|word| old.words.contains_key(word))
     }
 
     /// Whether both have the same words and values, except for one run of a few words.
     fn differs_in_one_run(&self, old: &Self) -> bool {
         const LONGEST: usize = 4;
         let (new, old_content) = (&self.content, &old.content);
-        let alike = |(one, two): &(&String, &String)| one == two;
-        let before = new.iter().zip(old_content).take_while(alike).count();
+        let before = new.iter().zip(old_content).take_while(|(one, two)| one == two).count();
         let rest = new.len().min(old_content.len()) - before;
         let after = new.iter().rev().zip(old_content.iter().rev()).take(rest);
-        let common = before + after.take_while(alike).count();
-        let differing = |content: &Vec<String>| content.len() - common;
+        let common = before + after.take_while(|(one, two)| one == two).count();
         !self.denies
             && !old.denies
             && before > 0
             && (common >= 2 || self.opens_like(old))
             && !self.is_other(old)
-            && (1..=LONGEST).contains(&differing(new))
-            && (1..=LONGEST).contains(&differing(old_content))
+            && (1..=LONGEST).contains(&(new.len() - common))
+            && (1..=LONGEST).contains(&(old_content.len() - common))
     }
 
     /// Whether both begin with the same words, grammar included.
     fn opens_like(&self, old: &Self) -> bool {
         const LEAST: usize = 4;
         let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
-        let says = |word: &String| Grammar::of(word).is(Grammar::COPULA);
-        let (words, says) = both.fold((0, 0), |(words, copulas), (word, _)| {
-            (words + 1, copulas + usize::from(says(word)))
-        });
-        words + says >= LEAST
+        // A copula counts twice: `The plan is` says more of the subject than `The plan for`.
+        let weights = both.map(|(word, _)| 1 + usize::from(Grammar::of(word).is(Grammar::COPULA)));
+        weights.sum::<usize>() >= LEAST
     }
 
     /// Whether both define the same thing under the same label, without values.
@@ -258,11 +249,11 @@ impl Subject {
 
     /// Returns the forms in which both give values and each gives some that the other lacks.
     fn differing_forms(&self, old: &Self) -> Vec<Form> {
-        let differs = |(form, new): (&Form, &BTreeSet<String>)| {
-            let old = old.values.get(form)?;
-            (!new.is_subset(old) && !old.is_subset(new)).then_some(*form)
-        };
-        self.values.iter().filter_map(differs).collect()
+        let forms = self.values.iter().filter(|(form, new)| {
+            let old = old.values.get(form);
+            old.is_some_and(|old| !new.is_subset(old) && !old.is_subset(new))
+        });
+        forms.map(|(form, _)| *form).collect()
     }
 
     /// Whether a value of this form is the object of a prohibition.
@@ -311,20 +302,23 @@ impl Subject {
     /// Whether the two are clearly about different things: a shared word has different qualifiers
     /// in each, or each has an opposite, a kind of value or an identifier of its own.
     fn contrasts(&self, other: &Self) -> bool {
-        let lacks = |subject: &Self, qualifiers: &BTreeSet<String>| {
-            !qualifiers.is_empty() && qualifiers.iter().all(|q| !subject.words.contains_key(q))
-        };
         let qualified = self.words.iter().any(|(word, qualifiers)| {
             let others = other.words.get(word);
-            others.is_some_and(|others| lacks(other, qualifiers) && lacks(self, others))
+            others.is_some_and(|others| other.lacks(qualifiers) && self.lacks(others))
         });
-        let is_own = |kind: &&str| *kind != "=limit";
-        let kinds: BTreeSet<&str> = self.kinds().filter(is_own).collect();
-        let mut others = other.kinds().filter(is_own).peekable();
-        let of_other_kind = !kinds.is_empty()
-            && others.peek().is_some()
-            && !others.any(|kind| kinds.contains(kind));
+        let (kinds, others) = (self.own_kinds(), other.own_kinds());
+        let of_other_kind = !kinds.is_empty() && !others.is_empty() && kinds.is_disjoint(&others);
         qualified || of_other_kind || self.is_other(other)
+    }
+
+    /// Whether there are qualifiers, and none of them is one of its words.
+    fn lacks(&self, qualifiers: &BTreeSet<String>) -> bool {
+        !qualifiers.is_empty() && !qualifiers.iter().any(|word| self.words.contains_key(word))
+    }
+
+    /// The kinds of value that it names. A limit may be one of anything.
+    fn own_kinds(&self) -> BTreeSet<&str> {
+        self.kinds().filter(|kind| *kind != "=limit").collect()
     }
 
     /// Whether each has an opposite or an identifier of its own.
@@ -358,11 +352,10 @@ pub(crate) fn heading(statement: &str) -> Option<(&str, &str)> {
     let (label, rest) = statement.split_at_checked(at)?;
     let body = rest.trim_start_matches([':', '\u{ff1a}']);
     let is_apart = rest.starts_with('\u{ff1a}') || body.starts_with(char::is_whitespace);
-    let plain = |c: char| c.is_alphabetic() || c == ' ' || c == '-' || c == '_';
     let words = label.split_whitespace().count();
     (is_apart
         && (1..=WORDS).contains(&words)
-        && label.chars().all(plain)
+        && label.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-' || c == '_')
         && !body.trim().is_empty())
     .then(|| (label.trim(), body.trim()))
 }
@@ -371,17 +364,26 @@ pub(crate) fn heading(statement: &str) -> Option<(&str, &str)> {
 /// alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
 pub fn without_emphasis(statement: &str) -> &str {
     let Some((label, body)) = heading(statement) else { return statement };
-    let words = || body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
-    let says = || words().any(|word| Grammar::of(&word).is(Grammar::COPULA)) || has_demand(body);
-    let is_sentence = body.starts_with(|c: char| !c.is_lowercase())
-        && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}'])
-        && (words().count() > 3 || body.contains(is_unspaced) || says());
-    let stresses = if label.chars().any(|c| c.is_lowercase() || is_unspaced(c)) {
-        is_sentence && !has_demand(label) && !Subject::of(label).denies
+    let is_quiet = label.contains(|c: char| c.is_lowercase() || is_unspaced(c));
+    // A label in capitals stresses any text that makes sense alone; another one only a sentence.
+    let stresses = if is_quiet {
+        body.starts_with(|c: char| !c.is_lowercase())
+            && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}'])
+            && (body.contains(is_unspaced) || makes_sense_alone(body))
+            && !has_demand(label)
+            && !Subject::of(label).denies
     } else {
-        words().count() > 3 || says()
+        makes_sense_alone(body)
     };
     if stresses { body } else { statement }
+}
+
+/// Whether a text has more than three words, states something or demands something.
+fn makes_sense_alone(body: &str) -> bool {
+    let mut words = body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
+    body.split_whitespace().nth(3).is_some()
+        || words.any(|word| Grammar::of(&word).is(Grammar::COPULA))
+        || has_demand(body)
 }
 
 #[cfg(test)]

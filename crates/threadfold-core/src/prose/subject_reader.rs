@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    meanings::{TELL, canonical, is_kind, side},
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, UNSPACED_CHANGES, UNSPACED_COPULAS, UNSPACED_NEGATIONS},
+    subject_words::{Grammar, TELL, common_form, is_kind, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -170,7 +169,7 @@ impl Subject {
     }
 
     fn content_word(&mut self, word: String, clause: &mut Clause) {
-        let stem = canonical(&word).map_or_else(|| stem(&word), str::to_owned);
+        let stem = common_form(&word).map_or_else(|| stem(&word), str::to_owned);
         if stem == TELL {
             self.tells = true;
             clause.before.clear();
@@ -203,13 +202,13 @@ impl Subject {
 
     /// Reads words of a script without spaces between them.
     fn unspaced(&mut self, piece: &Piece, clause: &mut Clause) {
-        let has = |list: &[&str]| list.iter().any(|part| piece.text.contains(part));
-        self.asserts |= has(&UNSPACED_COPULAS);
-        self.changes |= has(&UNSPACED_CHANGES);
-        let negates = has(&UNSPACED_NEGATIONS);
+        self.asserts |= Grammar::COPULA.is_in(&piece.text);
+        self.changes |= Grammar::CHANGE.is_in(&piece.text);
+        let negates = Grammar::NEGATION.is_in(&piece.text);
         self.denies |= negates;
         clause.negated |= negates;
-        let changes = UNSPACED_CHANGES.iter();
+        // Words that announce a change are not part of the subject.
+        let changes = Grammar::CHANGE.unspaced();
         let text = changes.fold(piece.text.clone(), |text, change| text.replace(change, " "));
         clause.tokens += 1;
         clause.after_value = false;

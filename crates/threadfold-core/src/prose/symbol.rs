@@ -2,7 +2,7 @@
 
 use super::{
     chunk::{Chunk, Trust, is_wordy},
-    class::FactClass,
+    class::{FactClass, Note},
     word_kinds::{has_pair, is_listed},
 };
 
@@ -15,11 +15,7 @@ const PRODUCTS: [&str; 23] = [
 ];
 
 /// Notes a piece of a word if it is a name in code, and returns whether it is.
-pub(crate) fn symbol(
-    chunk: &Chunk<'_>,
-    trust: Trust,
-    note: &mut dyn FnMut(FactClass, &str),
-) -> bool {
+pub(crate) fn symbol(chunk: &Chunk<'_>, trust: Trust, note: Note<'_>) -> bool {
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
     // From 12 bytes on there are at least 3 characters, so these need not be counted.
@@ -56,13 +52,14 @@ fn is_qualified(text: &str, opens_call: bool) -> bool {
     named && (path || opens_call || text.split(['.', ':']).any(is_code))
 }
 
-/// `a`, `a::b`. Splits at single colons, because splitting at `::` costs a search for each word.
+/// `a`, `a::b`. Splits at single colons, because splitting at `::` costs a search for each word: every
+/// second part is then empty.
 fn is_joined_by_colons(text: &str) -> bool {
-    let is_part =
-        |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_') && is_plain(part);
-    let paired = text.bytes().filter(|byte| *byte == b':').count() % 2 == 0;
-    let parts = || text.split(':').enumerate();
-    paired && parts().all(|(at, part)| if at % 2 == 0 { is_part(part) } else { part.is_empty() })
+    text.split(':').count() % 2 == 1
+        && text.split(':').enumerate().all(|(at, part)| match at % 2 {
+            0 => part.starts_with(|c: char| c.is_alphabetic() || c == '_') && is_plain(part),
+            _ => part.is_empty(),
+        })
 }
 
 /// `snake_case`, `camelCase`, `ENV_NAME`.
@@ -75,8 +72,8 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(plain)
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 fn is_code(text: &str) -> bool {

@@ -13,27 +13,24 @@ pub(crate) struct Task<'a> {
 /// Returns the tasks in a text.
 pub(crate) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
     let marks = MARKS.iter().any(|mark| text.contains(mark));
-    let marked = move |line| if marks { marked(line) } else { None };
-    steps::through(text).lines().filter_map(move |line| boxed(line.trim()).or_else(|| marked(line)))
+    steps::through(text).lines().filter_map(move |line| {
+        boxed(line.trim()).or_else(|| if marks { marked(line) } else { None })
+    })
 }
 
 const MARKS: [&str; 2] = ["TODO", "FIXME"];
 
 fn boxed(line: &str) -> Option<Task<'_>> {
-    let opens = |c: char| c.is_ascii_digit() || !c.is_ascii() || "-*>+[".contains(c);
-    if !line.starts_with(opens) {
+    if !line.starts_with(|c: char| c.is_ascii_digit() || !c.is_ascii() || "-*>+[".contains(c)) {
         return None;
     }
     let item = demand::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
-    let text = |mark: &str| item.strip_prefix(mark).map(str::trim).filter(|text| !text.is_empty());
-    let boxes = [
-        ("[ ] ", false),
-        ("\u{2610} ", false),
-        ("[x] ", true),
-        ("[X] ", true),
-        ("\u{2611} ", true),
-    ];
-    boxes.iter().find_map(|(mark, done)| Some(Task { text: text(mark)?, done: *done }))
+    let marks = ["[ ] ", "\u{2610} ", "[x] ", "[X] ", "\u{2611} "];
+    let (at, text) =
+        marks.iter().enumerate().find_map(|(at, mark)| Some((at, item.strip_prefix(mark)?)))?;
+    let text = text.trim();
+    // The first two boxes are empty.
+    (!text.is_empty()).then_some(Task { text, done: at > 1 })
 }
 
 /// `TODO: text`, `FIXME(name): text`.

@@ -116,8 +116,9 @@ pub(crate) fn is_word(c: char) -> bool {
 /// Returns the form in which a token is compared: with `folds_case` in lower case, without the
 /// underscores of emphasis.
 pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
-    let changes = |byte: u8| !byte.is_ascii() || byte == b'_' || byte.is_ascii_uppercase();
-    if !folds_case || !token.bytes().any(changes) {
+    if !folds_case
+        || token.bytes().all(|byte| byte.is_ascii() && byte != b'_' && !byte.is_ascii_uppercase())
+    {
         return token;
     }
     out.clear();

@@ -4,6 +4,7 @@ use super::{
     stem::{is_mark, is_unspaced},
     subject_words::Grammar,
 };
+use crate::message::slice;
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,19 +33,10 @@ pub(super) struct Piece {
 
 /// Whether a word is the name of a month in German, with marks around it.
 pub(super) fn is_german_month(word: &str) -> bool {
+    #[rustfmt::skip]
     const MONTHS: [&str; 12] = [
-        "Januar",
-        "Februar",
-        "M\u{e4}rz",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
+        "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September",
+        "Oktober", "November", "Dezember",
     ];
     MONTHS.contains(&word.trim_matches(is_mark))
 }
@@ -67,6 +59,15 @@ impl<'a> Token<'a> {
     fn bare(self) -> &'a str {
         self.text.trim_matches(is_mark)
     }
+
+    fn is(self, does: Grammar) -> bool {
+        self.does.is(does)
+    }
+
+    /// Whether a mark separates it from the next token.
+    fn ends(self) -> bool {
+        self.text.ends_with([',', ';', ':'])
+    }
 }
 
 /// Returns the words and values among the first `most` words of a text.
@@ -77,7 +78,7 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
     let (mut at, mut is_first, mut before) = (0, true, Grammar::default());
     while let Some(token) = tokens.get(at) {
         let rest = tokens.get(at..).unwrap_or_default();
-        let is_short = token.text.ends_with('.') && token.does.is(Grammar::SHORT_FORM);
+        let is_short = token.text.ends_with('.') && token.is(Grammar::SHORT_FORM);
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
@@ -119,13 +120,13 @@ fn by_script(token: &str) -> Vec<&str> {
         let divides = before.is_some_and(|before| before != is_other && !is_mark(c));
         let after_mark = token.get(start..at).is_some_and(|part| part.ends_with(is_mark));
         if divides || (after_mark && ends_clause_before(token, at)) {
-            parts.push(token.get(start..at).unwrap_or_default());
+            parts.push(slice(token, start..at));
             (start, has_digit) = (at, false);
         }
         has_digit = (has_digit && is_unit) || c.is_ascii_digit() || (has_digit && is_other);
         before = if is_mark(c) { before } else { Some(is_other) };
     }
-    parts.push(token.get(start..).unwrap_or_default());
+    parts.push(slice(token, start..));
     parts
 }
 
@@ -136,36 +137,37 @@ fn ends_clause_before(token: &str, at: usize) -> bool {
 
 /// Units of dates, times and amounts.
 fn is_unit(c: char) -> bool {
-    matches!(
-        c,
-        '\u{5e74}' | '\u{6708}' | '\u{65e5}' | '\u{53f7}' | '\u{70b9}' | '\u{65f6}' | '\u{6642}'
-    ) || matches!(c, '\u{5206}' | '\u{5143}' | '\u{5186}')
+    matches!(c, '年' | '月' | '日' | '号' | '点' | '时' | '時') || matches!(c, '分' | '元' | '円')
 }
 
 /// Returns the form and the number of tokens of a value of several tokens.
 fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
-    let is = |at: usize, of: Grammar| tokens.get(at).is_some_and(|token| token.does.is(of));
-    let ends =
-        |at: usize| tokens.get(at).is_some_and(|token| token.text.ends_with([',', ';', ':']));
-    let is_day = |at: usize| tokens.get(at).is_some_and(|token| is_day(token.bare()));
-    if ends(0) {
-        return None;
+    match tokens {
+        [first, ..] if first.ends() => return None,
+        [day, month, ..] if month.is(Grammar::MONTH) && is_day(day.bare()) => {
+            return Some((Form::Date, 2));
+        }
+        [day, of, month, ..]
+            if matches!(of.bare(), "de" | "of")
+                && month.is(Grammar::MONTH)
+                && is_day(day.bare()) =>
+        {
+            return Some((Form::Date, 3));
+        }
+        [month, day, ..] if month.is(Grammar::MONTH) && is_day(day.bare()) => {
+            return Some((Form::Date, 2));
+        }
+        _ => {}
     }
-    let of = usize::from(tokens.get(1).is_some_and(|token| matches!(token.bare(), "de" | "of")));
-    if is(1 + of, Grammar::MONTH) && is_day(0) {
-        return Some((Form::Date, 2 + of));
+    let (mut count, mut is_over) = (0, false);
+    for token in tokens.iter().take(6).take_while(|token| token.is(Grammar::NUMBER)) {
+        if is_over {
+            break;
+        }
+        (count, is_over) = (count + 1, token.ends());
     }
-    if is(0, Grammar::MONTH) && is_day(1) {
-        return Some((Form::Date, 2));
-    }
-    let count = (0..tokens.len().min(6))
-        .take_while(|at| is(*at, Grammar::NUMBER) && (*at == 0 || !ends(at - 1)))
-        .count();
-    if count == 0 {
-        return None;
-    }
-    let is_money = !ends(count - 1) && is(count, Grammar::CURRENCY);
-    Some((if is_money { Form::Amount } else { Form::Number }, count))
+    let is_money = !is_over && tokens.get(count).is_some_and(|next| next.is(Grammar::CURRENCY));
+    (count > 0).then_some((if is_money { Form::Amount } else { Form::Number }, count))
 }
 
 fn is_day(word: &str) -> bool {
@@ -179,7 +181,7 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let upper = word.chars().next().is_some_and(char::is_uppercase);
-    let only = |signs: &str| word.chars().all(|c| c.is_ascii_digit() || signs.contains(c));
+    let next = next.map_or(Grammar::default(), |next| next.does);
     if word.starts_with(['$', '\u{20ac}', '\u{a3}', '\u{a5}']) && digits > 0 {
         return Some(Form::Amount);
     }
@@ -197,23 +199,23 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
         return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
     }
     if word.contains(is_unspaced) {
-        let has = |units: &[char]| word.contains(units);
-        return Some(match () {
-            () if has(&['\u{6708}', '\u{65e5}', '\u{53f7}', '\u{5e74}']) => Form::Date,
-            () if has(&['\u{70b9}', '\u{65f6}', '\u{6642}']) => Form::Time,
-            () => Form::Amount,
+        return Some(if word.contains(['月', '日', '号', '年']) {
+            Form::Date
+        } else if word.contains(['点', '时', '時']) {
+            Form::Time
+        } else {
+            Form::Amount
         });
     }
     if letters == 0 {
-        let next_is = |of: Grammar| next.is_some_and(|next| next.does.is(of));
-        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%']) || next_is(Grammar::CURRENCY);
+        let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%']) || next.is(Grammar::CURRENCY);
         return Some(match digits {
             _ if money => Form::Amount,
-            _ if next_is(Grammar::TIME_UNIT) => Form::Time,
-            4..=8 if only("-/") && word.contains(['-', '/']) => Form::Date,
-            6..=8 if only("-./") && word.contains(['-', '.', '/']) => Form::Date,
-            _ if only(":") && word.contains(':') => Form::Time,
-            7.. if only("") => Form::Hash,
+            _ if next.is(Grammar::TIME_UNIT) => Form::Time,
+            4..=8 if has_only(word, "-/") && word.contains(['-', '/']) => Form::Date,
+            6..=8 if has_only(word, "-./") && word.contains(['-', '.', '/']) => Form::Date,
+            _ if has_only(word, ":") && word.contains(':') => Form::Time,
+            7.. if has_only(word, "") => Form::Hash,
             _ => Form::Number,
         });
     }
@@ -223,6 +225,11 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
     }
     let measured = word.starts_with(|c: char| c.is_ascii_digit()) && letters < 4;
     Some(if measured { Form::Number } else { Form::Code })
+}
+
+/// Whether a word consists of digits and these signs.
+fn has_only(word: &str, signs: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit() || signs.contains(c))
 }
 
 #[cfg(test)]

@@ -2,29 +2,24 @@
 
 use super::{
     chunk::{Chunk, Trust, chunks},
-    class::FactClass,
+    class::Note,
     failure::Codes,
     link, number, path, symbol,
     word_kinds::{self, CharKinds, Word},
 };
 
 /// Notes the facts among the words of a text.
-pub(crate) fn word_facts(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn word_facts(text: &str, trust: Trust, note: Note<'_>) {
     each_word(text, trust, note, |_, _| ());
 }
 
 /// Notes the facts among the words of a text, and the error codes.
-pub(crate) fn words_and_codes(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn words_and_codes(text: &str, trust: Trust, note: Note<'_>) {
     let mut codes = Codes::default();
     each_word(text, trust, note, |word, note| codes.read(word, note));
 }
 
-fn each_word(
-    text: &str,
-    trust: Trust,
-    note: &mut dyn FnMut(FactClass, &str),
-    mut visit: impl FnMut(&Word<'_>, &mut dyn FnMut(FactClass, &str)),
-) {
+fn each_word(text: &str, trust: Trust, note: Note<'_>, mut visit: impl FnMut(&Word<'_>, Note<'_>)) {
     // The previous word, or its last piece: `Python` before `3.12`.
     let mut before = "";
     for whole in word_kinds::words(text) {
@@ -73,13 +68,7 @@ fn may_be_link(kinds: CharKinds) -> bool {
 /// The maximum length of a fact of one word, in bytes.
 const LONGEST: usize = 400;
 
-fn classify(
-    chunk: &Chunk<'_>,
-    kinds: CharKinds,
-    before: &str,
-    trust: Trust,
-    note: &mut dyn FnMut(FactClass, &str),
-) {
+fn classify(chunk: &Chunk<'_>, kinds: CharKinds, before: &str, trust: Trust, note: Note<'_>) {
     let text = chunk.text;
     if text.len() > LONGEST || chunk.severed {
         return;

@@ -16,7 +16,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::rendered::Rendered;
-use crate::message::boundary_before;
+use crate::message::{boundary_before, slice};
 
 /// The assumed bytes per token: the rule of thumb for English.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -213,20 +213,18 @@ fn best_boundary(text: &str, target: usize, limit: usize) -> Option<usize> {
     // The cut comes after the separating character, so the search starts one byte earlier.
     let window_start = boundary_before(text, target.saturating_sub(1));
     let window = text.get(window_start..boundary_before(text, limit))?;
-    let is_blank = |line_end: usize| {
-        let before = text.get(..line_end).unwrap_or_default();
-        before.strip_suffix('\r').unwrap_or(before).ends_with('\n')
-    };
     let mut lines = window.rmatch_indices('\n').map(|(at, _)| window_start + at).peekable();
     let last_line = lines.peek().copied();
-    let blank = lines.find(|line_end| is_blank(*line_end));
+    let blank = lines.find(|line_end| {
+        let before = slice(text, ..*line_end);
+        before.strip_suffix('\r').unwrap_or(before).ends_with('\n')
+    });
     let end = blank.or(last_line).or_else(|| Some(window_start + window.rfind(' ')?));
     end.map(|at| at + 1)
 }
 
 fn chunk_at(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>) -> Chunk<'_> {
-    let text = rendered.get(bytes.clone()).unwrap_or_default();
-    debug_assert_eq!(text.len(), bytes.len(), "chunks end at character boundaries");
+    let text = slice(rendered, bytes.clone());
     let starts = rendered.starts();
     let first = starts.partition_point(|message| *message < bytes.start);
     let starts_inside = starts.get(first) != Some(&bytes.start);

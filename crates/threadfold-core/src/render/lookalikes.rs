@@ -1,24 +1,6 @@
 //! Finding the parts of a text that look like the rendering's own headings and fences.
 
-use crate::message::Role;
-
-/// The kinds of blocks, with which their headings start.
-const KINDS: [&str; 14] = [
-    "text",
-    "image",
-    "document",
-    "thinking",
-    "redacted_thinking",
-    "tool_use",
-    "tool_result",
-    "server_tool_use",
-    "server_tool_result",
-    "system_reminder",
-    "context_update",
-    "checkpoint",
-    "summary",
-    "opaque",
-];
+use crate::message::{ContentBlock, Role};
 
 const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
 
@@ -65,15 +47,15 @@ impl Lookalikes {
 /// `true` if a hash before this text would make it one of our headings: white space, then a role or
 /// kind.
 fn is_heading(rest: &str) -> bool {
-    let is_gap = |c: char| c.is_whitespace() && c != '\n' && c != '\r';
-    let name = rest.trim_start_matches(is_gap);
+    let name = rest.trim_start_matches(|c: char| c.is_whitespace() && c != '\n' && c != '\r');
     if name.len() == rest.len() {
         return false;
     }
     // One byte more than the longest kind, so that a longer word does not match.
     let word = name.bytes().take(20).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let (word, _) = name.split_at(word.count());
-    KINDS.contains(&word) || ROLES.iter().any(|role| role.as_str().eq_ignore_ascii_case(word))
+    ContentBlock::KINDS.contains(&word)
+        || ROLES.iter().any(|role| role.as_str().eq_ignore_ascii_case(word))
 }
 
 /// How many bytes are tested at once: a few vector registers.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::lookalikes::Lookalikes;
-use crate::message::boundary_before;
+use crate::message::{boundary_before, slice};
 
 /// The maximum length in bytes of a name, id, path or title.
 const INLINE: usize = 200;
@@ -32,17 +32,13 @@ pub(super) fn heading<'a>(
 
 /// Writes a text of the thread on the current line, cut to [`INLINE`] bytes.
 pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'#' && byte != b'`';
-    if text.len() <= INLINE && text.bytes().all(is_plain) {
+    if text.len() <= INLINE
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'#' && byte != b'`')
+    {
         return out.write_str(text);
     }
-    let plain = |c: char| match c {
-        '`' => '\'',
-        _ if c.is_control() || c.is_whitespace() => ' ',
-        _ => c,
-    };
     let (short, _) = text.split_at(boundary_before(text, INLINE));
-    let line: String = short.chars().map(plain).collect();
+    let line = short.replace('`', "'").replace(|c: char| c.is_control() || c.is_whitespace(), " ");
     let mut lookalikes = Lookalikes::default();
     lookalikes.find(&line);
     escaped(out, &line, &lookalikes)?;
@@ -65,12 +61,11 @@ pub(super) fn prose(out: &mut impl Write, text: &str, lookalikes: &mut Lookalike
 pub(super) fn escaped(out: &mut impl Write, text: &str, lookalikes: &Lookalikes) -> fmt::Result {
     let mut written = 0;
     for hash in &lookalikes.hashes {
-        debug_assert!(text.is_char_boundary(*hash), "the lookalikes were found in another text");
-        out.write_str(text.get(written..*hash).unwrap_or_default())?;
+        out.write_str(slice(text, written..*hash))?;
         out.write_str("\\")?;
         written = *hash;
     }
-    out.write_str(text.get(written..).unwrap_or_default())
+    out.write_str(slice(text, written..))
 }
 
 /// Ends the last line unless the text ended it.

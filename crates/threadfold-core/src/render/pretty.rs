@@ -52,17 +52,14 @@ fn break_line(out: &mut String, depth: usize, indent: usize) {
 
 /// Returns the length in bytes of the first token of a text; at least one character.
 fn token_length(text: &str) -> usize {
-    let is_end = |byte: u8| {
-        matches!(
-            byte,
-            b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"' | b' ' | b'\n' | b'\r' | b'\t'
-        )
-    };
     if text.starts_with(['{', '}', '[', ']', ',', ':']) {
         return 1;
     }
     let Some(string) = text.strip_prefix('"') else {
-        return text.bytes().position(is_end).unwrap_or(text.len());
+        return text
+            .bytes()
+            .position(|byte| b",:{}[]\" \n\r\t".contains(&byte))
+            .unwrap_or(text.len());
     };
     let mut at = 0;
     loop {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     message::Text,
-    prose::{FactClass, one_line, title},
+    prose::{FactClass, Property, one_line},
     tokens::TokenCounter,
 };
 
@@ -117,7 +117,7 @@ impl Candidates {
         if class != FactClass::Constraint {
             missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
         }
-        let title_tokens = counter.text(&format!("{}\n\n", title(class)));
+        let title_tokens = counter.text(&format!("{}\n\n", class.title()));
         Some(Self { class, recall: retention.of(class), title_tokens, opened: false, missing })
     }
 
@@ -129,7 +129,8 @@ impl Candidates {
     /// The class with the lowest rank is next: constraints, then the class with the lowest recall,
     /// and abundant classes last.
     fn rank(&self) -> (bool, bool, u64) {
-        (self.class != FactClass::Constraint, self.class.abounds(), self.recall.weight_percent())
+        let is_abundant = self.class.is(Property::Abundant);
+        (self.class != FactClass::Constraint, is_abundant, self.recall.weight_percent())
     }
 }
 
@@ -147,24 +148,10 @@ fn write_lists(facts: &[(FactClass, String)]) -> String {
         let of_class = facts.iter().filter(|(of, _)| *of == class).map(|(_, text)| text.as_str());
         let of_class: Vec<&str> = of_class.collect();
         if !of_class.is_empty() {
-            let (first, between) = if is_short(class) { (" ", ", ") } else { ("\n- ", "\n- ") };
-            lists.push(format!("{}{first}{}\n", title(class), of_class.join(between)));
+            let is_short = class.is(Property::Short);
+            let (first, between) = if is_short { (" ", ", ") } else { ("\n- ", "\n- ") };
+            lists.push(format!("{}{first}{}\n", class.title(), of_class.join(between)));
         }
     }
     lists.join("\n")
-}
-
-/// Whether facts of a class are single words, so that many fit one line.
-fn is_short(class: FactClass) -> bool {
-    match class {
-        FactClass::Identifier | FactClass::Version | FactClass::Hash | FactClass::Number => true,
-        FactClass::Constraint
-        | FactClass::Task
-        | FactClass::Error
-        | FactClass::Path
-        | FactClass::Url
-        | FactClass::Command
-        | FactClass::Quote
-        | FactClass::Checkpoint => false,
-    }
 }

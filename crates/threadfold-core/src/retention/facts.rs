@@ -124,6 +124,16 @@ impl Facts {
         Stored::from(self.clone()).redacted(redactor).into()
     }
 
+    /// Removes the constraints with these words, because the user revoked them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_constraints<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
+        for text in texts {
+            self.gathered.remove(FactClass::Constraint, text);
+        }
+        self
+    }
+
     /// Whether a fact with this key was ever stated.
     pub(super) fn knows(&self, class: FactClass, key: &str) -> bool {
         self.gathered.contains(class, key)

@@ -70,18 +70,18 @@ impl Stored {
 
     /// Returns the form without what a redactor removes.
     pub(super) fn redacted(mut self, redactor: &dyn Redactor) -> Self {
-        let shown = |text: &str| redacted_text(&text.into(), redactor).to_string();
         for fact in &mut self.facts {
-            let text = shown(&fact.text);
+            let text = shown(&fact.text, redactor);
             if text != fact.text {
                 (fact.key, fact.text) = (key(fact.class, &text).into_owned(), text);
             }
         }
         for statement in &mut self.statements {
-            statement.text = shown(&statement.text);
+            statement.text = shown(&statement.text, redactor);
         }
-        self.done = self.done.into_iter().map(|(key, at)| (shown(&key), at)).collect();
-        self.replaced = self.replaced.iter().map(|text| shown(text)).collect();
+        let done = self.done.into_iter().map(|(key, at)| (shown(&key, redactor), at));
+        self.done = done.collect();
+        self.replaced = self.replaced.iter().map(|text| shown(text, redactor)).collect();
         self
     }
 
@@ -96,4 +96,8 @@ impl Stored {
         let statements = Statements::of_stored(self.statements, self.replaced);
         (gathered, statements, self.options, self.messages)
     }
+}
+
+fn shown(text: &str, redactor: &dyn Redactor) -> String {
+    redacted_text(&text.into(), redactor).to_string()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{fact::Fact, options::AuditOptions, positions::Positions};
 use crate::{
     message::Message,
-    prose::{FactClass, Span, Speaker, key, one_line, passages, spans},
+    prose::{FactClass, Property, Span, Speaker, key, one_line, passages, spans},
 };
 
 /// The collected facts, by class and key.
@@ -92,7 +92,7 @@ impl Gathered {
             let last = mention.positions.last();
             let open = *class != FactClass::Task || self.done.get(*key).is_none_or(|at| *at < last);
             let seldom = mention.positions.count() < options.tool_mentions;
-            open && !(class.abounds() && mention.speaker == Speaker::Tool && seldom)
+            open && !(class.is(Property::Abundant) && mention.speaker == Speaker::Tool && seldom)
         })
     }
 
@@ -101,13 +101,13 @@ impl Gathered {
         if self.facts <= most {
             return;
         }
-        let weight = |mention: &Mention| {
-            let Mention { speaker, positions, .. } = mention;
-            Fact::weigh(*speaker, positions.count(), positions.last(), messages)
-        };
         let found = std::mem::take(&mut self.found).into_iter();
         let all = found.flat_map(|(class, found)| {
-            found.into_iter().map(move |(key, mention)| (weight(&mention), class, key, mention))
+            found.into_iter().map(move |(key, mention)| {
+                let Mention { speaker, positions, .. } = &mention;
+                let (count, last) = (positions.count(), positions.last());
+                (Fact::weigh(*speaker, count, last, messages), class, key, mention)
+            })
         });
         let mut all: Vec<_> = all.collect();
         // Break ties by class and key, so that the same thread always keeps the same facts.

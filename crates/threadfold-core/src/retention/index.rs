@@ -3,7 +3,9 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::automaton::{Automaton, ROOT};
-use crate::prose::{FactClass, Kind, Trust, is_whole, key, path_value, tokens, word_facts};
+use crate::prose::{
+    FactClass, Kind, Property, Trust, is_whole, key, path_value, tokens, word_facts,
+};
 
 /// The keys of the paths and URLs in a thread.
 #[derive(Clone, Debug, Default)]
@@ -14,23 +16,24 @@ pub(super) struct Spelled {
 
 impl Spelled {
     pub(super) fn read(&mut self, kind: Kind, text: &str) {
-        let mut note = |class: FactClass, text: &str| {
-            let keys = if class == FactClass::Path {
-                &mut self.paths
-            } else if class == FactClass::Url {
-                &mut self.urls
-            } else {
-                return;
-            };
-            let key = key(class, text);
-            if !keys.contains(&*key) {
-                keys.insert(key.into_owned());
-            }
-        };
         if kind == Kind::Path {
-            path_value(text, &mut note);
+            path_value(text, &mut |class, text| self.note(class, text));
         }
-        word_facts(text, Trust::Full, &mut note);
+        word_facts(text, Trust::Full, &mut |class, text| self.note(class, text));
+    }
+
+    fn note(&mut self, class: FactClass, text: &str) {
+        let keys = if class == FactClass::Path {
+            &mut self.paths
+        } else if class == FactClass::Url {
+            &mut self.urls
+        } else {
+            return;
+        };
+        let key = key(class, text);
+        if !keys.contains(&*key) {
+            keys.insert(key.into_owned());
+        }
     }
 }
 
@@ -53,12 +56,12 @@ struct Half {
 impl Phrases {
     /// Prepares a search for these phrases, given as class and text.
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
-        let half = |folds| Half { automaton: Automaton::new(folds), owners: Vec::new() };
-        let (mut exact, mut folded) = (half(false), half(true));
+        let [mut exact, mut folded] = [false, true]
+            .map(|folds| Half { automaton: Automaton::new(folds), owners: Vec::new() });
         let mut count = 0;
         for (number, (class, text)) in phrases.into_iter().enumerate() {
             count += 1;
-            let half = if class.folds_case() { &mut folded } else { &mut exact };
+            let half = if class.is(Property::Folded) { &mut folded } else { &mut exact };
             half.automaton.add(phrase(class, text));
             half.owners.push((class, number));
         }
@@ -78,9 +81,8 @@ impl Phrases {
                 automaton.ending(*node, |phrase, length| {
                     let Some((class, number)) = owners.get(phrase) else { return };
                     let start = starts.iter().rev().nth(length.saturating_sub(1));
-                    let is_whole = |start: &usize| is_whole(*class, text, *start, end);
                     if let Some(read) = read.get_mut(*number).filter(|read| !**read) {
-                        *read = start.is_some_and(is_whole);
+                        *read = start.is_some_and(|start| is_whole(*class, text, *start, end));
                     }
                 });
             }
@@ -95,18 +97,11 @@ impl Phrases {
 
 /// Returns the text to search for: without punctuation at the end, without the `v` of a version.
 fn phrase(class: FactClass, text: &str) -> &str {
-    match class {
-        FactClass::Version => text.trim_start_matches(['v', 'V']),
-        FactClass::Constraint | FactClass::Task | FactClass::Error => {
-            text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}'])
-        }
-        FactClass::Path
-        | FactClass::Url
-        | FactClass::Command
-        | FactClass::Identifier
-        | FactClass::Hash
-        | FactClass::Number
-        | FactClass::Quote
-        | FactClass::Checkpoint => text,
+    if class == FactClass::Version {
+        text.trim_start_matches(['v', 'V'])
+    } else if class.is(Property::Sentence) {
+        text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}'])
+    } else {
+        text
     }
 }

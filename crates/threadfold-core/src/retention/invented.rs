@@ -1,6 +1,6 @@
 //! Facts of a summary that the thread does not state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{
     fact::Fact,
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     ledger,
-    message::Message,
+    message::{Message, slice, steps},
     prose::{
-        FactClass, Speaker, is_unspaced, one_line, passages, sentences, without_emphasis,
-        without_typed,
+        FactClass, Property, Speaker, is_unspaced, key, one_line, passages, sentences,
+        without_emphasis, without_typed,
     },
 };
 
@@ -49,18 +49,11 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
-    let is_unknown = |class: FactClass, key: &str| is_checked(class) && !facts.knows(class, key);
-    let unknown = stated.relevant(&options).filter(|(class, key, _)| is_unknown(*class, key));
+    let unknown = stated.relevant(&options).filter(|(class, key, _)| facts.is_unknown(*class, key));
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
     let mut names = named(&own);
-    let sieve_for = |names: &BTreeMap<String, Fact>| {
-        let mut sieve = Sieve::default();
-        let of_facts: Vec<Pairs> = unknown.iter().map(|words| sieve.add(words)).collect();
-        let of_names: Vec<Pairs> = names.keys().map(|name| sieve.add(name)).collect();
-        (sieve, of_facts, of_names)
-    };
-    let (mut sieve, mut of_facts, mut of_names) = sieve_for(&names);
+    let mut wanted = Wanted::new(&unknown, &names);
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
         if unknown.is_empty() && names.is_empty() {
@@ -68,23 +61,65 @@ pub fn invented<'m>(
         }
         passages(message, &mut |_, kind, text| {
             // Most texts state none of these, and reading them takes long.
-            let pairs = sieve.pairs(text);
-            if of_facts.iter().any(|fact| pairs.contains(*fact)) {
+            let pairs = wanted.sieve.pairs(text);
+            if wanted.facts.iter().any(|fact| pairs.contains(*fact)) {
                 search.read_text(kind, text);
             }
-            if of_names.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text) {
-                (sieve, of_facts, of_names) = sieve_for(&names);
+            if wanted.names.iter().any(|name| pairs.contains(*name)) {
+                wanted.remove_read(&mut names, text);
+                // To look for fewer names is faster, but making a sieve takes as long as there are
+                // names.
+                if names.len() * 2 <= wanted.made_for {
+                    wanted = Wanted::new(&unknown, &names);
+                }
             }
         });
     }
     let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
-    missing.retain(|fact| is_unknown(fact.class, &crate::prose::key(fact.class, &fact.text)));
-    for fact in names.into_values() {
-        if !missing.iter().any(|other| states(&other.text, &fact)) {
-            missing.push(fact);
+    missing.retain(|fact| facts.is_unknown(fact.class, &key(fact.class, &fact.text)));
+    let listed: HashSet<String> =
+        missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
+    missing.extend(names.into_iter().filter(|(name, _)| !listed.contains(name)).map(|(_, it)| it));
+    missing
+}
+
+/// What to look for in a thread: the facts and names of a summary that are still unknown.
+struct Wanted {
+    sieve: Sieve,
+    /// The pairs in the sieve. Many facts have the same ones.
+    facts: BTreeSet<Pairs>,
+    names: BTreeSet<Pairs>,
+    /// The lengths of the names in bytes.
+    lengths: HashSet<usize>,
+    /// The number of names when the sieve was made.
+    made_for: usize,
+}
+
+impl Wanted {
+    fn new(facts: &[&str], names: &BTreeMap<String, Fact>) -> Self {
+        let mut sieve = Sieve::default();
+        let facts = facts.iter().map(|words| sieve.add(words)).collect();
+        let of_names = names.keys().map(|name| sieve.add(steps::through(name))).collect();
+        let lengths = names.keys().map(String::len).collect();
+        Self { sieve, facts, names: of_names, lengths, made_for: names.len() }
+    }
+
+    /// Removes the names that a text has.
+    fn remove_read(&self, names: &mut BTreeMap<String, Fact>, text: &str) {
+        for word in words(steps::through(text)) {
+            // Few words of a thread have the length of a name.
+            if self.lengths.contains(&word.len()) || !word.is_ascii() {
+                names.remove(&word.to_lowercase());
+            }
         }
     }
-    missing
+}
+
+impl Facts {
+    /// Whether a summary that states this fact has invented it.
+    fn is_unknown(&self, class: FactClass, key: &str) -> bool {
+        class.is(Property::Checked) && !self.knows(class, key)
+    }
 }
 
 /// The part of a fact that all of its spellings have: of a path, the name of the file.
@@ -112,9 +147,14 @@ fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
 /// ```
 #[must_use]
 pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
+    let texts: Vec<String> = invented.iter().map(|fact| fact.text.to_lowercase()).collect();
+    let by_word = by_rarest_word(&texts);
     let is_false = |sentence: &&str| {
-        let sentence = one_line(sentence);
-        invented.iter().any(|fact| states(&sentence, fact))
+        let sentence = one_line(sentence).to_lowercase();
+        words(&sentence).chain([""]).any(|word| {
+            let mut texts = by_word.get(word).into_iter().flatten();
+            texts.any(|text| states(&sentence, text))
+        })
     };
     let mut kept = String::new();
     for line in summary.split_inclusive('\n') {
@@ -129,12 +169,27 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     kept
 }
 
-/// Whether a text contains the words of a fact as whole words.
-fn states(text: &str, fact: &Fact) -> bool {
-    let (text, wanted) = (text.to_lowercase(), fact.text.to_lowercase());
-    text.match_indices(wanted.as_str()).any(|(start, found)| {
-        let before = text.get(..start).unwrap_or_default();
-        let after = text.get(start + found.len()..).unwrap_or_default();
+/// Returns the texts by the word that the fewest of them have, so that few are compared with a
+/// sentence. A text without words is found under the empty one.
+fn by_rarest_word(texts: &[String]) -> HashMap<&str, Vec<&str>> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    texts
+        .iter()
+        .flat_map(|text| words(text))
+        .for_each(|word| *counts.entry(word).or_default() += 1);
+    let mut by_word: HashMap<&str, Vec<&str>> = HashMap::new();
+    for text in texts {
+        let rarest = words(text).min_by_key(|word| counts.get(word));
+        by_word.entry(rarest.unwrap_or_default()).or_default().push(text);
+    }
+    by_word
+}
+
+/// Whether a text contains a shorter one as whole words, both in lower case.
+fn states(text: &str, wanted: &str) -> bool {
+    steps::through(text).match_indices(wanted).any(|(start, found)| {
+        let before = slice(text, ..start);
+        let after = slice(text, start + found.len()..);
         !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
     })
 }
@@ -146,11 +201,6 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
     const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
     let (mut inner, mut capitals) = (0, 0);
     let mut found = BTreeMap::new();
-    let mut note = |class: FactClass, word: &str| {
-        let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
-        let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
-        found.entry(word.to_lowercase()).or_insert(fact);
-    };
     for sentence in text.lines().filter(|line| !is_heading(line)).flat_map(sentences) {
         let (mut starts, mut is_code) = (true, false);
         for token in sentence.split_whitespace() {
@@ -158,25 +208,24 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
             let begins = std::mem::replace(&mut starts, ends);
             let begins = begins || !token.starts_with(char::is_alphanumeric);
             is_code |= token.starts_with('`');
-            words(token)
-                .filter(|word| is_number(word))
-                .for_each(|word| note(FactClass::Number, word));
-            words(token)
-                .filter(|word| is_coded(word) || (is_code && word.len() > 3))
-                .for_each(|word| note(FactClass::Identifier, word));
+            for word in words(token) {
+                if is_number(word) {
+                    note(&mut found, FactClass::Number, word);
+                } else if is_coded(word) || (is_code && word.len() > 3) {
+                    note(&mut found, FactClass::Identifier, word);
+                }
+            }
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
-            let word = words(token).next().unwrap_or_default();
-            if !token.starts_with(word) || word.is_empty() {
+            // A capital shows a name only inside a sentence, and at the start of a token.
+            let Some(word) = words(token).next().filter(|word| !begins && token.starts_with(word))
+            else {
                 continue;
-            }
-            if begins {
-                continue;
-            }
+            };
             inner += 1;
             if is_name(word) {
                 capitals += 1;
-                note(FactClass::Identifier, word);
+                note(&mut found, FactClass::Identifier, word);
             }
         }
     }
@@ -184,6 +233,12 @@ fn named(text: &str) -> BTreeMap<String, Fact> {
         found.retain(|_, fact| fact.class == FactClass::Number || !is_name(&fact.text));
     }
     found
+}
+
+fn note(found: &mut BTreeMap<String, Fact>, class: FactClass, word: &str) {
+    let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
+    let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
+    found.entry(word.to_lowercase()).or_insert(fact);
 }
 
 /// Whether a line is a heading or a label, in which every word may have a capital.
@@ -199,11 +254,10 @@ fn is_number(word: &str) -> bool {
 
 /// Whether a word is a code of capitals and digits: `E0425`.
 fn is_coded(word: &str) -> bool {
-    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
     word.len() > 3
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_uppercase)
+        && word.contains(|c: char| c.is_ascii_digit())
+        && word.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Whether a token is a title before a name, whose point does not end a sentence.
@@ -227,33 +281,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Removes the words that a text has, and returns whether it has any.
-fn remove_read(wanted: &mut BTreeMap<String, Fact>, text: &str) -> bool {
-    let before = wanted.len();
-    for word in words(text) {
-        // Few words of a thread are so long as one of these.
-        let is_long = |other: &String| other.len() == word.len() || !word.is_ascii();
-        if wanted.keys().any(is_long) {
-            wanted.remove(&word.to_lowercase());
-        }
-    }
-    wanted.len() < before
-}
-
-fn is_checked(class: FactClass) -> bool {
-    match class {
-        FactClass::Path
-        | FactClass::Url
-        | FactClass::Command
-        | FactClass::Identifier
-        | FactClass::Version
-        | FactClass::Hash
-        | FactClass::Number
-        | FactClass::Constraint => true,
-        FactClass::Task | FactClass::Error | FactClass::Quote | FactClass::Checkpoint => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +294,34 @@ mod tests {
         let found = invented(summary, &facts, &thread);
         assert_eq!(found.iter().map(|fact| fact.text.as_str()).collect::<Vec<_>>(), ["Ada"]);
         assert_eq!(without_invented(summary, &found), "It went from Canada to Peru.");
+    }
+
+    #[test]
+    fn the_time_of_many_names_is_linear() {
+        let name = |number: usize| {
+            let letter =
+                |at: u32| char::from(b'a' + u8::try_from(number / 26_usize.pow(at) % 26).unwrap());
+            format!("Q{}{}{}", letter(0), letter(1), letter(2))
+        };
+        let line = |number: usize| {
+            format!("then it was approved by {} in src/p{number}.rs.\n", name(number))
+        };
+        let facts = Facts::of(&[], &RetentionPolicy::default());
+        let of = |names: usize, is_true: bool| {
+            let summary: String = (0..names).map(line).collect();
+            let thread: Vec<Message> =
+                (0..names).filter(|_| is_true).map(|number| Message::user(line(number))).collect();
+            steps::steps(u64::MAX, || {
+                let found = invented(&summary, &facts, &thread);
+                assert_eq!(found.len(), if is_true { 0 } else { names * 2 });
+                let kept = without_invented(&summary, &found);
+                assert_eq!(kept.is_empty(), !is_true);
+            })
+        };
+        for is_true in [false, true] {
+            let (some, more) = (of(500, is_true), of(1_000, is_true));
+            assert!(more * 10 <= some * 22, "{is_true}: {some} {more}");
+        }
     }
 
     #[test]

@@ -41,7 +41,6 @@ mod search;
 mod sieve;
 mod statement_list;
 mod statements;
-mod without;
 
 pub use addendum::addendum;
 pub use audit::audit;

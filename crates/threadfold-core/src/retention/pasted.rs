@@ -1,6 +1,6 @@
 //! Removes lines of logs and code that a user pasted without a fence.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use crate::message::steps;
 
@@ -9,32 +9,35 @@ use crate::message::steps;
 pub(super) fn without(text: &str) -> Cow<'_, str> {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
-    let runs = |at: usize| {
-        let next = |at: usize| lines.get(at + 1).filter(|(_, is)| *is).map(|(line, _)| *line);
-        let heads = |(line, _): &(&str, bool)| next(at).is_some_and(|next| heads_table(line, next));
-        if lines.get(at).is_some_and(heads) {
-            return true;
+    let mut pasted = HashSet::new();
+    let full = lines.iter().enumerate().filter(|(_, (line, _))| !line.trim().is_empty());
+    for pair in full.collect::<Vec<_>>().windows(2) {
+        if let [(one, (_, true)), (next, (_, true))] = pair {
+            pasted.extend([*one, *next]);
         }
-        let is_full = |(line, _): &&(&str, bool)| !line.trim().is_empty();
-        let before = lines.get(..at).and_then(|lines| lines.iter().rev().find(is_full));
-        let after = lines.get(at + 1..).and_then(|lines| lines.iter().find(is_full));
-        lines.get(at).is_some_and(|(_, is)| *is)
-            && [before, after].into_iter().flatten().any(|(_, is)| *is)
-    };
-    if !(0..lines.len()).any(runs) {
+    }
+    for (at, pair) in lines.windows(2).enumerate() {
+        if let [(line, _), (row, true)] = pair
+            && heads_table(line, row)
+        {
+            pasted.insert(at);
+        }
+    }
+    if pasted.is_empty() {
         return text.into();
     }
-    let kept = |(at, (line, _)): (usize, &(&str, bool))| {
-        if runs(at) { "\n".to_owned() } else { (*line).to_owned() }
-    };
-    lines.iter().enumerate().map(kept).collect::<String>().into()
+    let kept = lines.iter().enumerate();
+    kept.map(|(at, (line, _))| if pasted.contains(&at) { "\n" } else { line })
+        .collect::<String>()
+        .into()
 }
 
 /// Whether a line has as many columns as the row below it.
 fn heads_table(line: &str, row: &str) -> bool {
-    let columns = |text: &str, mark: char| text.matches(mark).count();
-    let alike = |mark: char| columns(line, mark) > 1 && columns(line, mark) == columns(row, mark);
-    [';', '|', '\t'].into_iter().any(alike)
+    [';', '|', '\t'].into_iter().any(|mark| {
+        let columns = line.matches(mark).count();
+        columns > 1 && columns == row.matches(mark).count()
+    })
 }
 
 fn is_machine(line: &str) -> bool {

@@ -141,9 +141,9 @@ impl RetentionPolicy {
             return Some(text.into());
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
-        let text = || {
+        (found < minimum).then(|| {
             format!("the summary keeps {found} % of the facts by weight; {minimum} % are needed")
-        };
-        (found < minimum).then(|| text().into())
+                .into()
+        })
     }
 }

@@ -28,7 +28,8 @@ pub(super) struct Search<'a> {
     singles: Vec<Found<'a>>,
     /// How many facts were cut from `singles`.
     more: usize,
-    paths: Vec<Spelling<'a>>,
+    /// The spellings of paths. Which of them are one file also depends on the paths that are read.
+    paths: Vec<Found<'a>>,
     messages: usize,
     max_facts: usize,
     /// How many facts were dropped while the thread was read.
@@ -53,32 +54,19 @@ struct Found<'a> {
     is_replaced: bool,
 }
 
-/// A spelling of a path. Which spellings are one file also depends on the paths that are read.
-#[derive(Clone, Debug)]
-struct Spelling<'a> {
-    key: &'a str,
-    mention: &'a Mention,
-    phrase: usize,
-    is_replaced: bool,
-}
-
 impl<'a> Search<'a> {
     /// Prepares a search for the facts of a thread of this many messages.
     pub(super) fn new(gathered: &'a Gathered, messages: usize, options: &'a AuditOptions) -> Self {
-        let (mut singles, mut paths) = (Vec::new(), Vec::new());
-        for (class, key, mention) in gathered.relevant(options) {
-            if class == FactClass::Path {
-                paths.push(Spelling { key, mention, phrase: 0, is_replaced: false });
-            } else {
-                singles.push(Found::of(class, key, mention, messages));
-            }
-        }
+        let all = gathered.relevant(options);
+        let all = all.map(|(class, key, mention)| Found::of(class, key, mention, messages));
+        let (mut paths, mut singles): (Vec<_>, Vec<_>) =
+            all.partition(|found| found.class == FactClass::Path);
         singles.sort_unstable_by(Found::heavier_first);
         let max_facts = options.max_facts;
         // Paths added later only push entries down, so truncating here is safe.
         let more = singles.len().saturating_sub(max_facts);
         singles.truncate(max_facts);
-        let phrases = phrases(&mut singles, &mut paths);
+        let phrases = phrases(singles.iter_mut().chain(&mut paths));
         let Gathered { dropped, too_long, .. } = *gathered;
         let spelled = Spelled::default();
         Self { singles, more, paths, messages, max_facts, dropped, too_long, spelled, phrases }
@@ -87,11 +75,8 @@ impl<'a> Search<'a> {
     /// Returns a search that counts replaced values as stale if they are read, and not as missing
     /// otherwise.
     pub(super) fn with_typed(mut self, typed: &Statements) -> Self {
-        for found in &mut self.singles {
+        for found in self.singles.iter_mut().chain(&mut self.paths) {
             found.is_replaced = typed.is_replaced(found.text);
-        }
-        for path in &mut self.paths {
-            path.is_replaced = typed.is_replaced(&path.mention.text);
         }
         self
     }
@@ -154,13 +139,11 @@ impl<'a> Search<'a> {
     /// the one that sorts first wins.
     fn merged(&self, files: &Files<'_>) -> impl Iterator<Item = Found<'a>> {
         let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
-        for Spelling { key, mention, phrase, is_replaced } in &self.paths {
-            let mut found = Found::of(FactClass::Path, key, mention, self.messages);
-            (found.phrase, found.is_replaced) = (*phrase, *is_replaced);
-            match of_files.entry(files.file(key)) {
+        for found in &self.paths {
+            match of_files.entry(files.file(found.key)) {
                 Entry::Occupied(mut other) => other.get_mut().merge(found, self.messages),
                 Entry::Vacant(vacant) => {
-                    vacant.insert(found);
+                    vacant.insert(found.clone());
                 }
             }
         }
@@ -170,20 +153,18 @@ impl<'a> Search<'a> {
 
 /// Numbers the phrases of these facts. The phrase of a path or URL without a space is empty,
 /// because [`Spelled`] finds it.
-fn phrases(singles: &mut [Found<'_>], paths: &mut [Spelling<'_>]) -> Phrases {
+fn phrases<'f, 'a: 'f>(facts: impl Iterator<Item = &'f mut Found<'a>>) -> Phrases {
     let mut all = Vec::new();
-    for found in singles {
-        let is_word = found.class == FactClass::Url && !found.text.contains(' ');
-        found.phrase = all.len();
+    for found in facts {
+        let is_word = matches!(found.class, FactClass::Url | FactClass::Path);
         // A short list leaves out the label of a demand.
-        let is_demand = found.class == FactClass::Constraint;
-        let text = if is_demand { without_emphasis(found.text) } else { found.text };
-        all.push((found.class, if is_word { "" } else { text }));
-    }
-    for path in paths {
-        let text = path.mention.text.as_str();
-        path.phrase = all.len();
-        all.push((FactClass::Path, if text.contains(' ') { text } else { "" }));
+        let text = match found.class == FactClass::Constraint {
+            true => without_emphasis(found.text),
+            false if is_word && !found.text.contains(' ') => "",
+            false => found.text,
+        };
+        found.phrase = all.len();
+        all.push((found.class, text));
     }
     Phrases::new(all)
 }
@@ -198,7 +179,7 @@ impl<'a> Found<'a> {
     }
 
     /// Merges another spelling of the same file.
-    fn merge(&mut self, other: Self, messages: usize) {
+    fn merge(&mut self, other: &Self, messages: usize) {
         self.speaker = self.speaker.max(other.speaker);
         self.positions.to_mut().merge(&other.positions);
         let (count, last) = (self.positions.count(), self.positions.last());
@@ -210,8 +191,9 @@ impl<'a> Found<'a> {
     }
 
     fn heavier_first(one: &Self, other: &Self) -> Ordering {
-        let order = |found: &Self| (u32::MAX - found.weight, found.class, found.positions.first());
-        order(one).cmp(&order(other)).then_with(|| one.text.cmp(other.text))
+        let by_weight = other.weight.cmp(&one.weight).then(one.class.cmp(&other.class));
+        let by_position = by_weight.then(one.positions.first().cmp(&other.positions.first()));
+        by_position.then_with(|| one.text.cmp(other.text))
     }
 
     fn into_fact(self) -> Fact {
@@ -232,10 +214,12 @@ struct KeptFiles<'f> {
 
 impl<'f> KeptFiles<'f> {
     fn new(spelled: &Spelled, files: &'f Files<'f>) -> Self {
-        let file = |key: &String| files.file(key);
-        let paths = &spelled.paths;
-        let located = paths.iter().filter(|key| key.contains('/')).filter_map(file).collect();
-        let named = paths.iter().filter_map(file).collect();
+        let (mut located, mut named) = (HashSet::new(), HashSet::new());
+        for key in &spelled.paths {
+            let file = files.file(key);
+            named.extend(file);
+            located.extend(file.filter(|_| key.contains('/')));
+        }
         Self { files, located, named }
     }
 

@@ -1,6 +1,6 @@
 //! Finds the texts that may state some facts, in one pass over their bytes.
 
-use std::{cmp::Reverse, collections::HashMap, ops::Range};
+use std::{cmp::Reverse, collections::HashMap};
 
 /// The pairs of successive runs of ASCII letters or digits in the facts to look for; of a fact with one
 /// run, this run. A text that lacks a pair of a fact does not state it.
@@ -18,7 +18,7 @@ pub(super) struct Sieve {
 }
 
 /// A set of pairs. More than 64 pairs share bits, which only lets more texts through.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pairs(u64);
 
 impl Pairs {
@@ -61,12 +61,11 @@ impl Sieve {
 
     fn add_two(&mut self, two: &[u8]) {
         let [one, other] = two else { return };
-        let cases = |byte: &u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
-        for (one, other) in
-            cases(one).into_iter().flat_map(|one| cases(other).map(|other| (one, other)))
-        {
-            let (word, bit) = place(one, other);
-            self.twos.get_mut(word).into_iter().for_each(|word| *word |= bit);
+        for one in [one.to_ascii_lowercase(), one.to_ascii_uppercase()] {
+            for other in [other.to_ascii_lowercase(), other.to_ascii_uppercase()] {
+                let (word, bit) = place(one, other);
+                self.twos.get_mut(word).into_iter().for_each(|word| *word |= bit);
+            }
         }
     }
 
@@ -106,29 +105,33 @@ impl Sieve {
 
     /// Whether the run at a position is one of the runs, or in one of the pairs.
     fn is_around(&self, text: &[u8], at: usize) -> bool {
-        let is_in_run = |byte: &u8| kind(byte).is_some();
-        let run = run_at(text, at);
-        let (before, after) =
-            (text.get(..run.start).unwrap_or_default(), text.get(run.end..).unwrap_or_default());
-        let before = before.iter().rposition(is_in_run).map(|at| run_at(text, at));
-        let after = after.iter().position(is_in_run).map(|at| run_at(text, run.end + at));
-        let bytes = |run: Range<usize>| text.get(run).unwrap_or_default();
-        let (before, run, after) = (before.map(bytes), bytes(run), after.map(bytes));
-        let is_part = |part: &[&[u8]]| self.bits.contains_key(&hash(part));
-        is_part(&[run])
-            || before.is_some_and(|before| is_part(&[before, run]))
-            || after.is_some_and(|after| is_part(&[run, after]))
+        let (start, run) = run_at(text, at);
+        let end = start + run.len();
+        let before = text.get(..start).and_then(|text| text.iter().rposition(is_in_run));
+        let after = text.get(end..).and_then(|text| text.iter().position(is_in_run));
+        self.is_part(&[run])
+            || before.is_some_and(|at| self.is_part(&[run_at(text, at).1, run]))
+            || after.is_some_and(|at| self.is_part(&[run, run_at(text, end + at).1]))
+    }
+
+    /// Whether successive runs are one of the pairs, or a run is one of the runs.
+    fn is_part(&self, runs: &[&[u8]]) -> bool {
+        self.bits.contains_key(&hash(runs))
     }
 }
 
-/// Returns the range of the run at a position, as far as `LONGEST` bytes before and after it.
-fn run_at(text: &[u8], at: usize) -> Range<usize> {
+fn is_in_run(byte: &u8) -> bool {
+    kind(byte).is_some()
+}
+
+/// Returns the start of the run at a position and the run, as far as `LONGEST` bytes before and after the
+/// position.
+fn run_at(text: &[u8], at: usize) -> (usize, &[u8]) {
     let (before, after) = text.split_at_checked(at).unwrap_or_default();
     let wanted = after.first().and_then(kind);
-    let is_in = |byte: &&u8| kind(byte) == wanted;
-    let before = before.iter().rev().take(LONGEST).take_while(is_in).count();
-    let after = after.iter().take(LONGEST).take_while(is_in).count();
-    at - before..at + after
+    let before = before.iter().rev().take(LONGEST).take_while(|byte| kind(byte) == wanted).count();
+    let after = after.iter().take(LONGEST).take_while(|byte| kind(byte) == wanted).count();
+    (at - before, text.get(at - before..at + after).unwrap_or_default())
 }
 
 /// Returns the index of the word with the bit of two bytes, and the bit.
@@ -145,8 +148,10 @@ fn place_of_three(three: &[u8]) -> (usize, u64) {
 
 /// Returns the hash of successive runs, in any case.
 fn hash(runs: &[&[u8]]) -> u64 {
-    let add = |hash: u64, byte: &u8| hash.rotate_left(5) ^ u64::from(byte | 0x20);
-    runs.iter().fold(0, |hash, run| run.iter().fold(hash, add).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    runs.iter().fold(0_u64, |hash, run| {
+        let hash = run.iter().fold(hash, |hash, byte| hash.rotate_left(5) ^ u64::from(byte | 0x20));
+        hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
 }
 
 /// Returns the runs of ASCII letters and of digits.
@@ -163,8 +168,11 @@ fn kind(byte: &u8) -> Option<bool> {
 /// Greater for letters and digits that are rarer in text.
 fn rarity(run: &[u8]) -> usize {
     const BY_FREQUENCY: &[u8; 26] = b"etaoinshrdlcumwfgypbvkjxqz";
-    let rank = |byte: &u8| BY_FREQUENCY.iter().position(|letter| byte.eq_ignore_ascii_case(letter));
-    run.iter().map(|byte| rank(byte).unwrap_or(BY_FREQUENCY.len())).sum()
+    let ranks = run.iter().map(|byte| {
+        let rank = BY_FREQUENCY.iter().position(|letter| byte.eq_ignore_ascii_case(letter));
+        rank.unwrap_or(BY_FREQUENCY.len())
+    });
+    ranks.sum()
 }
 
 #[cfg(test)]

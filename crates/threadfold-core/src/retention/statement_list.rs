@@ -7,6 +7,7 @@ use std::{
 
 use super::statements::{Statement, Statements, key_of as key};
 use crate::{
+    message::slice,
     prose::{BULLET, CHANGED, TYPED, UNLABELLED, has_demand, heading, sentences, without_emphasis},
     tokens::TokenCounter,
 };
@@ -56,16 +57,12 @@ impl Choice {
         let mut chosen: Vec<(usize, u64, &Form<'_>)> = Vec::new();
         let mut is_whole = true;
         for (_, at, line) in order {
-            let cost = |form: &Form<'_>| {
-                let head = form.group.filter(|label| !opened.contains(label));
-                form.tokens.saturating_add(head.map_or(0, |label| counter.text(label) + 2))
-            };
             let whole = line.whole(labels);
-            let fits = |form: &&Form<'_>| cost(form) <= left;
-            let form = Some(whole).filter(fits).or(line.gist.as_ref().filter(fits));
+            let mut forms = [Some(whole), line.gist.as_ref()].into_iter().flatten();
+            let form = forms.find(|form| form.cost(&opened, counter) <= left);
             is_whole &= form.is_some_and(|form| form.text == whole.text);
             if let Some(form) = form {
-                left -= cost(form);
+                left -= form.cost(&opened, counter);
                 opened.extend(form.group);
                 chosen.push((at, line.rank, form));
             }
@@ -123,6 +120,12 @@ impl<'a> Form<'a> {
         let tokens = counter.text(&text);
         Self { group, text, tokens }
     }
+
+    /// Returns its tokens, with those of its label unless the list has the label already.
+    fn cost(&self, opened: &HashSet<&str>, counter: &dyn TokenCounter) -> u64 {
+        let head = self.group.filter(|label| !opened.contains(label));
+        self.tokens.saturating_add(head.map_or(0, |label| counter.text(label) + 2))
+    }
 }
 
 impl<'a> Line<'a> {
@@ -165,9 +168,9 @@ fn lines<'a>(
             wanted.push((statement, label, text));
         }
     }
-    let line = |(statement, label, text): (&'a Statement, Option<&'a str>, String)| {
+    let lines = wanted.into_iter().map(|(statement, label, text)| {
         let group = label.filter(|label| labels.get(label).is_some_and(|count| *count > 1));
-        let body = text.get(group.map_or(0, |label| label.len() + 2)..).unwrap_or_default();
+        let body = slice(&text, group.map_or(0, |label| label.len() + 2)..);
         let end = if statement.is_change { CHANGED } else { "" };
         let bullet = if statement.lost_label { UNLABELLED } else { BULLET };
         let plain = without_emphasis(&text);
@@ -183,8 +186,8 @@ fn lines<'a>(
                 || sentences(&statement.text).any(|sentence| first.contains(&key(sentence))));
         let labelled = Form::new(group, bullet, body, end, counter);
         Line { labelled, unlabelled, gist, rank: statement.rank, comes_first }
-    };
-    wanted.into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 fn write<'a>(lines: impl Iterator<Item = &'a Form<'a>>) -> String {

@@ -125,20 +125,18 @@ impl Statements {
 
     /// Returns a text without the lines and list items that are replaced statements, word for word.
     pub fn without_replaced(&self, text: &str) -> String {
-        let keeps = |line: &&str| {
-            let line = line.trim().trim_start_matches(['-', '*', '>', ' ']);
-            !self.is_replaced(line)
-        };
-        text.split_inclusive('\n').filter(keeps).collect()
+        let lines = text
+            .split_inclusive('\n')
+            .filter(|line| !self.is_replaced(line.trim().trim_start_matches(['-', '*', '>', ' '])));
+        lines.collect()
     }
 
     /// The form in which these statements and their sentences are compared.
     pub fn keys(&self) -> HashSet<String> {
-        let of = |statement: &Statement| {
-            let sentences: Vec<String> = sentences(&statement.text).map(key_of).collect();
-            sentences.into_iter().chain([key_of(&statement.text)])
-        };
-        self.holding().flat_map(of).collect()
+        let texts = self.holding().flat_map(|statement| {
+            sentences(&statement.text).chain(std::iter::once(statement.text.as_str()))
+        });
+        texts.map(key_of).collect()
     }
 
     fn add(&mut self, text: &str) {
@@ -191,12 +189,10 @@ impl Statements {
             return false;
         }
         let values: Vec<&str> = old.subject.values_beside(by).collect();
-        let goes = |sentence: &str| {
+        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(&old.text).partition(|sentence| {
             let lower = sentence.to_lowercase();
             ledger::lacks_subject(sentence) || values.iter().any(|value| lower.contains(value))
-        };
-        let (gone, stay): (Vec<&str>, Vec<&str>) =
-            sentences(&old.text).partition(|sentence| goes(sentence));
+        });
         let keys = gone.into_iter().map(key_of).chain([key_of(&old.text)]);
         let keys: Vec<String> =
             keys.chain(values.iter().map(|value| (*value).to_owned())).collect();
@@ -288,11 +284,10 @@ pub fn key_of(text: &str) -> String {
 /// makes sense alone.
 fn headed(text: &str) -> Vec<String> {
     const HEADING: usize = 40;
-    let is_item = |line: &str| line.trim_start().starts_with(['-', '*', '\u{2022}']);
     let mut lists: HashMap<String, String> = HashMap::new();
     let mut heading: Option<&str> = None;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if is_item(line) {
+        if line.trim_start().starts_with(['-', '*', '\u{2022}']) {
             let item = line.trim().trim_start_matches(['-', '*', '\u{2022}']).trim();
             if let Some(heading) = heading {
                 lists.insert(one_line(item).into_owned(), heading.trim().to_owned());
@@ -304,8 +299,7 @@ fn headed(text: &str) -> Vec<String> {
     }
     let paragraphs = paragraphs(text).into_iter();
     let headings: HashSet<&String> = lists.values().collect();
-    let is_heading = |text: &String| headings.contains(text);
-    let whole = paragraphs.filter(|text| lists.is_empty() || !is_heading(text));
+    let whole = paragraphs.filter(|text| !headings.contains(text));
     whole
         .map(|text| match lists.get(&text) {
             Some(heading) => format!("{}: {text}", heading.trim_end_matches([':', '\u{ff1a}'])),

@@ -90,10 +90,10 @@ pub fn breakdown(request: &Request, counter: &dyn TokenCounter) -> Vec<Breakdown
         let tokens = counter.tools(std::slice::from_ref(tool));
         parts.add(PartKind::Tool, Some(&tool.name), tokens);
     }
-    let messages = || request.system.iter().chain(request.messages.iter());
-    let calls = messages().flat_map(|message| message.tool_uses());
+    let messages = request.system.iter().chain(request.messages.iter());
+    let calls = messages.clone().flat_map(|message| message.tool_uses());
     let names: HashMap<&Text, &Text> = calls.map(|call| (&call.id, &call.name)).collect();
-    for message in messages() {
+    for message in messages {
         let blocks = message.content.iter().map(|block| {
             let tokens = counter.block(block);
             count_block(&mut parts, message, block, tokens, &names, counter);
@@ -108,8 +108,8 @@ pub fn breakdown(request: &Request, counter: &dyn TokenCounter) -> Vec<Breakdown
         .map(|((kind, tool), (count, tokens))| BreakdownPart { kind, tool, count, tokens })
         .collect();
     parts.sort_by(|one, other| {
-        let order = |part: &BreakdownPart| (part.kind, u64::MAX - part.tokens);
-        order(one).cmp(&order(other)).then_with(|| one.tool.cmp(&other.tool))
+        let (kind, tokens) = (one.kind.cmp(&other.kind), other.tokens.cmp(&one.tokens));
+        kind.then(tokens).then_with(|| one.tool.cmp(&other.tool))
     });
     // A counter may count a message differently from the sum of its blocks.
     scaled_to(parts, counter.request(request))

@@ -35,13 +35,11 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
     /// Returns the tokens of a block. Signatures count nothing: providers turn them back into the
     /// reasoning that they sign.
     fn block(&self, block: &ContentBlock) -> u64 {
-        let text = |text: &str| self.text(text);
-        let nested = |block: &ContentBlock| self.block(block);
         let rule = self.media_rule();
         measure::block_tokens(
             block,
-            text,
-            nested,
+            |text| self.text(text),
+            |nested| self.block(nested),
             |image| rule.image(image),
             |source| self.media(source),
         )
@@ -68,14 +66,11 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
 
     /// Returns the tokens of tool definitions.
     fn tools(&self, tools: &[ToolSpec]) -> u64 {
-        let tool = |tool: &ToolSpec| {
-            let named = self.text(&tool.name).saturating_add(self.text(&tool.description));
-            let extra = tool.extra.fields().map(|(_, json)| self.text(json.as_str()));
-            extra
-                .fold(named, u64::saturating_add)
-                .saturating_add(self.text(tool.input_schema.as_str()))
-        };
-        tools.iter().map(tool).fold(0, u64::saturating_add)
+        let texts = tools.iter().flat_map(|tool| {
+            let extra = tool.extra.fields().map(|(_, json)| json.as_str());
+            [&*tool.name, &*tool.description, tool.input_schema.as_str()].into_iter().chain(extra)
+        });
+        texts.map(|text| self.text(text)).fold(0, u64::saturating_add)
     }
 
     /// Returns the tokens of a whole request: system prompt, tools and thread.

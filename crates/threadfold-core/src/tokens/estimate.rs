@@ -95,28 +95,30 @@ impl TokenCounter for ByteEstimate {
 #[must_use]
 pub fn estimate_conversation_tokens(messages: &[Message]) -> u64 {
     let blocks = messages.iter().flat_map(|message| &message.content);
-    let bytes = blocks.map(text_bytes).fold(0, u64::saturating_add);
+    let bytes = blocks.map(block_bytes).fold(0, u64::saturating_add);
     bytes.div_ceil(4).saturating_add((messages.len() as u64).saturating_mul(10))
 }
 
-/// Returns the bytes of text in a block.
-fn text_bytes(block: &ContentBlock) -> u64 {
-    match block {
-        ContentBlock::Image(_) | ContentBlock::Document(_) => 0,
-        ContentBlock::ToolResult(result) => {
-            result.content.iter().map(text_bytes).fold(0, u64::saturating_add)
-        }
-        ContentBlock::Text(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
-        | ContentBlock::Opaque(_) => measure::block_bytes(block),
+/// Returns the bytes of text in messages, without what the wire format adds.
+///
+/// ```
+/// use threadfold::{Message, tokens};
+///
+/// assert_eq!(tokens::text_bytes(&[Message::user("hello")]), 5);
+/// ```
+#[must_use]
+pub fn text_bytes(messages: &[Message]) -> u64 {
+    messages.iter().map(Message::text_bytes).fold(0, u64::saturating_add)
+}
+
+/// Returns the bytes of text in a block, without those of images and documents.
+fn block_bytes(block: &ContentBlock) -> u64 {
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter().map(block_bytes).fold(0, u64::saturating_add)
+    } else if matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_)) {
+        0
+    } else {
+        measure::block_bytes(block)
     }
 }
 

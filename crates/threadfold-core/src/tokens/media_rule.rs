@@ -42,10 +42,9 @@ impl MediaRule {
     /// Returns the tokens of a picture.
     #[must_use]
     pub fn image(self, image: &Image) -> u64 {
-        let is_low = |(name, json): (&str, &crate::message::Json)| {
-            name == "detail" && json.as_str() == "\"low\""
-        };
-        if self == Self::OpenAi && image.extra.fields().any(is_low) {
+        let mut fields = image.extra.fields();
+        let is_low = fields.any(|(name, json)| name == "detail" && json.as_str() == "\"low\"");
+        if self == Self::OpenAi && is_low {
             return TILE_BASE;
         }
         let Some(size) = header::pixels(&image.source) else { return IMAGE_TOKENS };
@@ -103,6 +102,6 @@ fn within((width, height): PixelSize, most: u64, side: u64) -> PixelSize {
     if side <= most {
         return (width, height);
     }
-    let scaled = |length: u64| ((length * most + side / 2) / side).max(1);
-    (scaled(width), scaled(height))
+    let [width, height] = [width, height].map(|length| ((length * most + side / 2) / side).max(1));
+    (width, height)
 }

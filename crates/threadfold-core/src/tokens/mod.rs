@@ -17,7 +17,6 @@
 //! | four bytes per token and ten tokens per message | [`estimate_conversation_tokens`] |
 
 mod breakdown;
-mod bytes;
 mod calibrated;
 mod counter;
 mod estimate;
@@ -26,10 +25,9 @@ mod media_rule;
 mod o200k;
 
 pub use breakdown::{BreakdownPart, PartKind, breakdown, scaled_to};
-pub use bytes::text_bytes;
 pub use calibrated::Calibrated;
 pub use counter::TokenCounter;
-pub use estimate::{ByteEstimate, estimate_conversation_tokens};
+pub use estimate::{ByteEstimate, estimate_conversation_tokens, text_bytes};
 pub use media_rule::MediaRule;
 #[cfg(feature = "tiktoken")]
 pub use o200k::o200k;
