@@ -52,8 +52,8 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
     Ok(Ended::Done)
 }
 
-/// Returns the stored run if there is one, else a new one over the files. The flag says whether it
-/// was stored.
+/// Returns the stored run if there is one, else a new one over the files. The flag is true for a
+/// stored run.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     if let Some(path) = options.store.as_ref().filter(|path| path.exists()) {
         let stored = fs::read_to_string(path)?;

@@ -224,8 +224,8 @@ pub(super) fn signed_fault(
 }
 
 /// Returns the ids of the server calls that this provider cannot use: another provider made them,
-/// or it does not know the type of the call or of its result. The id stands for both blocks,
-/// because they are left out together.
+/// or it does not know the type of the call or of its result. One id covers a call and its result,
+/// because both are left out.
 pub(super) fn foreign_server_calls(
     rules: &dyn Rules,
     messages: &[(usize, Message)],

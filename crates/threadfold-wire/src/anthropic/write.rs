@@ -78,7 +78,8 @@ fn assemble(
     let names_model = model.is_some();
     body.set_some("model", model);
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
-    // The host sets a limit that is no number at its own risk.
+    // A limit that is no number was read from a body. It is written unchanged with the other fields,
+    // so it gets no default beside it.
     let came = request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
     if names_model && !came && body.get("max_tokens").is_none() {
         body.set("max_tokens", MAX_OUTPUT);

@@ -127,7 +127,7 @@ fn answer(message: &Message) -> Tree {
         let texts: Vec<&str> = of_key.map(|(_, text)| text.as_str()).collect();
         object.set_some(key, (!texts.is_empty()).then(|| texts.join("\n\n")));
     }
-    // The rules left at most one block for each of these fields.
+    // There are at most a few: the rules leave out opaque fields that another block sets.
     beside.into_iter().for_each(|(key, value)| object.set(key, value));
     object.set_some("tool_calls", (!calls.is_empty()).then_some(calls));
     object.into()

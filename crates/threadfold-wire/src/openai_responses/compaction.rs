@@ -18,8 +18,8 @@ const OF_ENDPOINT: [&str; 7] = [
     "service_tier",
 ];
 
-// A `compaction_trigger` goes to the end of the thread, so tools and instructions stay those of the
-// conversation and its prompt cache applies.
+// The `compaction_trigger` is added at the end of the thread. Everything before it stays as in the
+// conversation, so the provider's prompt cache applies.
 fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
     let trigger = Object::typed(kinds::TRIGGER).into_json();

@@ -108,7 +108,7 @@ impl Writer<'_> {
         }
         self.flush(message, &mut fields, &mut pieces);
         if fields.is_some() {
-            // All blocks are items of their own, and none has a place for these fields.
+            // All blocks were written as separate items, and none of these can hold the fields.
             self.notes.turn_to(self.at).lose(&message.extra);
         }
     }
