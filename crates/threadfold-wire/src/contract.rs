@@ -173,13 +173,9 @@ pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
     match &mut piece {
         Delta::ToolUse { name, .. } => rename(name, adjustments),
         Delta::Turn { turn } => {
-            // Changing a message drops the values cached in its handle, so change it only if
-            // needed.
-            if turn.message.tool_uses().any(|it| declared_name(adjustments, &it.name).is_some()) {
-                for block in &mut turn.message.make_mut().content {
-                    if let ContentBlock::ToolUse(call) = block {
-                        rename(&mut call.name, adjustments);
-                    }
+            for block in &mut turn.message.make_mut().content {
+                if let ContentBlock::ToolUse(call) = block {
+                    rename(&mut call.name, adjustments);
                 }
             }
         }

@@ -104,7 +104,7 @@ fn came_so(text: &TextBlock) -> bool {
 }
 
 /// Returns a user text as the kind whose wire form it has, if the options ask for it; otherwise as
-/// text.
+/// text. A tag with blank content stays a text, because repairs remove blank blocks.
 fn recognised(
     codec: &'static str,
     block: TextBlock,
@@ -118,7 +118,7 @@ fn recognised(
     {
         Checkpoint { id, extra }.into()
     } else if asked.reminders
-        && let Some(text) = markup::read_reminder(&text).filter(says_something)
+        && let Some(text) = markup::read_reminder(&text).filter(|text| !text.is_blank())
     {
         ContentBlock::SystemReminder(TextBlock { text, extra })
     } else if asked.reminders
@@ -126,7 +126,7 @@ fn recognised(
     {
         ContextUpdate { extra, ..update }.into()
     } else if asked.summaries
-        && let Some(text) = markup::read_summary(&text).filter(says_something)
+        && let Some(text) = markup::read_summary(&text).filter(|text| !text.is_blank())
     {
         Summary { extra, ..Summary::new(text) }.into()
     } else {
@@ -135,12 +135,6 @@ fn recognised(
             None => kept_form(codec, TextBlock { text, extra }).into(),
         }
     }
-}
-
-/// Whether a text is not blank. Repairs remove blank blocks, so a tag with blank content stays a
-/// text.
-fn says_something(text: &Text) -> bool {
-    !text.is_blank()
 }
 
 #[cfg(test)]

@@ -84,7 +84,10 @@ fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
     match kind.as_ref() {
         "text" => Some(read_plain(fields)?.into()),
         "thinking" => read_thinking(fields),
-        "redacted_thinking" => read_redacted(fields),
+        "redacted_thinking" => {
+            let data = fields.take_text("data")?;
+            Some(RedactedThinking { data, extra: fields.keep(NAME) }.into())
+        }
         "tool_use" => read_tool_use(fields),
         "compaction" => compaction::by_gateway(fields),
         "tool_result" => read_tool_result(fields),
@@ -132,11 +135,6 @@ fn read_thinking(mut fields: Fields<'_>) -> Option<ContentBlock> {
         None => None,
     };
     Some(Thinking { text, signature, extra: fields.keep(NAME) }.into())
-}
-
-fn read_redacted(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let data = fields.take_text("data")?;
-    Some(RedactedThinking { data, extra: fields.keep(NAME) }.into())
 }
 
 fn read_tool_use(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -213,30 +211,26 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
     let content = read_all(raw).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(usage);
-    let stop_reason = fields.take_text("stop_reason");
-    let stop_reason = stop_reason.map_or_else(unknown, |reason| match reason.as_str() {
+    let stop_reason = match fields.take_text("stop_reason").as_deref() {
         // After its own compaction the provider continues when it gets the thread again.
-        "compaction" => StopReason::PauseTurn,
-        reason => StopReason::from(reason),
-    });
+        Some("compaction") => StopReason::PauseTurn,
+        Some(reason) => StopReason::from(reason),
+        None => StopReason::Other("unknown".into()),
+    };
     let mut parts = MessageParts::new(Role::Assistant, content);
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     fields.take("role");
     // The other fields of the response, which a request cannot hold.
-    parts.extra = json::marked(NAME, "~answer", fields.json());
+    parts.extra = Extra::default().with(NAME, "~answer", fields.json());
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
 const CONTENT: &str = "an array of blocks";
 
-fn unknown() -> StopReason {
-    StopReason::Other("unknown".into())
-}
-
 fn check_type(fields: &Fields<'_>) -> Result<()> {
     const MESSAGE: &str = "a response of type `message`";
     let Some(raw) = fields.get("type") else { return Ok(()) };
-    match raw.text().as_ref().map(Text::as_str) {
+    match raw.word().as_deref() {
         Some("message") => Ok(()),
         Some("error") => {
             let error = fields.get("error").unwrap_or(raw);

@@ -95,9 +95,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
             marked.push(tool);
             continue;
         }
-        let mut point = Object::default();
-        add_rest(&mut point, tool.extra.of(NAME));
-        let point = point.into_json();
+        let point = own_object(NAME, &tool.extra).into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
             Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),

@@ -190,15 +190,9 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let stop_reason = stop_reason(fields.take_text("stopReason"));
     let parts = message.make_mut();
     parts.origin = Some(Origin::new(NAME, None));
-    parts.extra = answer(&fields, parts.extra.fields());
+    // The other fields of the response, which a request cannot hold.
+    parts.extra = parts.extra.with(NAME, "~answer", fields.json());
     Ok(Turn::new(message, stop_reason, usage))
-}
-
-/// Marks the other fields of the response, which a request cannot hold.
-fn answer<'e>(fields: &Fields<'_>, own: impl Iterator<Item = (&'e str, &'e Json)>) -> Extra {
-    let note = (Text::from("~answer"), fields.json());
-    let own = own.map(|(key, json)| (Text::from(key), json.clone()));
-    Extra::new(NAME, std::iter::once(note).chain(own))
 }
 
 fn stop_reason(reason: Option<Text>) -> StopReason {

@@ -276,11 +276,6 @@ impl Fields<'_> {
     }
 }
 
-/// An extra that holds only this mark.
-pub(crate) fn marked(codec: &'static str, key: &'static str, mark: Json) -> Extra {
-    Fields { fields: Vec::new(), marks: vec![(key, mark)] }.keep(codec)
-}
-
 /// Adds a field, or replaces the value of an earlier one of this name.
 fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: Raw<'a>) {
     // Wire objects have a dozen keys at most, but a hostile one may have very many: only short

@@ -35,7 +35,7 @@ pub(super) fn assistant(
     let refusal =
         fields.take_as("refusal", |raw| raw.text().filter(|text: &Text| !text.is_blank()));
     if let Some(text) = refusal {
-        let extra = json::marked(CODEC, "~as", Json::text("refusal"));
+        let extra = Extra::default().with(CODEC, "~as", Json::text("refusal"));
         blocks.push(TextBlock { text, extra }.into());
     }
     blocks.extend(fields.take_object("audio").map(|raw| opaque_field("audio", raw)));
@@ -172,7 +172,7 @@ fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlo
 fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     let thoughts = REASONING.into_iter().filter_map(|key| {
         let text = fields.take_as(key, |raw| raw.text().filter(|text| !text.is_empty()))?;
-        let extra = json::marked(CODEC, "~as", Json::text(key));
+        let extra = Extra::default().with(CODEC, "~as", Json::text(key));
         Some(Thinking { extra, ..Thinking::new(text, None) }.into())
     });
     thoughts.collect()

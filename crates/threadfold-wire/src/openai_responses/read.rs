@@ -20,7 +20,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     const EXPECTED: &str = "a string or an array of items";
     match fields.take("input") {
         Some(raw) if raw.is_text() => {
-            let extra = json::marked(CODEC, "~input", Json::text("string"));
+            let extra = Extra::default().with(CODEC, "~input", Json::text("string"));
             reader.said(MessageParts { extra, ..MessageParts::new(Role::User, said_text(raw)) });
         }
         Some(raw) => {
@@ -51,7 +51,7 @@ impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
         let text = fields.take_as("instructions", |raw| raw.text().filter(|text| !text.is_blank()));
         let Some(text) = text else { return };
-        let extra = json::marked(CODEC, "~as", Json::text("instructions"));
+        let extra = Extra::default().with(CODEC, "~as", Json::text("instructions"));
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
         self.system.push(MessageParts { extra, ..message }.into());
     }
@@ -136,7 +136,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     for key in ECHOES {
         fields.take(key);
     }
-    let extra = json::marked(CODEC, "~response", fields.json());
+    let extra = Extra::default().with(CODEC, "~response", fields.json());
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
