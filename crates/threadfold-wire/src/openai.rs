@@ -361,9 +361,12 @@ pub(super) fn content(pieces: Vec<Tree>, form: Option<&str>, kind: &'static str)
     if pieces.len() == 1 && form != Some("array") && (!is_part || form == Some("whole")) {
         return Some(first.clone());
     }
-    let parts = pieces.into_iter().map(|piece| match piece {
-        Tree::Text(text) => Object::typed(kind).with("text", text).into(),
-        part => part,
+    let parts = pieces.into_iter().map(|piece| {
+        if let Tree::Text(text) = piece {
+            Object::typed(kind).with("text", text).into()
+        } else {
+            piece
+        }
     });
     Some(Tree::Array(parts.collect()))
 }

@@ -115,12 +115,13 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
 
 impl Rules for Target {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
-        match source {
-            MediaSource::Text { text, .. } if text.is_blank() && medium == Medium::Document => {
-                Err("blank text")
-            }
-            source => media::SOURCES.fit(source, medium, reader),
+        if let MediaSource::Text { text, .. } = source
+            && text.is_blank()
+            && medium == Medium::Document
+        {
+            return Err("blank text");
         }
+        media::SOURCES.fit(source, medium, reader)
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
