@@ -339,7 +339,16 @@ fn is_aside(sentence: &str) -> bool {
 
 /// Whether a sentence is about something that the previous one names: `It closes at ten.`
 fn needs_sentence_before(sentence: &str) -> bool {
-    !is_question(sentence) && (ledger::lacks_subject(sentence) || refers_back(sentence))
+    !is_question(sentence) && (ledger::lacks_subject(sentence)
+            || (refers_back(sentence) && says_something(sentence)))
+}
+
+/// Whether a sentence demands or wants something or gives a value. Other sentences are remarks.
+fn says_something(sentence: &str) -> bool {
+    has_demand(sentence)
+        || asks_in_any_language(sentence)
+        || has_wish(sentence)
+        || Subject::of(sentence).has_value()
 }
 
 /// Returns the importance of a statement.
