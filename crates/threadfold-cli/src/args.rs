@@ -295,14 +295,15 @@ pub(crate) struct McpArguments {
 
 /// Reads `FROM..TO=TEXT`; either side may be empty.
 fn replacement(value: &str) -> Result<Replacement, String> {
-    let refuse = || "it has the form FROM..TO=TEXT".to_owned();
-    let (range, summary) = value.split_once('=').ok_or_else(refuse)?;
-    let (from, to) = range.split_once("..").ok_or_else(refuse)?;
-    let id = |text: &str| -> Result<Option<CheckpointId>, String> {
-        let id = (!text.is_empty()).then(|| text.parse());
-        id.transpose().map_err(|error| format!("{error}"))
-    };
+    const FORM: &str = "it has the form FROM..TO=TEXT";
+    let (range, summary) = value.split_once('=').ok_or(FORM)?;
+    let (from, to) = range.split_once("..").ok_or(FORM)?;
     let mut replacement = Replacement::new(summary);
-    (replacement.from, replacement.to) = (id(from)?, id(to)?);
+    (replacement.from, replacement.to) = (checkpoint(from)?, checkpoint(to)?);
     Ok(replacement)
+}
+
+fn checkpoint(text: &str) -> Result<Option<CheckpointId>, String> {
+    let id = (!text.is_empty()).then(|| text.parse::<CheckpointId>());
+    id.transpose().map_err(|error| error.to_string())
 }

@@ -21,19 +21,11 @@ use crate::{
     args::ChunkedOptions,
     error::{Ended, Failure},
     input::Body,
-    models::block_on,
     out::say,
     terminal::{self, Style, thousands},
 };
 
-pub(crate) fn run(options: &ChunkedOptions) -> Result<Ended, Failure> {
-    block_on(async {
-        let model = options.model.open().await?;
-        summarise(options, model.as_ref()).await
-    })
-}
-
-async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
     if resumed && !options.json {
@@ -60,8 +52,8 @@ async fn summarise(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended,
     Ok(Ended::Done)
 }
 
-/// Returns the stored run if there is one, else a new one over the files. The flag says whether it
-/// was stored.
+/// Returns the stored run if there is one, else a new one over the files. The flag is true for a
+/// stored run.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     if let Some(path) = options.store.as_ref().filter(|path| path.exists()) {
         let stored = fs::read_to_string(path)?;

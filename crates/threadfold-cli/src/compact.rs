@@ -18,19 +18,11 @@ use crate::{
     args::CompactOptions,
     error::{Ended, Failure},
     input::Body,
-    models::block_on,
     out,
     terminal::{Style, outline, thousands},
 };
 
-pub(crate) fn run(options: CompactOptions) -> Result<Ended, Failure> {
-    block_on(async {
-        let model = options.model.open().await?;
-        work(&options, model.as_ref()).await
-    })
-}
-
-async fn work(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let body = Body::read(&options.file, options.from)?;
     let mut report = Report { style: Style::of(&io::stderr()), lines: Vec::new() };
     let file = options.file.display();
@@ -148,8 +140,8 @@ fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Enco
     let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
     let mut encoding = name.map(EncodeOptions::for_model).unwrap_or_default();
     encoding.model = None;
-    // A stored thread ends with the answer. Without a model name nothing says that the model would
-    // refuse that.
+    // A stored thread usually ends with an answer, which some models refuse in a request. If the body
+    // names no model, none of these is known to be asked.
     encoding.accepts_prefill |= ended_open && name.is_none();
     let request = Request { messages: messages.into(), ..body.request.clone() };
     let format = options.to.unwrap_or(body.dialect);

@@ -50,11 +50,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn carry_out(command: Command) -> Result<Ended, Failure> {
     match command {
-        Command::Compact(options) => compact::run(options),
+        Command::Compact(options) => {
+            options.model.run(async |model| compact::run(&options, model).await)
+        }
         Command::Audit(options) => audit::run(&options),
         Command::Context(options) => context::run(&options),
-        Command::Strategies(options) => strategies::run(&options),
-        Command::Chunked(options) => chunked::run(&options),
+        Command::Strategies(options) => {
+            options.model.run(async |model| strategies::run(&options, model).await)
+        }
+        Command::Chunked(options) => {
+            options.model.run(async |model| chunked::run(&options, model).await)
+        }
         Command::Edl(options) => edl::run(&options),
         Command::Report(options) => report::run(options),
         Command::Import(options) => import::run(&options),

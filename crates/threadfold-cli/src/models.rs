@@ -4,7 +4,7 @@ use adapter::ModelArguments;
 use clap::Args;
 use threadfold::{Model, testing::ExtractiveModel};
 
-use crate::error::Failure;
+use crate::error::{Ended, Failure};
 
 /// The arguments that name the model. Without them summaries are extracts, and no data is sent.
 #[derive(Args, Clone, Debug, Default)]
@@ -28,10 +28,17 @@ pub(crate) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Returns the named model, or the extractive one.
-    pub(crate) async fn open(&self) -> Result<Box<dyn Model>, Failure> {
-        let named = self.open_named().await?;
-        Ok(named.unwrap_or_else(|| Box::new(ExtractiveModel)))
+    /// Carries out a command with the named model, or with the extractive one. The runtime has one
+    /// thread, because only the adapter needs it.
+    pub(crate) fn run(
+        &self,
+        command: impl AsyncFnOnce(&dyn Model) -> Result<Ended, Failure>,
+    ) -> Result<Ended, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let named = self.open_named().await?;
+            command(named.as_deref().unwrap_or(&ExtractiveModel)).await
+        })
     }
 
     /// Returns the named model, if there is one.
@@ -52,9 +59,4 @@ impl ModelOptions {
         let named = arguments.open().await?;
         Ok(named.map(|named| -> Box<dyn Model> { Box::new(named.model) }))
     }
-}
-
-/// Runs a future to its end on a runtime with one thread, because the adapter needs a runtime.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -19,7 +19,6 @@ use crate::{
     args::StrategiesOptions,
     error::{Ended, Failure},
     input::Body,
-    models::block_on,
     out::say,
     terminal::{Style, first_line, thousands},
 };
@@ -36,14 +35,7 @@ struct Row<'a> {
     rungs: Vec<Rung<StrategyError>>,
 }
 
-pub(crate) fn run(options: &StrategiesOptions) -> Result<Ended, Failure> {
-    block_on(async {
-        let model = options.model.open().await?;
-        compare(options, model.as_ref()).await
-    })
-}
-
-async fn compare(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let request = Body::read(&options.file, None)?.request;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let before = Size::of(&messages, &ByteEstimate::TRIGGER);
@@ -99,8 +91,7 @@ async fn tried<'a>(
 ) -> Result<Row<'a>, CompactionError> {
     let driven = propose(strategy, thread, brief, Models::one(model), &mut |_, _| {}).await?;
     let before = thread.messages();
-    // The plan was accepted for this thread, so it applies.
-    let after: Vec<Message> = driven.plan.after(before).unwrap_or_default();
+    let after: Vec<Message> = driven.plan.after(before)?;
     Ok(Row {
         strategy: strategy.name(),
         after: Size::of(&after, &ByteEstimate::TRIGGER),
@@ -135,7 +126,6 @@ fn head(style: Style, name: &str, before: Size, target: u64) {
 impl Row<'_> {
     fn print(&self, style: Style, before: Size) {
         let saved = before.tokens.saturating_sub(self.after.tokens);
-        let lost = |share: KeptShare| share.facts.saturating_sub(share.kept).to_string();
         let cells = cells([
             &self.after.messages.to_string(),
             &thousands(self.after.tokens),
@@ -148,6 +138,10 @@ impl Row<'_> {
         ]);
         say!("{}{cells}", style.cyan(format!("{:<18}", self.strategy)));
     }
+}
+
+fn lost(share: KeptShare) -> String {
+    share.facts.saturating_sub(share.kept).to_string()
 }
 
 fn cells([messages, tokens, saved, facts, paths, rules, calls, spent]: [&str; 8]) -> String {

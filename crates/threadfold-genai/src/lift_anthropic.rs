@@ -10,7 +10,7 @@ use genai::chat::{
 use serde_json::{Map, Value};
 use threadfold::wire::Change;
 
-use crate::request::{Notes, array, object, take_text};
+use crate::request::{Notes, array, object, take_text, text};
 
 /// The codec name of this dialect.
 const CODEC: &str = "anthropic-messages";
@@ -59,8 +59,8 @@ fn system_blocks(blocks: Vec<Value>, request: &mut ChatRequest, notes: &mut Note
 }
 
 pub(crate) fn cache_control(mark: &Value) -> Option<CacheControl> {
-    let ttl = mark.as_object()?.get("ttl").and_then(Value::as_str);
-    Some(match ttl {
+    mark.as_object()?;
+    Some(match text(mark, "ttl") {
         Some("1h") => CacheControl::Ephemeral1h,
         Some(_) => CacheControl::Ephemeral5m,
         None => CacheControl::Ephemeral,
@@ -92,16 +92,16 @@ fn said(mut blocks: Vec<Value>) -> Vec<ContentPart> {
 }
 
 fn answer(blocks: Vec<Value>, notes: &mut Notes) -> Vec<ContentPart> {
-    let is_thought = |block: &Value| {
-        let kind = block.get("type").and_then(Value::as_str);
-        matches!(kind, Some("thinking" | "redacted_thinking"))
-    };
-    let leading = blocks.iter().take_while(|block| is_thought(block)).count();
-    for _ in blocks.iter().skip(leading).filter(|block| is_thought(block)) {
+    let leading = blocks.iter().take_while(is_thought).count();
+    for _ in blocks.iter().skip(leading).filter(is_thought) {
         let reason = "genai puts reasoning first";
         notes.note(Change::BlockMoved { kind: "thinking".into(), reason: reason.into() });
     }
     blocks.into_iter().flat_map(part).collect()
+}
+
+fn is_thought(block: &&Value) -> bool {
+    matches!(text(block, "type"), Some("thinking" | "redacted_thinking"))
 }
 
 /// Converts a block to genai's own types if nothing is lost, else to a custom part.
@@ -133,22 +133,18 @@ fn plain_text(block: &mut Value) -> Option<String> {
 }
 
 fn plain_thought(block: &Value) -> Option<(String, String)> {
-    let fields = block.as_object().filter(|fields| fields.len() == 3)?;
-    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
-    let thinking = text("type").as_deref() == Some("thinking");
-    if thinking { Some((text("thinking")?, text("signature")?)) } else { None }
+    block.as_object().filter(|fields| fields.len() == 3)?;
+    text(block, "type").filter(|kind| *kind == "thinking")?;
+    Some((text(block, "thinking")?.to_owned(), text(block, "signature")?.to_owned()))
 }
 
 fn plain_call(block: &Value) -> Option<ToolCall> {
-    let fields = block.as_object().filter(|fields| fields.len() == 4)?;
-    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
-    if text("type").as_deref() != Some("tool_use") {
-        return None;
-    }
+    block.as_object().filter(|fields| fields.len() == 4)?;
+    text(block, "type").filter(|kind| *kind == "tool_use")?;
     Some(ToolCall {
-        call_id: text("id")?,
-        fn_name: text("name")?,
-        fn_arguments: fields.get("input")?.clone(),
+        call_id: text(block, "id")?.to_owned(),
+        fn_name: text(block, "name")?.to_owned(),
+        fn_arguments: block.get("input")?.clone(),
         thought_signatures: None,
     })
 }

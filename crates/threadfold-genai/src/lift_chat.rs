@@ -8,7 +8,7 @@ use threadfold::{message::Text, wire::Change};
 
 use crate::{
     media,
-    request::{Notes, array, object, take_text},
+    request::{Notes, array, object, take_text, text},
     target::Dialect,
 };
 
@@ -43,9 +43,11 @@ fn system_to_user(messages: &mut [ChatMessage], notes: &mut Notes) {
     }
 }
 
+/// The user message where the provider demands one.
+const GO_ON: &str = "Continue.";
+
 /// Makes user and assistant messages alternate, with a user message first and last.
 fn alternating(messages: Vec<ChatMessage>, notes: &mut Notes) -> Vec<ChatMessage> {
-    let user = || ChatMessage::user("Continue.");
     let mut merged: Vec<ChatMessage> = Vec::new();
     for mut message in messages {
         if message.role == ChatRole::Tool {
@@ -59,11 +61,11 @@ fn alternating(messages: Vec<ChatMessage>, notes: &mut Notes) -> Vec<ChatMessage
         }
     }
     if merged.first().is_some_and(|message| message.role == ChatRole::Assistant) {
-        merged.insert(0, user());
+        merged.insert(0, ChatMessage::user(GO_ON));
         notes.note(Change::UserInserted);
     }
     if merged.last().is_some_and(|message| message.role == ChatRole::Assistant) {
-        merged.push(user());
+        merged.push(ChatMessage::user(GO_ON));
         notes.note(Change::UserInserted);
     }
     merged
@@ -137,12 +139,12 @@ impl Lifted<'_> {
             .filter_map(|key| take_text(fields, key))
             .map(ContentPart::ReasoningContent)
             .collect();
-        let is_detail = |detail: &Value| {
-            let kind = detail.get("type").and_then(Value::as_str);
-            kind.is_some_and(|kind| kind.starts_with("reasoning."))
-        };
         let details = fields.get("reasoning_details").and_then(Value::as_array);
-        if details.is_some_and(|details| details.iter().all(is_detail)) {
+        let are_known = details.is_some_and(|details| {
+            let mut kinds = details.iter().map(|detail| text(detail, "type"));
+            kinds.all(|kind| kind.is_some_and(|kind| kind.starts_with("reasoning.")))
+        });
+        if are_known {
             let details = array(fields.remove("reasoning_details")).into_iter();
             parts.extend(details.map(|detail| ContentPart::from_custom(detail, None)));
         }
@@ -164,10 +166,10 @@ impl Lifted<'_> {
         }
         let mut function = fields.remove("function").map(object).unwrap_or_default();
         let name = take_text(&mut function, "name").unwrap_or_default();
-        let text = take_text(&mut function, "arguments").unwrap_or_default();
+        let arguments = take_text(&mut function, "arguments").unwrap_or_default();
         self.notes.drop_fields(CODEC, &fields);
         self.notes.drop_fields(CODEC, &function);
-        let arguments = self.arguments(&id, text);
+        let arguments = self.arguments(&id, arguments);
         self.names.push((id.clone(), name.clone()));
         let thought_signatures = None;
         Some(ToolCall { call_id: id, fn_name: name, fn_arguments: arguments, thought_signatures })

@@ -100,10 +100,13 @@ impl GenaiModel {
         Self { observer: Arc::new(observer), ..self }
     }
 
+    fn failure(&self, error: genai::Error) -> ModelError {
+        error_from_genai(error, self.clock.now())
+    }
+
     async fn open(&self, request: Request) -> Result<Arriving, ModelError> {
-        let failed = |error| error_from_genai(error, self.clock.now());
         let resolved = self.client.resolve_service_target(self.model.clone()).await;
-        let iden = resolved.map_err(failed)?.model;
+        let iden = resolved.map_err(|error| self.failure(error))?.model;
         let (_, name) = iden.model_name.namespace_and_name();
         let target = Target::new(iden.adapter_kind, name);
         let converted = to_genai(&request, &target).map_err(|error| {
@@ -115,7 +118,7 @@ impl GenaiModel {
         // Drop the thread while the answer arrives.
         drop(request);
         let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
-        let stream = Some(response.map_err(failed)?.stream);
+        let stream = Some(response.map_err(|error| self.failure(error))?.stream);
         let (answer, ready) = (Answer::new(target), VecDeque::new());
         Ok(Arriving { stream, answer, ready, adjustments, clock: self.clock.clone() })
     }
@@ -128,15 +131,15 @@ impl Model for GenaiModel {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        let deltas = |opened: Result<Arriving, ModelError>| match opened {
+        let deltas = self.open(request).map(|opened| match opened {
             Ok(arriving) => stream::unfold(arriving, |mut arriving| async move {
                 let item = arriving.next().await?;
                 Some((item, arriving))
             })
             .boxed(),
             Err(error) => stream::once(future::ready(Err(error))).boxed(),
-        };
-        self.open(request).map(deltas).flatten_stream().boxed()
+        });
+        deltas.flatten_stream().boxed()
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

@@ -6,7 +6,7 @@ use threadfold::wire::Change;
 
 use crate::{
     lift_anthropic::cache_control,
-    request::{Notes, object, take_text},
+    request::{Notes, object, take_text, text},
     target::Dialect,
 };
 
@@ -90,24 +90,22 @@ pub(crate) fn options(
 
 /// A tool choice of either dialect in genai's types; `None` if something would be lost.
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
-    let named = |word: &str| match word {
-        "auto" => Some(ToolChoice::Auto),
-        "none" => Some(ToolChoice::None),
-        "any" | "required" => Some(ToolChoice::Required),
-        _ => None,
-    };
     if let Some(word) = choice.as_str() {
         return named(word);
     }
-    let fields = choice.as_object()?;
-    let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    match (text("type")?, fields.len()) {
+    match (text(choice, "type")?, choice.as_object()?.len()) {
         (word, 1) => named(word),
-        ("tool", 2) => text("name").map(ToolChoice::tool),
-        ("function", 2) => {
-            let name = fields.get("function")?.get("name")?.as_str()?;
-            Some(ToolChoice::tool(name))
-        }
+        ("tool", 2) => text(choice, "name").map(ToolChoice::tool),
+        ("function", 2) => text(choice.get("function")?, "name").map(ToolChoice::tool),
+        _ => None,
+    }
+}
+
+fn named(word: &str) -> Option<ToolChoice> {
+    match word {
+        "auto" => Some(ToolChoice::Auto),
+        "none" => Some(ToolChoice::None),
+        "any" | "required" => Some(ToolChoice::Required),
         _ => None,
     }
 }

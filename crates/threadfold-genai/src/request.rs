@@ -103,6 +103,11 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
     if let Value::Object(fields) = value { fields } else { Map::new() }
 }
 
+/// The text of a field.
+pub(crate) fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
 /// Removes and returns a field that is a string.
 pub(crate) fn take_text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
     if !fields.get(key)?.is_string() {

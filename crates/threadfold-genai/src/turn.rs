@@ -12,6 +12,7 @@ use threadfold::{
 
 use crate::{
     lift_chat::CODEC,
+    request::text,
     target::{Dialect, Target},
 };
 
@@ -118,21 +119,20 @@ fn thought(text: String, dialect: Dialect) -> ContentBlock {
 /// Signs the first call, or else the first text, in the form of the Gemini codec.
 fn sign(blocks: &mut [ContentBlock], signature: Option<String>) {
     let Some(signature) = signature else { return };
-    let extra = || Extra::new("gemini", [("thoughtSignature", Json::from(Value::from(signature)))]);
-    let calls = blocks.iter().position(|block| matches!(block, ContentBlock::ToolUse(_)));
-    let texts = || blocks.iter().position(|block| matches!(block, ContentBlock::Text(_)));
-    let Some(block) = calls.or_else(texts).and_then(|at| blocks.get_mut(at)) else { return };
-    if let ContentBlock::ToolUse(ToolUse { extra: field, .. })
-    | ContentBlock::Text(TextBlock { extra: field, .. }) = block
+    let call = blocks.iter().position(|block| matches!(block, ContentBlock::ToolUse(_)));
+    let place = call.or_else(|| blocks.iter().position(|block| block.as_text().is_some()));
+    if let Some(
+        ContentBlock::ToolUse(ToolUse { extra, .. }) | ContentBlock::Text(TextBlock { extra, .. }),
+    ) = place.and_then(|at| blocks.get_mut(at))
     {
-        *field = extra();
+        let signature = Json::from(Value::from(signature));
+        *extra = Extra::new("gemini", [("thoughtSignature", signature)]);
     }
 }
 
 /// A block that genai passes on unchanged.
 fn block(data: &Value, target: &Target) -> ContentBlock {
-    let text = |key: &str| data.get(key).and_then(Value::as_str);
-    match (text("type"), text("data")) {
+    match (text(data, "type"), text(data, "data")) {
         (Some("redacted_thinking"), Some(data)) => RedactedThinking::new(data).into(),
         _ => Opaque::new(target.provider(), Json::from(data)).into(),
     }
@@ -165,9 +165,13 @@ fn stop_reason(reason: Option<GenaiStop>, calls: bool) -> StopReason {
     }
 }
 
+/// A count of tokens. A missing one is zero, and so is a negative one, which means nothing.
+fn tokens(count: Option<i32>) -> u64 {
+    u64::try_from(count.unwrap_or(0)).unwrap_or(0)
+}
+
 /// Like ours, genai's prompt count includes tokens read from a cache and written to it.
 fn usage(usage: &GenaiUsage) -> Usage {
-    let tokens = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
     let prompt = usage.prompt_tokens_details.as_ref();
     let answer = usage.completion_tokens_details.as_ref();
     Usage {

@@ -159,8 +159,10 @@ pub(super) fn read_event(
 /// The input of a call whose text is complete; `None` if there is none. An input that was cut off is
 /// no JSON. It is kept as text.
 pub(super) fn input(text: &str) -> Option<Tree> {
-    let parse = || Json::parse(text).map_or_else(|_| text.to_owned().into(), Tree::Raw);
-    (!text.trim().is_empty()).then(parse)
+    if text.trim().is_empty() {
+        return None;
+    }
+    Some(Json::parse(text).map_or_else(|_| text.to_owned().into(), Tree::Raw))
 }
 
 /// Returns the error that a provider sent within the stream.

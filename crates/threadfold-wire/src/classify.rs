@@ -31,11 +31,11 @@ use threadfold_core::message::{ModelError, ModelErrorKind};
 ///
 /// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
 /// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras.
-/// The numbers of an overflow, and the wait of a rate limit, are read where the body states them.
-/// Where a provider counts what the request reserves for its answer against the window, that is the
-/// overflow's `output`, and its `found` is the prompt alone; a provider that states only their sum
-/// has it in `found`. [`retry_after`](super::retry_after) reads the headers. Status 0 stands for an error
-/// that came within a stream: then a status that the body names counts.
+/// The token counts of an overflow, and the wait of a rate limit, are read from the body if it states
+/// them. Some providers count the tokens reserved for the answer against the window. Then `output` is
+/// this reserve and `found` is the prompt alone, or their sum if the body states only the sum.
+/// [`retry_after`](super::retry_after) reads the headers. Pass status 0 for an error within a stream:
+/// then the status in the body counts, if it has one.
 ///
 /// ```
 /// use threadfold::{message::ModelErrorKind, wire::classify_error};
@@ -56,27 +56,24 @@ pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
 }
 
 fn kind(status: u16, report: &Report) -> ModelErrorKind {
-    let overflow = || ModelErrorKind::Overflow {
-        limit: report.limit,
-        found: report.found,
-        output: report.output,
-    };
-    let retryable = || ModelErrorKind::Retryable { after: report.retry_after };
+    let Report { limit, found, output, retry_after: after, .. } = *report;
+    let overflow = ModelErrorKind::Overflow { limit, found, output };
+    let retryable = ModelErrorKind::Retryable { after };
     // The request itself is wrong: the message quotes names of models, tools and fields.
     let names_fault =
         status == 404 || (status == 400 && report.is_coded(&["invalid_request_error"]));
     if report.is_coded(&OVERFLOW_CODES) || report.says(&SHRINK) {
-        return overflow();
+        return overflow;
     }
     if report.is_coded(&QUOTA_CODES) || report.says(&QUOTA) {
         return ModelErrorKind::Other;
     }
     if status == 429 || (status != 413 && is_rate_limit(report, names_fault)) {
-        return retryable();
+        return retryable;
     }
     let without_body = status == 400 && report.message.is_empty();
     if status == 413 || without_body || is_overflow(report) {
-        return overflow();
+        return overflow;
     }
     if report.is_coded(&REFUSAL_CODES) || (status != 404 && report.says(&REFUSALS)) {
         return ModelErrorKind::Refused;
@@ -88,7 +85,7 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
         return ModelErrorKind::Other;
     }
     if matches!(status, 408 | 409 | 425 | 500..) || is_overload(report, names_fault) {
-        return retryable();
+        return retryable;
     }
     ModelErrorKind::Other
 }

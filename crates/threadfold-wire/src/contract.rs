@@ -170,27 +170,25 @@ impl Encoded {
 /// ```
 #[must_use]
 pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
-    let rename = |name: &mut Text| {
-        if let Some(declared) = declared_name(adjustments, name) {
-            *name = declared.clone();
-        }
-    };
     match &mut piece {
-        Delta::ToolUse { name, .. } => rename(name),
+        Delta::ToolUse { name, .. } => rename(name, adjustments),
         Delta::Turn { turn } => {
-            // Changing a message drops the values cached in its handle, so change it only if
-            // needed.
-            if turn.message.tool_uses().any(|it| declared_name(adjustments, &it.name).is_some()) {
-                for block in &mut turn.message.make_mut().content {
-                    if let ContentBlock::ToolUse(call) = block {
-                        rename(&mut call.name);
-                    }
+            for block in &mut turn.message.make_mut().content {
+                if let ContentBlock::ToolUse(call) = block {
+                    rename(&mut call.name, adjustments);
                 }
             }
         }
         Delta::Text { .. } | Delta::Thinking { .. } | Delta::ToolInput { .. } => {}
     }
     piece
+}
+
+/// Replaces the written name of a tool by the declared one.
+fn rename(name: &mut Text, adjustments: &[Adjustment]) {
+    if let Some(declared) = declared_name(adjustments, name) {
+        *name = declared.clone();
+    }
 }
 
 /// The declared name of a tool, by its written name.
@@ -390,7 +388,6 @@ impl fmt::Display for Change {
             Self::BlockAsText { kind } => say(&[kind, " written as text"]),
             Self::BlockMoved { kind, reason } => say(&[kind, " moved: ", reason]),
             Self::FieldsDropped { codec, fields } => {
-                let fields: Vec<&str> = fields.iter().map(Text::as_str).collect();
                 say(&["fields of ", codec, " left out: ", &fields.join(", ")])
             }
             Self::ReasoningDropped { reason } => say(&["reasoning left out: ", reason]),

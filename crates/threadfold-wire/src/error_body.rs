@@ -51,9 +51,9 @@ impl Report {
             fields.messages.push(text.trim().to_owned());
         }
         // In plain text nothing tells words from codes.
-        let is_code = |text: &&String| value.is_none() || !text.contains(char::is_whitespace);
-        let single = fields.messages.iter().filter(is_code).map(|text| searched(text));
-        let codes: Vec<&str> = fields.codes.iter().map(String::as_str).chain(single).collect();
+        let mut codes: Vec<&str> = fields.codes.iter().map(String::as_str).collect();
+        let texts = fields.messages.iter().map(|text| searched(text));
+        codes.extend(texts.filter(|text| value.is_none() || !text.contains(char::is_whitespace)));
         let words: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
         let words = words.join(": ").to_ascii_lowercase();
         Self {

@@ -99,8 +99,8 @@ impl Growing {
     }
 }
 
-/// An object whose fields arrive in several pieces. A later value replaces an earlier one, except
-/// that `null` replaces nothing and that a growing field is not replaced.
+/// An object whose fields arrive in several pieces. A later value replaces an earlier one, but `null`
+/// replaces nothing, and a text or an array to which pieces were appended stays.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     /// The fields, each with its position.

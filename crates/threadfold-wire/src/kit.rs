@@ -36,19 +36,19 @@ pub(crate) use crate::{
         results_first, take_media, with_call_id,
     },
     notes::{self, CONTINUE, LeftOut, Notes},
-    openai::{self, By, Content, Contents, Piece, Tools, names_model, no_content, write_failure},
+    openai::{self, By, Content, Contents, Tools, names_model, no_content, write_failure},
     options::{DecodeOptions, EncodeOptions},
     params::{
         Param, Section, does_not_think, is_met, limit, temperature, thinks_manually, write_float,
         write_to_one,
     },
     rules::{
-        self, FittedSource, Medium, Rules, accepts_system_after, foreign_server_calls, is_made_by,
-        signed_fault,
+        self, FittedSource, Medium, PLAIN, Rules, Sources, accepts_system_after,
+        foreign_server_calls, is_made_by, signed_fault,
     },
     schemas::{is_typed, no_parameters, typed_schema},
     stream::{StreamEvent, Taken},
-    texts::{Speaker, kept_form, recognise, texts, wire_text},
+    texts::{kept_form, recognise, texts, wire_text},
     usage::Counts,
 };
 pub(crate) use threadfold_core::message::*;

@@ -2,13 +2,14 @@
 
 use super::{
     contract::Result,
+    extras::marked,
     json::{Fields, Path, Raw},
     normal::is_call,
     options::DecodeOptions,
-    texts::Speaker,
+    texts::recognise,
 };
 use threadfold_core::message::{
-    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, TextBlock, ToolSpec,
+    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, ToolSpec,
 };
 
 /// The mark on a system message within the thread.
@@ -23,7 +24,9 @@ pub(super) struct Reader {
     /// The expected content of a message, for errors.
     pub(super) expected: &'static str,
     /// Reads the blocks of a content, and marks its owner; `None` if the value is no content.
-    pub(super) content: fn(Raw<'_>, Speaker, &mut Fields<'_>) -> Option<Vec<ContentBlock>>,
+    pub(super) content: fn(Raw<'_>, Role, &mut Fields<'_>) -> Option<Vec<ContentBlock>>,
+    /// Whether a block is a cache point, which may follow the checkpoint of a message.
+    pub(super) is_cache_point: fn(&ContentBlock) -> bool,
     /// Whether a block of this role proves that a model of this provider wrote the message. Other
     /// codecs need that origin, because signatures are valid for one provider only.
     pub(super) is_made_here: fn(Role, &ContentBlock) -> bool,
@@ -34,13 +37,13 @@ impl Reader {
     pub(super) fn messages(
         self,
         body: &mut Fields<'_>,
-        recognise: DecodeOptions,
+        options: DecodeOptions,
     ) -> Result<Vec<Message>> {
         let path = Path::Field(&Path::Body, "messages");
         let items = body.take_items("messages", Path::Body, "an array of messages")?;
         let items = items.into_iter().enumerate().map(|(index, item)| {
             let path = Path::Item(&path, index);
-            self.message(Fields::read(item, path)?, path, recognise)
+            self.message(Fields::read(item, path)?, path, options)
         });
         items.collect()
     }
@@ -50,7 +53,7 @@ impl Reader {
         self,
         mut fields: Fields<'_>,
         path: Path<'_>,
-        recognise: DecodeOptions,
+        options: DecodeOptions,
     ) -> Result<Message> {
         let role = take_role(&mut fields, path)?;
         if role == Role::System {
@@ -58,8 +61,7 @@ impl Reader {
         }
         let path = Path::Field(&path, "content");
         let raw = fields.take("content").ok_or_else(|| path.missing(self.expected))?;
-        let speaker = Speaker { codec: self.codec, role, recognise };
-        let content = (self.content)(raw, speaker, &mut fields);
+        let content = self.blocks(raw, role, options, &mut fields);
         let content = content.ok_or_else(|| path.mismatch(self.expected, raw))?;
         let is_made_here = content.iter().any(|block| (self.is_made_here)(role, block));
         let mut parts = MessageParts::new(role, content);
@@ -68,15 +70,30 @@ impl Reader {
         Ok(parts.into())
     }
 
+    /// Reads the blocks of a content. Texts of a user message become the kinds whose form they have.
+    pub(super) fn blocks(
+        self,
+        raw: Raw<'_>,
+        role: Role,
+        options: DecodeOptions,
+        owner: &mut Fields<'_>,
+    ) -> Option<Vec<ContentBlock>> {
+        let mut blocks = (self.content)(raw, role, owner)?;
+        if role == Role::User {
+            let last = blocks.iter().rposition(|block| !(self.is_cache_point)(block));
+            let (blocks, _) = blocks.split_at_mut(last.map_or(0, |last| last + 1));
+            recognise(self.codec, blocks, options);
+        }
+        Some(blocks)
+    }
+
     /// Removes the system prompt from a body and reads it.
     pub(super) fn system(self, body: &mut Fields<'_>) -> Result<Option<Message>> {
         let Some(raw) = body.take("system") else { return Ok(None) };
-        let speaker =
-            Speaker { codec: self.codec, role: Role::System, recognise: DecodeOptions::default() };
         let mut own = Fields::default();
         let content = match raw.get() {
             "null" => Vec::new(),
-            _ => (self.content)(raw, speaker, &mut own)
+            _ => (self.content)(raw, Role::System, &mut own)
                 .ok_or_else(|| Path::Field(&Path::Body, "system").mismatch(self.expected, raw))?,
         };
         if content.is_empty() {
@@ -106,17 +123,17 @@ pub(super) fn tools(
     tools.collect()
 }
 
-/// The stop reason of an answer that only says that it is complete. `is_refusal` recognises a text
-/// that declines.
-pub(super) fn ended(
-    content: &[ContentBlock],
-    is_refusal: impl Fn(&TextBlock) -> bool,
-) -> StopReason {
+/// The stop reason of an answer that only says that it is complete. Codecs mark a text that declines
+/// as a refusal.
+pub(super) fn ended(codec: &str, content: &[ContentBlock]) -> StopReason {
     if content.iter().any(is_call) {
         return StopReason::ToolUse;
     }
-    let is_refused =
-        content.iter().any(|block| matches!(block, ContentBlock::Text(text) if is_refusal(text)));
+    let mut forms = content.iter().filter_map(|block| {
+        let ContentBlock::Text(text) = block else { return None };
+        marked(codec, &text.extra, "~as")
+    });
+    let is_refused = forms.any(|form| form.starts_with("refusal"));
     if is_refused { StopReason::Refusal } else { StopReason::EndTurn }
 }
 

@@ -91,38 +91,36 @@ impl NameRules {
 /// A name, and the index of the message that contains it, if any.
 pub(super) type Found<'m> = (Option<usize>, &'m Text);
 
-/// The rewritten names of one kind, and the message in which each occurred first.
+/// The rewritten names of one kind.
 #[derive(Debug, Default)]
-pub(super) struct Renamed {
-    to: HashMap<Text, Text>,
-    found: Vec<(Option<usize>, Text)>,
-}
+pub(super) struct Renamed(HashMap<Text, Text>);
 
 impl Renamed {
-    /// Finds a new name for every refused one, from the names that `propose` returns. Equal names
-    /// get equal new ones, and no new name equals another name.
+    /// Finds a new name for every refused one, from the names that `propose` returns, and reports
+    /// it. Equal names get equal new ones, and no new name equals another name.
     fn find(
         names: &[Found<'_>],
         is_refused: &dyn Fn(&str) -> bool,
         propose: &mut dyn FnMut(&Text) -> Text,
+        (notes, note): (&mut Notes, fn(Text, Text) -> Change),
     ) -> Self {
-        let mut renamed = Self::default();
+        let mut renamed = HashMap::new();
         if !names.iter().any(|(_, name)| is_refused(name)) {
-            return renamed;
+            return Self(renamed);
         }
         let mut taken: HashSet<Text> = names.iter().map(|(_, name)| (*name).clone()).collect();
         for (at, name) in names.iter().filter(|(_, name)| is_refused(name)) {
-            if renamed.to.contains_key(*name) {
+            if renamed.contains_key(*name) {
                 continue;
             }
             let mut to = propose(name);
             while !taken.insert(to.clone()) {
                 to = propose(name);
             }
-            renamed.to.insert((*name).clone(), to);
-            renamed.found.push((*at, (*name).clone()));
+            notes.turn_to(*at).note(note((*name).clone(), to.clone()));
+            renamed.insert((*name).clone(), to);
         }
-        renamed
+        Self(renamed)
     }
 
     /// Finds a new name for every one that the rules refuse, and reports it.
@@ -136,37 +134,30 @@ impl Renamed {
         // time.
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mark = if rules.spaced { '-' } else { '_' };
-        let renamed = Self::find(names, &|name| !rules.accept(name), &mut |name| {
+        let mut propose = |name: &Text| {
             let base = rules.mend(name);
             let number = numbers.entry(base.clone()).or_insert(0);
             *number += 1;
             if *number == 1 { base.into() } else { format!("{base}{mark}{number}").into() }
-        });
-        renamed.note(notes, note);
-        renamed
-    }
-
-    fn note(&self, notes: &mut Notes, note: fn(Text, Text) -> Change) {
-        for (at, from) in &self.found {
-            notes.turn_to(*at).note(note(from.clone(), self.written(from)));
-        }
+        };
+        Self::find(names, &|name| !rules.accept(name), &mut propose, (notes, note))
     }
 
     /// Whether no name was rewritten.
     pub(super) fn is_empty(&self) -> bool {
-        self.to.is_empty()
+        self.0.is_empty()
     }
 
     /// The name as it is written.
     pub(super) fn written(&self, name: &Text) -> Text {
-        self.to.get(name).unwrap_or(name).clone()
+        self.0.get(name).unwrap_or(name).clone()
     }
 
     /// Rewrites the ids of calls and of their results.
     fn rewrite_ids(&self, thread: &mut Thread) {
         for (_, message) in thread.iter_mut().filter(|_| !self.is_empty()) {
             fit_blocks(message, |block| {
-                let to = call_id(block).and_then(|id| self.to.get(id));
+                let to = call_id(block).and_then(|id| self.0.get(id));
                 Ok(to.map(|to| with_call_id(block, to.clone())))
             });
         }
@@ -203,25 +194,24 @@ fn legal<'r>(
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
     });
     let declared: Vec<Found<'_>> = tools.map(|tool| (None, &tool.name)).collect();
-    let name_note = |from, to| Change::NameRewritten { from, to };
     // The declared tools are renamed first, independent of the thread: the model calls a tool by
     // its new name, and both must be equal in the next request.
-    let of_tools = Renamed::new(&declared, rules, notes, name_note);
+    let of_tools = Renamed::new(&declared, rules, notes, name_rewritten);
     let written: Vec<Text> = declared.iter().map(|(_, name)| of_tools.written(name)).collect();
     let mut names: Vec<Found<'_>> = written.iter().map(|name| (None, name)).collect();
     for (at, message) in messages.iter() {
         let called = message.content.iter().filter_map(|block| called(block, of_servers));
-        let others = called.filter(|name| !of_tools.to.contains_key(*name));
+        let others = called.filter(|name| !of_tools.0.contains_key(*name));
         names.extend(others.map(|name| (Some(*at), name)));
     }
-    let mut renamed = Renamed::new(&names, rules, notes, name_note);
-    renamed.to.extend(of_tools.to);
+    let mut renamed = Renamed::new(&names, rules, notes, name_rewritten);
+    renamed.0.extend(of_tools.0);
     if renamed.is_empty() {
         return Cow::Borrowed(request);
     }
     for (_, message) in messages {
         fit_blocks(message, |block| {
-            let to = called(block, of_servers).and_then(|name| renamed.to.get(name));
+            let to = called(block, of_servers).and_then(|name| renamed.0.get(name));
             let Some(to) = to.cloned() else { return Ok(None) };
             let mut block = block.clone();
             if let ContentBlock::ToolUse(ToolUse { name, .. })
@@ -246,7 +236,7 @@ fn legal<'r>(
 /// the same new one, and no new id equals the id of another call.
 pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
     let ids = call_ids(thread, |_| true);
-    let renamed = Renamed::new(&ids, rules, notes, |from, to| Change::IdRewritten { from, to });
+    let renamed = Renamed::new(&ids, rules, notes, id_rewritten);
     renamed.rewrite_ids(thread);
 }
 
@@ -275,14 +265,22 @@ fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
 /// characters and a hash, so that an id is rewritten equally in every request.
 pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
     let mut salts: HashMap<Text, u64> = HashMap::new();
-    let is_long = |id: &str| id.len() > most && id.chars().count() > most;
-    let renamed = Renamed::find(&call_ids(thread, is_call), &is_long, &mut |id| {
+    let mut propose = |id: &Text| {
         let salt = salts.entry(id.clone()).or_insert(0);
         *salt += 1;
         short(id, most, *salt - 1)
-    });
-    renamed.note(notes, |from, to| Change::IdRewritten { from, to });
-    renamed.rewrite_ids(thread);
+    };
+    let is_long = &|id: &str| id.len() > most && id.chars().count() > most;
+    let ids = call_ids(thread, is_call);
+    Renamed::find(&ids, is_long, &mut propose, (notes, id_rewritten)).rewrite_ids(thread);
+}
+
+fn id_rewritten(from: Text, to: Text) -> Change {
+    Change::IdRewritten { from, to }
+}
+
+pub(super) fn name_rewritten(from: Text, to: Text) -> Change {
+    Change::NameRewritten { from, to }
 }
 
 /// The ids of these calls, each with the index of its message.

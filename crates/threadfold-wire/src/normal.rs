@@ -295,18 +295,21 @@ pub(super) fn begin_with_user(
 pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let spoken: Vec<&Message> =
         thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();
-    let has_result = |message: &&Message| message.content.iter().any(kinds.is_result);
     // The provider treats adjacent messages of one role as one turn.
     let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
-    if !turns.next().is_some_and(|last| last.iter().any(has_result)) {
+    if !turns.next().is_some_and(|last| last.iter().any(|it| has_result(it, kinds))) {
         return false;
     }
     let in_loop = turns.take_while(|turn| {
-        turn.iter().any(|message| message.role == Role::Assistant || has_result(message))
+        turn.iter().any(|message| message.role == Role::Assistant || has_result(message, kinds))
     });
     let mut answers = in_loop.flatten().peekable();
     answers.peek().is_some()
         && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
+}
+
+fn has_result(message: &Message, kinds: Kinds) -> bool {
+    message.content.iter().any(kinds.is_result)
 }
 
 /// Splits images and documents off a result that cannot hold them, with a text before them that

@@ -69,25 +69,17 @@ pub(super) fn answer_open_calls(
     messages.push((at, Message::new(Role::User, results)));
 }
 
-/// Returns the input of a call as an object. Any other input is wrapped in one: as JSON if it
-/// parses, else as text.
-pub(super) fn input_object(call: &ToolUse, notes: &mut Notes) -> Tree {
-    if let Ok(json) = call.input.json() {
-        return json.into();
-    }
-    notes.note(Change::InputWrapped { id: call.id.clone() });
-    let loose = match &call.input {
-        ToolInput::Json(json) => json.clone().into(),
-        ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
-    };
-    Object::of("input", loose).into()
-}
-
-/// Returns a call whose input is an object; `None` if it is one already.
+/// Returns a call whose input is an object; `None` if it is one already. An input that is no object
+/// is wrapped in one: as JSON if it parses, else as text.
 pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-    let json = match &call.input {
-        ToolInput::Json(json) if json.is_object() => return None,
-        ToolInput::Json(_) | ToolInput::Text(_) => input_object(call, notes).into_json(),
+    let json = match (&call.input, call.input.json()) {
+        (ToolInput::Json(_), Ok(_)) => return None,
+        (ToolInput::Text(_), Ok(json)) => json,
+        (input, Err(_)) => {
+            notes.note(Change::InputWrapped { id: call.id.clone() });
+            let parsed = Json::parse(input.as_str());
+            Object::of("input", parsed.map_or_else(|_| input.into(), Tree::Raw)).into_json()
+        }
     };
     Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
 }

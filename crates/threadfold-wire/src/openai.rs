@@ -197,7 +197,7 @@ impl Tools {
     /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`. Its
     /// name and description are copied from the tool, or from its object under the name of its type.
     fn native(&self, fields: Fields<'_>) -> ToolSpec {
-        let kind = fields.text("type").unwrap_or_default();
+        let kind = fields.text_or_empty("type");
         let body = fields.object(&kind).unwrap_or_else(|| fields.clone());
         let name = body.text("name").or_else(|| fields.text("name"));
         let name = name.or_else(|| fields.text("server_label")).unwrap_or(kind);
@@ -336,51 +336,39 @@ pub(super) fn write_choice(
 /// The temperature in both dialects.
 const TEMPERATURE: Param<f64> = temperature(write_float);
 
-/// One piece of a content.
-#[derive(Debug)]
-pub(super) enum Piece {
-    /// Text without unknown fields, which may be written as a string.
-    Plain(Text),
-    /// A whole content as it was read: a string, or the output of a call with a special form.
-    Whole(Json),
-    /// A part.
-    Part(Tree),
-}
-
-impl Piece {
-    /// Returns a text with these extra fields. If it needs a part, the part is of this type.
-    pub(super) fn text(codec: &str, kind: &'static str, text: Text, extra: &Extra) -> Self {
-        let fields = own_object(codec, extra);
-        if fields.len() == 0 {
-            return Self::Plain(text);
-        }
-        Self::Part(fields.with("type", kind).with("text", text).into())
+/// Writes a text of a content. With unknown fields it is a part of this type.
+pub(super) fn text_piece(codec: &str, kind: &'static str, text: Text, extra: &Extra) -> Tree {
+    let fields = own_object(codec, extra);
+    if fields.len() == 0 {
+        text.into()
+    } else {
+        fields.with("type", kind).with("text", text).into()
     }
 }
 
-/// Returns a content of these pieces, with texts as parts of this type. `form` is the form in which
-/// the content was read; without one, a single plain text becomes a string. `None` without pieces.
-pub(super) fn content(pieces: Vec<Piece>, form: Option<&str>, kind: &'static str) -> Option<Tree> {
-    let alone = pieces.len() == 1 && form != Some("array");
-    match pieces.first()? {
-        Piece::Plain(text) if alone => Some(text.clone().into()),
-        Piece::Whole(json) if alone => Some(json.clone().into()),
-        Piece::Part(whole) if alone && form == Some("whole") => Some(whole.clone()),
-        Piece::Plain(_) | Piece::Whole(_) | Piece::Part(_) => {
-            Some(Tree::Array(pieces.into_iter().map(|piece| part(piece, kind)).collect()))
-        }
-    }
+/// Writes a whole content as it was read: a string, or the output of a call in a special form.
+pub(super) fn whole(json: Json) -> Tree {
+    let text = Raw::of(&json).text();
+    text.map_or(Tree::Raw(json), Tree::Text)
 }
 
-fn part(piece: Piece, kind: &'static str) -> Tree {
-    match piece {
-        Piece::Plain(text) => Object::typed(kind).with("text", text).into(),
-        Piece::Whole(json) if json.as_str().starts_with('"') => {
-            Object::typed(kind).with("text", json).into()
-        }
-        Piece::Whole(json) => json.into(),
-        Piece::Part(part) => part,
+/// Returns a content of these texts and parts, with texts as parts of this type. `form` is the form
+/// in which the content was read; without one, a single text becomes a string. `None` without any.
+pub(super) fn content(pieces: Vec<Tree>, form: Option<&str>, kind: &'static str) -> Option<Tree> {
+    let first = pieces.first()?;
+    let is_part =
+        matches!(first, Tree::Object(_)) || matches!(first, Tree::Raw(json) if json.is_object());
+    if pieces.len() == 1 && form != Some("array") && (!is_part || form == Some("whole")) {
+        return Some(first.clone());
     }
+    let parts = pieces.into_iter().map(|piece| {
+        if let Tree::Text(text) = piece {
+            Object::typed(kind).with("text", text).into()
+        } else {
+            piece
+        }
+    });
+    Some(Tree::Array(parts.collect()))
 }
 
 /// The content of an empty result, in the form in which it was read.

@@ -15,8 +15,9 @@ use threadfold_core::message::{Extra, Text, ToolChoice};
 /// A parameter: its key, and its reader and writer.
 #[derive(Clone, Copy)]
 pub(super) struct Param<T> {
-    /// The key with a `~` before it. Without a `~` other codecs report the remembered text as left
-    /// out, because it may say more than the value.
+    /// The key under which the JSON text is remembered: the key of the parameter after a `~`, so
+    /// that other codecs ignore it. Without a `~` they report it as left out; this is for parameters
+    /// whose text may hold more than the value.
     pub(super) kept_as: &'static str,
     pub(super) read: fn(Raw<'_>) -> Option<T>,
     pub(super) write: fn(&T) -> Option<Tree>,

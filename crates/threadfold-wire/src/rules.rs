@@ -28,6 +28,69 @@ pub(super) enum Medium {
 /// why it cannot be written.
 pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
+/// The sources that a provider reads, for providers that distinguish media types.
+pub(super) struct Sources {
+    pub(super) codec: &'static str,
+    /// Whether the provider stores files.
+    pub(super) has_files: bool,
+    /// The provider's name of a media type; `None` if it does not read the type.
+    pub(super) media_type: fn(Medium, &str) -> Option<&'static str>,
+    /// Whether a document may be a text of this media type. Other texts become plain.
+    pub(super) takes_text: fn(&str) -> bool,
+    /// Whether the provider fetches an address.
+    pub(super) is_fetched: fn(Medium, &str) -> bool,
+}
+
+/// The media type of plain text.
+pub(super) const PLAIN: &str = "text/plain";
+
+impl Sources {
+    /// Returns a source to write instead, as [`Rules::source`] does.
+    pub(super) fn fit(
+        &self,
+        source: &MediaSource,
+        medium: Medium,
+        reader: Option<&str>,
+    ) -> FittedSource {
+        let stays = match source {
+            MediaSource::File { .. } => {
+                self.has_files && reader.is_none_or(|reader| reader == self.codec)
+            }
+            MediaSource::Opaque { codec, .. } => *codec == self.codec,
+            MediaSource::Text { media_type, .. } => {
+                medium == Medium::Document && (self.takes_text)(media_type)
+            }
+            MediaSource::Url { url } => (self.is_fetched)(medium, url),
+            MediaSource::Base64 { media_type, .. } => {
+                (self.media_type)(medium, media_type) == Some(media_type)
+            }
+        };
+        let (media_type, data) = match source {
+            _ if stays => return Ok(None),
+            MediaSource::File { .. } => return Err("its file is in another provider's store"),
+            MediaSource::Opaque { .. } => {
+                return Err("only another provider understands its source");
+            }
+            MediaSource::Text { .. } if medium == Medium::Image => {
+                return Err("a text is no picture");
+            }
+            MediaSource::Text { text, .. } => {
+                return Ok(Some(MediaSource::Text {
+                    media_type: PLAIN.into(),
+                    text: text.clone(),
+                }));
+            }
+            MediaSource::Url { url } => {
+                data_uri(url).ok_or("this provider reads no such address")?
+            }
+            MediaSource::Base64 { media_type, data } => (media_type.as_str(), data.as_str()),
+        };
+        let known = (self.media_type)(medium, media_type);
+        let media_type = known.ok_or("this provider does not read its media type")?.into();
+        Ok(Some(MediaSource::Base64 { media_type, data: data.into() }))
+    }
+}
+
 /// The mark of a blank text that was read in a result. Other blank texts are left out.
 pub(super) const BLANK: &str = "~blank";
 
@@ -69,11 +132,6 @@ pub(super) trait Rules {
     /// Replaces a block that is written as text.
     fn text(&self, _: Role, _: &ContentBlock, _: &mut Notes) -> Option<ContentBlock> {
         None
-    }
-
-    /// Whether the media type of this source is lost: the document becomes plain text.
-    fn is_flattened(&self, _source: &MediaSource) -> bool {
-        false
     }
 
     /// Whether the title of a document is written.
@@ -147,11 +205,8 @@ pub(super) fn signed_fault(
     needs_signature: bool,
 ) -> Option<&'static str> {
     let is_own = is_made_by(message, codec);
-    let mut is_unsigned = false;
-    if let ContentBlock::Thinking(Thinking { signature, .. }) = block {
-        let is_signed = signature.as_ref().is_some_and(|it| !it.is_empty());
-        is_unsigned = !is_signed && (needs_signature || !is_own);
-    }
+    let is_unsigned = matches!(block, ContentBlock::Thinking(Thinking { signature, .. })
+        if signature.as_ref().is_none_or(|it| it.is_empty()) && (needs_signature || !is_own));
     let reader = extra(block).and_then(Extra::codec);
     if message.origin.is_some() && !is_own {
         return Some("another provider signed it");
@@ -169,8 +224,8 @@ pub(super) fn signed_fault(
 }
 
 /// Returns the ids of the server calls that this provider cannot use: another provider made them,
-/// or it does not know the type of the call or of its result. The id stands for both blocks,
-/// because they are left out together.
+/// or it does not know the type of the call or of its result. One id covers a call and its result,
+/// because both are left out.
 pub(super) fn foreign_server_calls(
     rules: &dyn Rules,
     messages: &[(usize, Message)],
@@ -316,7 +371,8 @@ fn fit_document(rules: &dyn Rules, role: Role, document: &Document, notes: &mut 
     }
     let source = rules.source(&document.source, Medium::Document, document.extra.codec());
     let source = source.map_err(|reason| notes.leave_out("document", reason))?;
-    if rules.is_flattened(&document.source) {
+    if let Some(MediaSource::Text { .. }) = source {
+        // Its media type is lost.
         notes.note(Change::BlockAsText { kind: "document".into() });
     }
     let mut changed = source.is_some();

@@ -23,9 +23,9 @@ use threadfold_core::message::ContextWindow;
 ///
 /// Knows the answers of llama.cpp (`/props`, `/slots`), vLLM (`/v1/models`), LM Studio
 /// (`/api/v0/models`), Ollama (`/api/show`, `/api/ps`), LiteLLM (`/model/info`) and OpenRouter
-/// (`/api/v1/models`). What a model could hold does not count where its server gives it less: LM
-/// Studio's `max_context_length` and Ollama's `model_info` are passed over. Of several servers after
-/// one name, the smallest window counts.
+/// (`/api/v1/models`). A server may run a model with a smaller window than the model supports, so
+/// LM Studio's `max_context_length` and Ollama's `model_info` are ignored. If a gateway lists several
+/// servers under one name, the smallest window counts.
 ///
 /// ```
 /// use serde_json::json;

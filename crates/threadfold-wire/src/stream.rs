@@ -43,8 +43,8 @@ pub trait TurnBuilder: fmt::Debug + Send {
     ///
     /// # Errors
     ///
-    /// [`ModelError`]: the provider broke the answer off, or sent what cannot be read. It carries
-    /// what was spent, as far as the stream said. Nothing can be handed over after an error.
+    /// [`ModelError`] if the provider ended the answer early, or sent an event that cannot be read.
+    /// It carries the usage that the stream reported so far. Every later call returns it again.
     fn handle(&mut self, name: &str, data: &str) -> Result<Vec<Delta>, ModelError>;
 
     /// Whether the stream has announced its end, so that the host can stop reading.

@@ -104,7 +104,7 @@ fn came_so(text: &TextBlock) -> bool {
 }
 
 /// Returns a user text as the kind whose wire form it has, if the options ask for it; otherwise as
-/// text.
+/// text. A tag with blank content stays a text, because repairs remove blank blocks.
 fn recognised(
     codec: &'static str,
     block: TextBlock,
@@ -118,7 +118,7 @@ fn recognised(
     {
         Checkpoint { id, extra }.into()
     } else if asked.reminders
-        && let Some(text) = markup::read_reminder(&text).filter(says_something)
+        && let Some(text) = markup::read_reminder(&text).filter(|text| !text.is_blank())
     {
         ContentBlock::SystemReminder(TextBlock { text, extra })
     } else if asked.reminders
@@ -126,7 +126,7 @@ fn recognised(
     {
         ContextUpdate { extra, ..update }.into()
     } else if asked.summaries
-        && let Some(text) = markup::read_summary(&text).filter(says_something)
+        && let Some(text) = markup::read_summary(&text).filter(|text| !text.is_blank())
     {
         Summary { extra, ..Summary::new(text) }.into()
     } else {
@@ -135,30 +135,6 @@ fn recognised(
             None => kept_form(codec, TextBlock { text, extra }).into(),
         }
     }
-}
-
-/// The role of the message that is read, and the kinds to recognise in it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker {
-    pub(super) codec: &'static str,
-    pub(super) role: Role,
-    pub(super) recognise: DecodeOptions,
-}
-
-impl Speaker {
-    /// Turns texts of a user message into the kinds whose wire form they have.
-    pub(super) fn recognise(self, blocks: &mut [ContentBlock]) {
-        match self.role {
-            Role::User => recognise(self.codec, blocks, self.recognise),
-            Role::Assistant | Role::System => {}
-        }
-    }
-}
-
-/// Whether a text is not blank. Repairs remove blank blocks, so a tag with blank content stays a
-/// text.
-fn says_something(text: &Text) -> bool {
-    !text.is_blank()
 }
 
 #[cfg(test)]

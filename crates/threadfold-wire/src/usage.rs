@@ -24,17 +24,18 @@ impl Counts {
     /// Reads the counts. A missing one is zero; `None` if the value is no object.
     pub(super) fn read(&self, raw: Raw<'_>) -> Option<Usage> {
         let fields = Fields::of(raw)?;
-        let sum = |paths: &[&str]| {
-            paths.iter().fold(0, |sum: u64, path| sum.saturating_add(count(&fields, path)))
-        };
         Some(Usage {
-            input: sum(self.input),
-            output: sum(self.output),
+            input: sum(&fields, self.input),
+            output: sum(&fields, self.output),
             cache_read: count(&fields, self.cache_read),
             cache_write: count(&fields, self.cache_write),
             reasoning: count(&fields, self.reasoning),
         })
     }
+}
+
+fn sum(fields: &Fields<'_>, paths: &[&str]) -> u64 {
+    paths.iter().fold(0, |sum: u64, path| sum.saturating_add(count(fields, path)))
 }
 
 fn count(fields: &Fields<'_>, path: &str) -> u64 {

@@ -39,21 +39,21 @@ pub(crate) fn write_all(
     report: &Report,
     workspace: &Workspace,
 ) -> Result<(), String> {
-    let nothing = |path: &str, error: io::Error| format!("nothing was written: {path}: {error}");
     let root = fs::canonicalize(folder);
-    let root = root.map_err(|error| nothing(&folder.display().to_string(), error))?;
+    let root = root.map_err(|error| nothing_written(&folder.display().to_string(), error))?;
     let mut changes = Vec::new();
     let mut targets = BTreeSet::new();
     for change in &report.changes {
         let path = change.path.as_str();
         let before = change.before.as_deref();
         let target = check(&root, Path::new(path), before.is_some());
-        let target = target.map_err(|error| nothing(path, error))?;
+        let target = target.map_err(|error| nothing_written(path, error))?;
         // On a file system that ignores case, two names may belong to one file.
         if !targets.insert(fs::canonicalize(&target).unwrap_or_else(|_| target.clone())) {
-            return Err(nothing(path, io::Error::other("it was edited under two names")));
+            return Err(nothing_written(path, io::Error::other("it was edited under two names")));
         }
-        changes.push(Checked { target, text: workspace.text(path).unwrap_or_default(), before });
+        let text = workspace.text(path).ok_or_else(|| format!("{path} is not in the workspace"))?;
+        changes.push(Checked { target, text, before });
     }
     let mut begun = Begun::default();
     let written = changes.iter().enumerate().try_for_each(|(index, change)| {
@@ -61,6 +61,10 @@ pub(crate) fn write_all(
     });
     let written = written.and_then(|()| begun.move_all());
     written.map_err(|(target, error)| begun.undo(&format!("{}: {error}", target.display())))
+}
+
+fn nothing_written(path: &str, error: io::Error) -> String {
+    format!("nothing was written: {path}: {error}")
 }
 
 /// Returns the path of a workspace file on disk, if it may be written.

@@ -8,28 +8,20 @@ use super::{Imported, Left, branch, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
-    let line_of = |line: &Value| {
-        matches!(text(line, "type"), "user" | "assistant") && line.get("message").is_some()
-    };
-    let is_side = |line: &Value| line.get("isSidechain") == Some(&Value::Bool(true));
-    let leaf = lines.iter().rfind(|line| line_of(line) && !is_side(line));
+    let leaf = lines.iter().rfind(|line| is_message(line) && !is_side(line));
     let chain = branch(lines, leaf, ("uuid", "parentUuid"));
-    let on_chain = |line: &&Value| chain.contains(text(line, "uuid"));
+    let on_chain = lines.iter().filter(|line| chain.contains(text(line, "uuid")));
     // Calls of one answer are siblings in the tree, and so are their results.
-    let answers: HashSet<&str> =
-        lines.iter().filter(on_chain).map(answer_id).filter(|id| !id.is_empty()).collect();
+    let answers: HashSet<&str> = on_chain.map(answer_id).filter(|id| !id.is_empty()).collect();
     let belongs =
         |line: &Value| chain.contains(text(line, "uuid")) || answers.contains(answer_id(line));
-    let calls: HashSet<&str> = lines
-        .iter()
-        .filter(|line| belongs(line))
-        .flat_map(|line| ids(line, "tool_use", "id"))
-        .collect();
+    let kept = lines.iter().filter(|line| belongs(line));
+    let calls: HashSet<&str> = kept.flat_map(|line| ids(line, "tool_use", "id")).collect();
 
     let (mut messages, mut carried, mut model): (Vec<Value>, usize, &str) = (Vec::new(), 0, "");
     let mut last_answer = "";
     for line in lines {
-        if !line_of(line) {
+        if !is_message(line) {
             left.out(if text(line, "type") == "system" {
                 "a notice of the agent"
             } else {
@@ -65,6 +57,15 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
     }
     let body = json!({"model": model, "max_tokens": 8192, "messages": messages});
     Imported { body, dialect: Dialect::Anthropic, carried, left }
+}
+
+fn is_message(line: &Value) -> bool {
+    matches!(text(line, "type"), "user" | "assistant") && line.get("message").is_some()
+}
+
+/// Whether a line is of a subagent.
+fn is_side(line: &Value) -> bool {
+    line.get("isSidechain") == Some(&Value::Bool(true))
 }
 
 fn answer_id(line: &Value) -> &str {

@@ -20,12 +20,11 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
                 for _ in 0..sources.iter().sum() {
                     left.out("what the agent compacted away");
                 }
-                let history = payload.get("replacement_history").and_then(Value::as_array).cloned();
-                let summary = || {
-                    vec![json!({"type": "message", "role": "user",
-                    "content": [{"type": "input_text", "text": text(payload, "message")}]})]
+                input = match payload.get("replacement_history").and_then(Value::as_array) {
+                    Some(history) => history.clone(),
+                    None => vec![json!({"type": "message", "role": "user",
+                        "content": [{"type": "input_text", "text": text(payload, "message")}]})],
                 };
-                input = history.unwrap_or_else(summary);
                 sources = vec![1];
             }
             kind => {

@@ -128,16 +128,14 @@ fn write(options: &ImportOptions, request: &Request) -> Result<(), Failure> {
 /// The agent that wrote a line.
 fn stored_by(line: &Value) -> Option<StoredBy> {
     let kind = line.get("type")?.as_str()?;
-    let has = |field: &str| line.get(field).is_some();
-    match kind {
-        "session_meta" | "response_item" | "turn_context" if has("payload") => {
-            Some(StoredBy::Codex)
-        }
-        "session" if has("cwd") => Some(StoredBy::Pi),
-        "message" if has("message") && has("parentId") => Some(StoredBy::Pi),
-        "user" | "assistant" if has("message") && has("uuid") => Some(StoredBy::ClaudeCode),
-        _ => None,
-    }
+    let (by, fields): (_, &[&str]) = match kind {
+        "session_meta" | "response_item" | "turn_context" => (StoredBy::Codex, &["payload"]),
+        "session" => (StoredBy::Pi, &["cwd"]),
+        "message" => (StoredBy::Pi, &["message", "parentId"]),
+        "user" | "assistant" => (StoredBy::ClaudeCode, &["message", "uuid"]),
+        _ => return None,
+    };
+    fields.iter().all(|field| line.get(field).is_some()).then_some(by)
 }
 
 /// The ids of an entry and of all its ancestors. The pair holds the names of the fields with an

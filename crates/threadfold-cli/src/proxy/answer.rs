@@ -50,8 +50,8 @@ enum First {
     Error(ModelError),
 }
 
-/// Takes the provider's count of the tokens in a prompt.
-pub(super) type Lesson = Box<dyn FnOnce(u64) + Send>;
+/// A function that takes the number of prompt tokens that the provider counted.
+pub(super) type OnCount = Box<dyn FnOnce(u64) + Send>;
 
 impl Answer {
     /// Returns the answer to a request in this dialect; `None` is for all other requests.
@@ -115,17 +115,17 @@ impl Answer {
     }
 
     /// Returns the answer, which passes piece by piece. If the agent disconnects, so does the proxy
-    /// from the provider. The lesson is given when the answer is complete.
-    pub(super) fn passed_back(self, lesson: Option<Lesson>) -> Response<Body> {
+    /// from the provider. `on_count` is called when the answer is complete.
+    pub(super) fn passed_back(self, on_count: Option<OnCount>) -> Response<Body> {
         let (status, headers) = (self.response.status(), self.response.headers());
         let headers = without_connection(headers);
-        let mut watch = lesson.map(|lesson| {
+        let mut watch = on_count.map(|on_count| {
             let mut content = self.content;
             // Events before the first content were handled when they were read.
             if let Content::Whole(..) = content {
                 self.begun.iter().for_each(|piece| content.take(piece));
             }
-            Watch { content, lesson: Some(lesson) }
+            Watch { content, on_count: Some(on_count) }
         });
         let rest = self.response.bytes_stream();
         let pieces =
@@ -140,16 +140,16 @@ impl Answer {
     }
 }
 
-/// Reads an answer while it passes, and gives the lesson when it is dropped.
+/// Reads an answer while it passes. Dropped with the answer, it reports the prompt tokens.
 struct Watch {
     content: Content,
-    lesson: Option<Lesson>,
+    on_count: Option<OnCount>,
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let (Some(lesson), Some(prompt)) = (self.lesson.take(), self.content.prompt()) {
-            lesson(prompt);
+        if let (Some(on_count), Some(tokens)) = (self.on_count.take(), self.content.prompt()) {
+            on_count(tokens);
         }
     }
 }

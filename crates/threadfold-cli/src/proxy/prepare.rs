@@ -16,7 +16,7 @@ use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep};
 use tokio::sync::Mutex;
 
 use super::{
-    answer::Lesson,
+    answer::OnCount,
     compaction::{Compacted, Work},
     endpoint::Head,
     server::Proxy,
@@ -112,10 +112,8 @@ impl Proxy {
         let lock = Arc::clone(&journey.lock);
         let _one_at_a_time = lock.lock().await;
         let newest = self.views.find(&journey.chain);
-        let covers = |row: &Option<Arc<Row>>| row.as_ref().map_or(0, |row| row.view.covers);
-        if covers(&newest) > covers(&journey.found)
-            && let Some(row) = newest
-        {
+        let covered = journey.found.as_ref().map_or(0, |row| row.view.covers);
+        if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the thread has compacted it meanwhile.
             journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
             journey.found = Some(row);
@@ -168,8 +166,8 @@ impl Proxy {
 }
 
 impl Journey {
-    /// Returns the function that takes the provider's count of the prompt.
-    pub(super) fn lesson(&self, proxy: &Arc<Proxy>) -> Lesson {
+    /// Returns the function that corrects the thread's estimates by the provider's count.
+    pub(super) fn on_count(&self, proxy: &Arc<Proxy>) -> OnCount {
         let (proxy, root, estimated) = (Arc::clone(proxy), self.root, self.relay.estimate());
         Box::new(move |reported| proxy.threads.learn(root, estimated, reported))
     }

@@ -73,32 +73,37 @@ impl Proxy {
         store: Arc<dyn ThreadStore>,
         views: Views,
     ) -> Result<Self, String> {
-        let built = || -> Result<Self, Failure> {
-            let client = Client::builder()
-                // A redirect or a system proxy would send the key to another host.
-                .redirect(reqwest::redirect::Policy::none())
-                .no_proxy()
-                // Another crate of the build may enable these features, but answers must pass
-                // unchanged.
-                .no_gzip()
-                .no_brotli()
-                .no_zstd()
-                .no_deflate()
-                .connect_timeout(Duration::from_secs(20))
-                .build()?;
-            Ok(Self {
-                anthropic: Upstream::new(&options.anthropic)?,
-                openai: Upstream::new(&options.openai)?,
-                fresh: AutoCompactor::new(options.policy)?,
-                reading: Arc::new(Semaphore::new(MAX_READ)),
-                threads: Threads::default(),
-                client,
-                store,
-                views,
-                options,
-            })
-        };
-        built().map_err(|failure| failure.line().to_owned())
+        Self::build(options, store, views).map_err(|failure| failure.line().to_owned())
+    }
+
+    fn build(
+        options: ProxyOptions,
+        store: Arc<dyn ThreadStore>,
+        views: Views,
+    ) -> Result<Self, Failure> {
+        let client = Client::builder()
+            // A redirect or a system proxy would send the key to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            // Another crate of the build may enable these features, but answers must pass
+            // unchanged.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .connect_timeout(Duration::from_secs(20))
+            .build()?;
+        Ok(Self {
+            anthropic: Upstream::new(&options.anthropic)?,
+            openai: Upstream::new(&options.openai)?,
+            fresh: AutoCompactor::new(options.policy)?,
+            reading: Arc::new(Semaphore::new(MAX_READ)),
+            threads: Threads::default(),
+            client,
+            store,
+            views,
+            options,
+        })
     }
 
     /// Serves every connection of this socket. Dropping the future stops the server and all its
@@ -218,8 +223,8 @@ impl Proxy {
         let mut is_last = false;
         loop {
             // The thread is dropped while the provider answers; after a refusal it is read again.
-            let (smaller, lesson) = match journey.take() {
-                Some(journey) => (journey.body(), Some(journey.lesson(self))),
+            let (smaller, on_count) = match journey.take() {
+                Some(journey) => (journey.body(), Some(journey.on_count(self))),
                 None => (None, None),
             };
             let is_smaller = smaller.is_some();
@@ -227,7 +232,7 @@ impl Proxy {
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(dialect));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
-                return Ok(answer.passed_back(lesson));
+                return Ok(answer.passed_back(on_count));
             };
             if is_smaller && !error.is_overflow() && answer.blames_the_request() {
                 self.note(&format!("a smaller thread was refused: {}", error.message));

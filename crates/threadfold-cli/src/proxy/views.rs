@@ -68,20 +68,21 @@ impl Views {
     pub fn open(path: &Path) -> Result<Self, String> {
         let name = path.display();
         create(path).map_err(|error| format!("{name}: {error}"))?;
-        let opened = || -> rusqlite::Result<Self> {
-            let connection = Connection::open(path)?;
-            connection.busy_timeout(std::time::Duration::from_secs(10))?;
-            connection.pragma_update(None, "journal_mode", "wal")?;
-            connection.pragma_update(None, "synchronous", "full")?;
-            if connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? == 0 {
-                connection.execute_batch(SCHEMA)?;
-            }
-            let links = column(&connection, "SELECT link FROM views")?;
-            let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
-            Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
-        };
         let remedy = "move it away, or name another folder with --folder";
-        opened().map_err(|error| format!("{name}: {error} ({remedy})"))
+        Self::open_database(path).map_err(|error| format!("{name}: {error} ({remedy})"))
+    }
+
+    fn open_database(path: &Path) -> rusqlite::Result<Self> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "full")?;
+        if connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? == 0 {
+            connection.execute_batch(SCHEMA)?;
+        }
+        let links = column(&connection, "SELECT link FROM views")?;
+        let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
+        Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
     }
 
     /// Whether there are no views.

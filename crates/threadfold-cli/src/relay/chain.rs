@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use threadfold::{
-    message::{ContentBlock, Extra, InvalidValue, Message, Text},
+    message::{ContentBlock, Extra, InvalidValue, Message},
     wire::extra_mut,
 };
 
@@ -117,14 +117,12 @@ impl FromStr for Link {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let refuse = || InvalidValue::new("a link", "it has 64 hexadecimal digits", text);
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(refuse());
-        }
+        let refused = InvalidValue::new("a link", "it has 64 hexadecimal digits", text);
+        let digits: Option<Vec<u32>> = text.chars().map(|char| char.to_digit(16)).collect();
+        let Some(digits) = digits.filter(|digits| digits.len() == 64) else { return Err(refused) };
         let mut bytes = [0; 32];
-        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let digits = std::str::from_utf8(digits).map_err(|_| refuse())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| refuse())?;
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            *byte = pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8);
         }
         Ok(Self(bytes))
     }
@@ -151,10 +149,10 @@ fn strip(block: &mut ContentBlock) {
 }
 
 fn strip_fields(extra: &mut Extra) {
+    let Some(codec) = extra.codec() else { return };
     if extra.fields().any(|(key, _)| FORM.contains(&key)) {
         let fields = extra.fields().filter(|(key, _)| !FORM.contains(key));
-        let fields = fields.map(|(key, json)| (Text::from(key), json.clone()));
-        *extra = Extra::new(extra.codec().unwrap_or_default(), fields.collect::<Vec<_>>());
+        *extra = Extra::new(codec, fields.map(|(key, json)| (key, json.clone())));
     }
 }
 

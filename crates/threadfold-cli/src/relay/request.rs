@@ -210,10 +210,10 @@ impl Relay {
     }
 
     fn compaction(&self, output: Option<Output>) -> Option<RelayStep> {
-        let by_base = |tokens: Option<u64>| Some(self.options.ratio.scale_down(tokens?));
         match output? {
             Output::Compact { reason, target, limit } => {
-                let (target, limit) = (by_base(target), by_base(limit));
+                let ratio = &self.options.ratio;
+                let [target, limit] = [target, limit].map(|tokens| Some(ratio.scale_down(tokens?)));
                 Some(RelayStep::Compact { reason, target, limit })
             }
             Output::Suspended { .. }

@@ -32,7 +32,7 @@ impl View {
         let kept = compacted.len().saturating_sub(tail);
         Self {
             covers: thread.len().saturating_sub(tail),
-            messages: compacted.get(..kept).unwrap_or_default().to_vec(),
+            messages: compacted.iter().take(kept).cloned().collect(),
         }
     }
 

@@ -11,39 +11,15 @@ pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
     Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
 }
 
-/// Returns a source to write instead; `None` if this one is written unchanged.
-///
-/// # Errors
-///
-/// The reason why the dialect has no form for the source.
-pub(super) fn fit(source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
-    let base64 = |media_type: &str, data: Text| match self::media_type(medium, media_type) {
-        Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
-        None => Err("this provider does not read its media type"),
-    };
-    match source {
-        MediaSource::File { .. } if reader.is_some_and(|reader| reader != NAME) => {
-            Err("its file is in another provider's store")
-        }
-        MediaSource::Opaque { codec, .. } if *codec != NAME => {
-            Err("only another provider understands its source")
-        }
-        source if is_exact(source, medium) => Ok(None),
-        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
-        MediaSource::Url { url } => {
-            let (media_type, data) =
-                rules::data_uri(url).ok_or("this provider reads no such address")?;
-            base64(media_type, data.into())
-        }
-        MediaSource::Text { text, .. } if medium == Medium::Document => {
-            Ok(Some(MediaSource::Text { media_type: PLAIN.into(), text: text.clone() }))
-        }
-        MediaSource::Text { .. } => Err("a text is no picture"),
-        MediaSource::File { .. } | MediaSource::Opaque { .. } => Ok(None),
-    }
-}
+pub(super) const SOURCES: Sources = Sources {
+    codec: NAME,
+    has_files: true,
+    media_type,
+    takes_text: |media_type| media_type == PLAIN,
+    is_fetched: |_, url| url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")),
+};
 
-/// Writes a source that [`fit`] accepts.
+/// Writes a source that [`SOURCES`] accepts.
 pub(super) fn write(source: &MediaSource) -> Tree {
     let object = match source {
         MediaSource::Base64 { media_type, data } => Object::typed("base64")
@@ -59,30 +35,6 @@ pub(super) fn write(source: &MediaSource) -> Tree {
     object.into()
 }
 
-/// Whether the provider fetches this address.
-fn is_fetched(url: &str) -> bool {
-    url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
-}
-
-/// Whether a source is written without a change.
-fn is_exact(source: &MediaSource, medium: Medium) -> bool {
-    match source {
-        MediaSource::Base64 { media_type, .. } => {
-            self::media_type(medium, media_type) == Some(media_type)
-        }
-        MediaSource::Url { url } => is_fetched(url),
-        MediaSource::Text { media_type, .. } => medium == Medium::Document && *media_type == PLAIN,
-        MediaSource::File { .. } | MediaSource::Opaque { .. } => true,
-    }
-}
-
-/// Whether the media type is lost: this dialect has only plain text.
-pub(super) fn is_flattened(source: &MediaSource) -> bool {
-    matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
-}
-
-const PLAIN: &str = "text/plain";
-
 /// The provider's name of a media type; `None` if it does not read it.
 fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
     const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -96,15 +48,16 @@ fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
 
 /// Reads a source that [`write`] gives back exactly.
 fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
-    let mut take = |key: &str| -> Option<Text> { fields.take_text(key) };
-    let source = match take("type")?.as_str() {
+    let kind = fields.take_word("type")?;
+    let mut take = |key: &str| fields.take_text(key);
+    let source = match kind.as_ref() {
         "base64" => MediaSource::Base64 { media_type: take("media_type")?, data: take("data")? },
         "url" => MediaSource::Url { url: take("url")? },
         "file" => MediaSource::File { id: take("file_id")? },
         "text" => MediaSource::Text { media_type: take("media_type")?, text: take("data")? },
         _ => return None,
     };
-    (fields.left() == 0 && is_exact(&source, medium)).then_some(source)
+    (fields.left() == 0 && SOURCES.fit(&source, medium, None) == Ok(None)).then_some(source)
 }
 
 #[cfg(test)]
@@ -132,7 +85,7 @@ mod tests {
         ] {
             for medium in [Medium::Image, Medium::Document] {
                 let source = read_text(text, medium);
-                assert_eq!(fit(&source, medium, None), Ok(None));
+                assert_eq!(SOURCES.fit(&source, medium, None), Ok(None));
                 assert_eq!(write(&source).into_json().as_str(), text);
             }
         }
@@ -142,6 +95,6 @@ mod tests {
     fn a_source_of_another_provider_has_no_form() {
         let source = MediaSource::Opaque { codec: "gemini".into(), value: Json::default() };
         let reason = "only another provider understands its source";
-        assert_eq!(fit(&source, Medium::Image, None), Err(reason));
+        assert_eq!(SOURCES.fit(&source, Medium::Image, None), Err(reason));
     }
 }

@@ -10,7 +10,8 @@ pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
     request.tool_choice = TOOL_CHOICE.take(fields);
 }
 
-/// Marks a tool choice without the declared tool that it needs, so that it is written again.
+/// Marks a tool choice among missing tools. [`write`] leaves such a choice out, because the provider
+/// refuses it, but a body that was read with one is written back unchanged.
 pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     if let Some(choice) = &request.tool_choice
         && !is_met(choice, request.tools.iter().map(|tool| &tool.name))

@@ -14,6 +14,7 @@ const READER: Reader = Reader {
     codec: NAME,
     expected: "a string or an array of blocks",
     content: read_content,
+    is_cache_point: |_| false,
     is_made_here: |_, block| block.is_reasoning(),
 };
 
@@ -32,17 +33,13 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
 }
 
 /// Reads a content: a string, or an array of blocks.
-fn read_content(
-    raw: Raw<'_>,
-    speaker: Speaker,
-    owner: &mut Fields<'_>,
-) -> Option<Vec<ContentBlock>> {
+fn read_content(raw: Raw<'_>, _: Role, owner: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
     if !raw.is_text() {
-        return read_all(raw, speaker);
+        return read_all(raw);
     }
     forms::note_string(owner);
     let text = raw.text()?;
-    Some(if text.is_empty() { Vec::new() } else { vec![read_string(text, speaker)] })
+    Some(if text.is_empty() { Vec::new() } else { vec![ContentBlock::text(text)] })
 }
 
 fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>> {
@@ -77,19 +74,9 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
 }
 
 /// Reads the blocks of a message; `None` if it is no array.
-fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
+fn read_all(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     let items = raw.items()?.into_iter();
-    let mut blocks: Vec<_> = items.map(|item| read_item(NAME, item, read_known)).collect();
-    speaker.recognise(&mut blocks);
-    Some(blocks)
-}
-
-/// Reads a content that is one string.
-fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
-    let mut block = [TextBlock::new(text).into()];
-    speaker.recognise(&mut block);
-    let [block] = block;
-    block
+    Some(items.map(|item| read_item(NAME, item, read_known)).collect())
 }
 
 fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -97,7 +84,10 @@ fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
     match kind.as_ref() {
         "text" => Some(read_plain(fields)?.into()),
         "thinking" => read_thinking(fields),
-        "redacted_thinking" => read_redacted(fields),
+        "redacted_thinking" => {
+            let data = fields.take_text("data")?;
+            Some(RedactedThinking { data, extra: fields.keep(NAME) }.into())
+        }
         "tool_use" => read_tool_use(fields),
         "compaction" => compaction::by_gateway(fields),
         "tool_result" => read_tool_result(fields),
@@ -145,11 +135,6 @@ fn read_thinking(mut fields: Fields<'_>) -> Option<ContentBlock> {
         None => None,
     };
     Some(Thinking { text, signature, extra: fields.keep(NAME) }.into())
-}
-
-fn read_redacted(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let data = fields.take_text("data")?;
-    Some(RedactedThinking { data, extra: fields.keep(NAME) }.into())
 }
 
 fn read_tool_use(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -224,34 +209,28 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     check_type(&fields)?;
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
-    let speaker =
-        Speaker { codec: NAME, role: Role::Assistant, recognise: DecodeOptions::default() };
-    let content = read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
+    let content = read_all(raw).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(usage);
-    let stop_reason = fields.take_text("stop_reason");
-    let stop_reason = stop_reason.map_or_else(unknown, |reason| match reason.as_str() {
+    let stop_reason = match fields.take_text("stop_reason").as_deref() {
         // After its own compaction the provider continues when it gets the thread again.
-        "compaction" => StopReason::PauseTurn,
-        reason => StopReason::from(reason),
-    });
+        Some("compaction") => StopReason::PauseTurn,
+        Some(reason) => StopReason::from(reason),
+        None => StopReason::Other("unknown".into()),
+    };
     let mut parts = MessageParts::new(Role::Assistant, content);
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     fields.take("role");
     // The other fields of the response, which a request cannot hold.
-    parts.extra = json::marked(NAME, "~answer", fields.json());
+    parts.extra = Extra::default().with(NAME, "~answer", fields.json());
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
 const CONTENT: &str = "an array of blocks";
 
-fn unknown() -> StopReason {
-    StopReason::Other("unknown".into())
-}
-
 fn check_type(fields: &Fields<'_>) -> Result<()> {
     const MESSAGE: &str = "a response of type `message`";
     let Some(raw) = fields.get("type") else { return Ok(()) };
-    match raw.text().as_ref().map(Text::as_str) {
+    match raw.word().as_deref() {
         Some("message") => Ok(()),
         Some("error") => {
             let error = fields.get("error").unwrap_or(raw);
@@ -366,11 +345,8 @@ mod tests_of_blocks {
 
     fn read(text: &str, role: Role, recognise: DecodeOptions) -> ContentBlock {
         let list = format!("[{text}]");
-        let blocks = read_all(
-            serde_json::from_str(&list).unwrap(),
-            Speaker { codec: NAME, role, recognise },
-        )
-        .unwrap();
+        let raw = serde_json::from_str(&list).unwrap();
+        let blocks = READER.blocks(raw, role, recognise, &mut Fields::default()).unwrap();
         blocks.into_iter().next().unwrap()
     }
 

@@ -138,11 +138,10 @@ impl Block {
     fn new(fields: &Fields<'_>, out: &mut Output) -> Self {
         let mut begun = Merged::default();
         begun.merge(fields);
-        let field = |key: &str| fields.text(key).unwrap_or_default();
-        let (kind, id) = (field("type"), field("id"));
+        let (kind, id) = (fields.text_or_empty("type"), fields.text_or_empty("id"));
         match kind.as_str() {
-            "text" => out.text(field("text")),
-            "thinking" => out.thinking(field("thinking")),
+            "text" => out.text(fields.text_or_empty("text")),
+            "thinking" => out.thinking(fields.text_or_empty("thinking")),
             "tool_use" => fields.text("name").into_iter().for_each(|name| out.call(&id, name)),
             _ => {}
         }
@@ -151,7 +150,7 @@ impl Block {
 
     /// Takes a `delta`, and reports what it adds.
     fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
-        let kind = fields.text("type").unwrap_or_default();
+        let kind = fields.text_or_empty("type");
         let piece = |key: &str| {
             let piece = fields.text(key);
             piece.ok_or_else(|| unreadable(&format!("a {kind} has no {key}")))

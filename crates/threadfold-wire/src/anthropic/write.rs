@@ -78,7 +78,8 @@ fn assemble(
     let names_model = model.is_some();
     body.set_some("model", model);
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
-    // The host sets a limit that is no number at its own risk.
+    // A limit that is no number was read from a body. It is written unchanged with the other fields,
+    // so it gets no default beside it.
     let came = request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
     if names_model && !came && body.get("max_tokens").is_none() {
         body.set("max_tokens", MAX_OUTPUT);
@@ -175,7 +176,7 @@ fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
 
 impl Rules for Target {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
-        media::fit(source, medium, reader)
+        media::SOURCES.fit(source, medium, reader)
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
@@ -191,10 +192,6 @@ impl Rules for Target {
     fn knows_server_call(&self, block: &ContentBlock) -> bool {
         let ContentBlock::ServerToolResult(result) = block else { return true };
         forms::is_server_result(&result.kind)
-    }
-
-    fn is_flattened(&self, source: &MediaSource) -> bool {
-        media::is_flattened(source)
     }
 
     fn takes_context(&self) -> bool {

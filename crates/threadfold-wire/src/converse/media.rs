@@ -17,7 +17,6 @@ const DOCUMENTS: [(&str, &str); 9] = [
     ("txt", PLAIN),
     ("md", "text/markdown"),
 ];
-const PLAIN: &str = "text/plain";
 
 impl Medium {
     fn formats(self) -> &'static [(&'static str, &'static str)] {
@@ -90,73 +89,37 @@ fn read_known(
     Some(known)
 }
 
-/// Returns a source to write instead; `None` if this one is written unchanged.
-///
-/// # Errors
-///
-/// The reason why the dialect has no form for the source.
-pub(super) fn fit(source: &MediaSource, medium: Medium) -> FittedSource {
-    let base64 = |media_type: &str, data: Text| {
-        let format = medium.format(media_type).ok_or(UNREAD)?;
-        let media_type = medium.media_type(format).ok_or(UNREAD)?.into();
-        Ok(Some(MediaSource::Base64 { media_type, data }))
-    };
-    match source {
-        MediaSource::Base64 { media_type, .. }
-            if medium.formats().iter().any(|(_, known)| media_type == known) =>
-        {
-            Ok(None)
-        }
-        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
-        MediaSource::Url { url } => match rules::data_uri(url) {
-            Some((media_type, data)) => base64(media_type, data.into()),
-            None => medium.stored_format(url).map(|_| None).ok_or(UNFETCHED),
-        },
-        MediaSource::Text { .. } if medium == Medium::Image => Err("a text is no picture"),
-        MediaSource::Text { text, .. } if text.is_blank() => Err("blank text"),
-        MediaSource::Text { .. } => Ok(None),
-        MediaSource::File { .. } => Err("its file is in another provider's store"),
-        MediaSource::Opaque { codec, .. } if *codec == NAME => Ok(None),
-        MediaSource::Opaque { .. } => Err("only another provider understands its source"),
-    }
-}
+pub(super) const SOURCES: Sources = Sources {
+    codec: NAME,
+    has_files: false,
+    media_type: |medium, media_type| medium.media_type(medium.format(media_type)?),
+    takes_text: |media_type| Medium::Document.format(media_type).is_some(),
+    is_fetched: |medium, url| medium.stored_format(url).is_some(),
+};
 
 /// Returns the `format` and `source` of a block, whose source can be written.
 pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
-    let of_format = |format: Option<&'static str>, key: &'static str, value: Tree| {
-        let mut object = Object::default();
-        object.set_some("format", format);
-        object.with("source", Object::of(key, value))
-    };
-    let format = |media_type: &Text| {
-        [Medium::Image, Medium::Document].into_iter().find_map(|medium| medium.format(media_type))
-    };
-    match source {
+    let mediums = [Medium::Image, Medium::Document].into_iter();
+    let (format, key, value): (_, _, Tree) = match source {
         MediaSource::Base64 { media_type, data } => {
-            of_format(format(media_type), "bytes", data.clone().into())
+            let format = { mediums }.find_map(|medium| medium.format(media_type));
+            (format, "bytes", data.clone().into())
         }
         MediaSource::Text { media_type, text } => {
             let had_none = extra.get(NAME, "~format").is_some() && *media_type == PLAIN;
             let format = Medium::Document.format(media_type).unwrap_or("txt");
-            of_format((!had_none).then_some(format), "text", text.clone().into())
+            ((!had_none).then_some(format), "text", text.clone().into())
         }
         MediaSource::Url { url } => {
-            let mediums = [Medium::Image, Medium::Document].into_iter();
-            let format = mediums.filter_map(|medium| medium.stored_format(url)).next();
-            of_format(format, "s3Location", Object::of("uri", url.clone()).into())
+            let format = { mediums }.find_map(|medium| medium.stored_format(url));
+            (format, "s3Location", Object::of("uri", url.clone()).into())
         }
-        MediaSource::File { id } => of_format(None, "file", id.clone().into()),
-        MediaSource::Opaque { value, .. } => Object::of("source", value.clone()),
-    }
-}
-
-const UNREAD: &str = "this provider does not read its media type";
-const UNFETCHED: &str = "this provider reads no such address";
-
-/// Whether the media type is lost: the dialect has no format for this type of text.
-pub(super) fn is_flattened(source: &MediaSource) -> bool {
-    matches!(source, MediaSource::Text { media_type, .. }
-        if Medium::Document.format(media_type).is_none())
+        MediaSource::File { id } => (None, "file", id.clone().into()),
+        MediaSource::Opaque { value, .. } => return Object::of("source", value.clone()),
+    };
+    let mut object = Object::default();
+    object.set_some("format", format);
+    object.with("source", Object::of(key, value))
 }
 
 /// The keys of blocks that wrap a text.
@@ -171,7 +134,7 @@ pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
         let pieces = fields.take("content")?.items()?;
         let texts: Option<Vec<Text>> =
             pieces.into_iter().map(|piece| Fields::of(piece)?.take_text("text")).collect();
-        texts?.iter().map(Text::as_str).collect::<String>().into()
+        texts?.concat().into()
     };
     Some(text).filter(|text| !text.is_blank())
 }
@@ -195,7 +158,7 @@ mod tests {
                 let mut fields = Fields::parse(text).unwrap();
                 let source = read(&mut fields, medium).unwrap();
                 let extra = fields.keep(NAME);
-                assert_eq!(fit(&source, medium), Ok(None));
+                assert_eq!(SOURCES.fit(&source, medium, None), Ok(None));
                 let mut written = write(&source, &extra);
                 add_rest(&mut written, extra.of(NAME));
                 let written = written.into_json().to_value().unwrap();
@@ -209,7 +172,7 @@ mod tests {
     fn addresses_are_read_from_the_store_only() {
         let write = |url: &str| {
             let source = MediaSource::Url { url: url.into() };
-            let fitted = fit(&source, Medium::Image)?.unwrap_or(source);
+            let fitted = SOURCES.fit(&source, Medium::Image, None)?.unwrap_or(source);
             let written = super::write(&fitted, &Extra::default());
             Ok::<_, &str>(written.into_json().to_string())
         };

@@ -54,7 +54,7 @@ pub(super) fn cache_rules(target: &Target) -> CacheRules {
 }
 
 /// The cache point, if a block is one.
-fn point(block: &ContentBlock) -> Option<Json> {
+pub(super) fn point(block: &ContentBlock) -> Option<Json> {
     let ContentBlock::Opaque(opaque) = block else { return None };
     let fields = Fields::parse(opaque.value.as_str())?;
     (key_of(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
@@ -95,9 +95,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
             marked.push(tool);
             continue;
         }
-        let mut point = Object::default();
-        add_rest(&mut point, tool.extra.of(NAME));
-        let point = point.into_json();
+        let point = own_object(NAME, &tool.extra).into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
             Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),
@@ -116,8 +114,14 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
 }
 
 impl Rules for Target {
-    fn source(&self, source: &MediaSource, medium: Medium, _: Option<&str>) -> FittedSource {
-        media::fit(source, medium)
+    fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
+        if let MediaSource::Text { text, .. } = source
+            && text.is_blank()
+            && medium == Medium::Document
+        {
+            return Err("blank text");
+        }
+        media::SOURCES.fit(source, medium, reader)
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
@@ -140,10 +144,6 @@ impl Rules for Target {
 
     fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
         unwrapped(role, block, notes)
-    }
-
-    fn is_flattened(&self, source: &MediaSource) -> bool {
-        media::is_flattened(source)
     }
 
     fn takes_context(&self) -> bool {
@@ -219,8 +219,10 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
 /// Adds a text to messages with documents but without text, because the provider demands one.
 pub(super) fn text_beside_documents(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
-        let has = |wanted| message.content.iter().any(|block| key(block) == Some(wanted));
-        if has("document") && !has("text") {
+        let mut keys = message.content.iter().map(key);
+        if { keys.clone() }.any(|key| key == Some("document"))
+            && keys.all(|key| key != Some("text"))
+        {
             notes.turn_to(*at).note(Change::TextInserted);
             message.make_mut().content.push(ContentBlock::text(BESIDE_DOCUMENTS));
         }
@@ -249,8 +251,7 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread.iter() {
         found.extend(message.content.iter().flat_map(titles).map(|title| (Some(*at), title)));
     }
-    let renamed =
-        Renamed::new(&found, &DOCUMENTS, notes, |from, to| Change::NameRewritten { from, to });
+    let renamed = Renamed::new(&found, &DOCUMENTS, notes, names::name_rewritten);
     if renamed.is_empty() {
         return;
     }

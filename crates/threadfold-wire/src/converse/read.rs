@@ -4,7 +4,7 @@
 //! an unexpected shape becomes opaque and is written back unchanged.
 
 use super::{
-    forms::{CACHE_POINT, NAME, RESULT, key_of, within},
+    forms::{NAME, RESULT, key_of, within},
     media, normal, params,
 };
 use crate::kit::*;
@@ -14,7 +14,8 @@ use crate::kit::*;
 const READER: Reader = Reader {
     codec: NAME,
     expected: "an array of blocks",
-    content: |raw, speaker, _| read_all(raw, speaker),
+    content: |raw, role, _| read_all(raw, role),
+    is_cache_point: |block| normal::point(block).is_some(),
     is_made_here: |role, block| {
         let is_painted = role == Role::Assistant && matches!(block, ContentBlock::Image(_));
         block.is_reasoning() || is_painted
@@ -35,20 +36,9 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
 }
 
 /// Reads the blocks of a message; `None` if it is no array.
-fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
-    let items = raw.items()?;
-    // A checkpoint is the last block, apart from cache points.
-    let last = items.iter().rposition(|item| {
-        Fields::of(*item).is_none_or(|fields| key_of(&fields) != Some(CACHE_POINT))
-    });
-    let apart = last.map_or(0, |last| last + 1);
-    let items = items.into_iter();
-    let mut blocks: Vec<_> = items
-        .map(|item| read_item(NAME, item, |fields| read_known(fields, speaker.role)))
-        .collect();
-    let (said, _) = blocks.split_at_mut(apart);
-    speaker.recognise(said);
-    Some(blocks)
+fn read_all(raw: Raw<'_>, role: Role) -> Option<Vec<ContentBlock>> {
+    let items = raw.items()?.into_iter();
+    Some(items.map(|item| read_item(NAME, item, |fields| read_known(fields, role))).collect())
 }
 
 fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
@@ -200,15 +190,9 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let stop_reason = stop_reason(fields.take_text("stopReason"));
     let parts = message.make_mut();
     parts.origin = Some(Origin::new(NAME, None));
-    parts.extra = answer(&fields, parts.extra.fields());
+    // The other fields of the response, which a request cannot hold.
+    parts.extra = parts.extra.with(NAME, "~answer", fields.json());
     Ok(Turn::new(message, stop_reason, usage))
-}
-
-/// Marks the other fields of the response, which a request cannot hold.
-fn answer<'e>(fields: &Fields<'_>, own: impl Iterator<Item = (&'e str, &'e Json)>) -> Extra {
-    let note = (Text::from("~answer"), fields.json());
-    let own = own.map(|(key, json)| (Text::from(key), json.clone()));
-    Extra::new(NAME, std::iter::once(note).chain(own))
 }
 
 fn stop_reason(reason: Option<Text>) -> StopReason {
@@ -297,8 +281,8 @@ mod tests_of_blocks {
     use threadfold_core::message::{Opaque, Text};
 
     fn read(text: &str, role: Role, recognise: DecodeOptions) -> Vec<ContentBlock> {
-        read_all(serde_json::from_str(text).unwrap(), Speaker { codec: NAME, role, recognise })
-            .unwrap()
+        let raw = serde_json::from_str(text).unwrap();
+        READER.blocks(raw, role, recognise, &mut Fields::default()).unwrap()
     }
 
     #[test]

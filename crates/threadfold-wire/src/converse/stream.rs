@@ -46,22 +46,19 @@ impl Response {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
-        // `contentBlockStop` has no effect: the next block ends the one before.
-        const KNOWN: [&str; 5] =
-            ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
-        if !KNOWN.contains(&name) {
-            return Ok(());
-        }
-        let mut fields = Fields::parse(data).ok_or_else(|| holds("an event that is no object"))?;
+        let event = || Fields::parse(data).ok_or_else(|| holds("an event that is no object"));
         match name {
-            "messageStart" => self.role = fields.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&fields, out),
-            "contentBlockDelta" => return self.add(&fields, out),
-            "messageStop" => self.end = Some(beside(fields)),
-            _ => {
+            "messageStart" => self.role = event()?.take_json("role").or(self.role.take()),
+            "contentBlockStart" => return self.begin(&event()?, out),
+            "contentBlockDelta" => return self.add(&event()?, out),
+            "messageStop" => self.end = Some(beside(event()?)),
+            "metadata" => {
+                let fields = event()?;
                 out.usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.metadata = Some(beside(fields));
             }
+            // `contentBlockStop` has no effect either: the next block ends the one before.
+            _ => return Ok(()),
         }
         out.is_complete = self.end.is_some() && self.metadata.is_some();
         Ok(())
@@ -120,6 +117,10 @@ fn exception_error(name: &str, data: &str) -> ModelError {
 fn holds(what: &str) -> ModelError {
     let kind = ModelErrorKind::Retryable { after: None };
     ModelError::new(kind, format!("the stream holds {what}"))
+}
+
+fn other_kind() -> ModelError {
+    holds("a piece of another kind than its block")
 }
 
 fn no_object() -> ModelError {
@@ -202,7 +203,6 @@ impl Part {
 
     /// Adds a piece, and reports it. Pieces of unknown kinds are ignored.
     fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Output) -> Taken {
-        let other = || holds("a piece of another kind than its block");
         match (self.kind, key) {
             (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
             (Kind::Text, "citation") => self.fields.extend("citations", vec![raw]),
@@ -213,7 +213,7 @@ impl Part {
                 self.call.iter().for_each(|id| out.input(id, piece.clone()));
             }
             (Kind::ToolResult, "toolResult") => {
-                self.fields.extend("content", raw.items().ok_or_else(other)?);
+                self.fields.extend("content", raw.items().ok_or_else(other_kind)?);
             }
             (Kind::Image, "image") => {
                 return self.add_picture(Fields::of(raw).ok_or_else(no_object)?);
@@ -221,7 +221,9 @@ impl Part {
             (_, "reasoningContent") => {
                 return self.add_reasoning(&Fields::of(raw).ok_or_else(no_object)?, out);
             }
-            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => return Err(other()),
+            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => {
+                return Err(other_kind());
+            }
             (_, _) => {}
         }
         Ok(())
@@ -234,8 +236,9 @@ impl Part {
     }
 
     fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Output) -> Taken {
-        let get = |key| piece.get(key).map(text_of).transpose();
-        let (more, signed, hidden) = (get("text")?, get("signature")?, get("redactedContent")?);
+        let texts = ["text", "signature", "redactedContent"];
+        let [more, signed, hidden] = texts.map(|key| piece.get(key).map(text_of).transpose());
+        let (more, signed, hidden) = (more?, signed?, hidden?);
         match (self.kind, hidden) {
             (Kind::Reasoning, None) => {
                 signed.iter().for_each(|signed| self.fields.grow("signature", signed));
@@ -335,8 +338,8 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
-        let at = |index: usize| group.get(index).copied().map_or(0, u32::from);
-        let bits = (at(0) << 16) | (at(1) << 8) | at(2);
+        let bytes = group.iter().copied().chain(std::iter::repeat(0)).take(3);
+        let bits = bytes.fold(0, |bits: u32, byte| (bits << 8) | u32::from(byte));
         for letter in 0..4 {
             let value = (bits >> (18 - 6 * letter)) & 0x3f;
             let known = LETTERS.get(value as usize).filter(|_| letter <= group.len());

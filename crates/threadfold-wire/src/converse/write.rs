@@ -151,9 +151,7 @@ pub(super) fn tool(tool: &ToolSpec) -> impl Iterator<Item = Tree> + use<> {
 
 fn specification(tool: &ToolSpec) -> Tree {
     if !tool.input_schema.is_object() {
-        let mut object = Object::default();
-        add_rest(&mut object, tool.extra.of(NAME));
-        return object.into();
+        return own_object(NAME, &tool.extra).into();
     }
     let mut spec = Object::of("name", tool.name.clone());
     spec.set_said("description", &tool.description);

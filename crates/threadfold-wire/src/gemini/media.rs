@@ -42,7 +42,9 @@ pub(super) fn write(
         MediaSource::Base64 { media_type, data } => {
             let object =
                 reopen(extra.get(CODEC, "inlineData")).with("mimeType", media_type.clone());
-            ("inlineData", object.with("data", as_it_came(data, extra)))
+            let came_in = marked(extra, "~base64");
+            let data = came_in.map_or_else(|| data.clone(), |word| url_alphabet(data, &word));
+            ("inlineData", object.with("data", data))
         }
         MediaSource::Url { url: text }
         | MediaSource::File { id: text }
@@ -111,10 +113,6 @@ fn standard(data: Text) -> (Text, Option<&'static str>) {
     }
     let mapped = Text::from(mapped);
     if url_alphabet(&mapped, word) == data { (mapped, Some(word)) } else { (data, None) }
-}
-
-fn as_it_came(data: &Text, extra: &Extra) -> Text {
-    marked(extra, "~base64").map_or_else(|| data.clone(), |word| url_alphabet(data, &word))
 }
 
 fn url_alphabet(data: &str, word: &str) -> Text {

@@ -19,7 +19,7 @@
 //! | `codeExecutionResult`, `toolResponse` after its call | [`ServerToolResult`], the data as its content |
 //! | white space, audio, video, other parts, parts that cannot be read as above | [`Opaque`] |
 //! | `thoughtSignature` of other parts, `videoMetadata`, `partMetadata` and whatever else | `extra` of the block |
-//! | `tools[].functionDeclarations[]` | [`ToolSpec`], its schema from `parametersJsonSchema` or `parameters`, with types in small letters |
+//! | `tools[].functionDeclarations[]` | [`ToolSpec`], its schema from `parametersJsonSchema` or `parameters`, with types in lower case |
 //! | the other fields of an item of `tools` | [`ToolSpec`] whose schema is `null`, the fields in its `extra` |
 //! | `maxOutputTokens`, `temperature`, `functionCallingConfig` | the fields of [`Request`] |
 //! | other parameters | `extra` of the request |

@@ -77,15 +77,15 @@ pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
         names.extend(message.tool_uses().map(|call| (call.id.clone(), call.name.clone())));
         let mut content = Vec::with_capacity(message.content.len());
         for block in &message.content {
-            content.push(block.clone());
             if let ContentBlock::ToolResult(result) = block
                 && !has_mark(&result.extra, "~parts")
                 && let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id)
                 && let Some((result, media)) = take_media(result, name, NOT_EVERY_MODEL, notes)
             {
-                content.pop();
                 content.push(result.into());
                 content.extend(media);
+            } else {
+                content.push(block.clone());
             }
         }
         if content.len() > message.content.len() {

@@ -54,7 +54,6 @@ impl Partial {
 
     fn piece(&mut self, piece: &Fields<'_>) -> Result<(), &'static str> {
         let path = piece.text("jsonPath").ok_or("a piece of an argument has no path")?;
-        let path = Step::path(&path)?;
         if let Some(said) = piece.text("stringValue") {
             return at(&mut self.args, &path)?.add_text(&said);
         }
@@ -91,55 +90,37 @@ pub(super) fn is_named(inner: &Fields<'_>) -> bool {
     inner.text("name").is_some_and(|name| !name.is_empty())
 }
 
-/// The value at a path, which is added if it is missing.
-fn at<'g>(value: &'g mut Growing, path: &[Step]) -> Result<&'g mut Growing, &'static str> {
-    path.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.field(key),
-        Step::Index(index) => value.item(*index),
-    })
-}
-
-/// One step of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    /// Into the field of an object.
-    Key(String),
-    /// To an item of an array.
-    Index(usize),
-}
-
 /// Deeper JSON cannot be read back.
 const MAX_STEPS: usize = 100;
 
-impl Step {
-    /// Reads a path.
-    fn path(text: &str) -> Result<Vec<Self>, &'static str> {
-        let mut rest = text.strip_prefix('$').ok_or("a path does not begin with $")?;
-        let mut steps = Vec::new();
-        while !rest.is_empty() {
-            if steps.len() == MAX_STEPS {
-                return Err("a path is too deep");
-            }
-            let (step, after) = Self::first(rest).ok_or("a path cannot be read")?;
-            steps.push(step);
-            rest = after;
+/// The value at a path, which is added if it is missing.
+fn at<'g>(mut value: &'g mut Growing, path: &str) -> Result<&'g mut Growing, &'static str> {
+    let mut rest = path.strip_prefix('$').ok_or("a path does not begin with $")?;
+    for _ in 0..MAX_STEPS {
+        if rest.is_empty() {
+            return Ok(value);
         }
-        Ok(steps)
+        (value, rest) = step(value, rest)?;
     }
+    Err("a path is too deep")
+}
 
-    /// The first step, and the rest of the path.
-    fn first(path: &str) -> Option<(Self, &str)> {
-        if let Some(name) = path.strip_prefix('.') {
-            let (name, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
-            return (!name.is_empty()).then(|| (Self::Key(name.to_owned()), after));
-        }
-        let inner = path.strip_prefix('[')?;
-        if let Some((name, after)) = quoted(inner) {
-            return Some((Self::Key(name), after.strip_prefix(']')?));
-        }
-        let (index, after) = inner.split_once(']')?;
-        Some((Self::Index(index.parse().ok()?), after))
+/// The field or item to which the first step of a path leads, and the rest of the path.
+fn step<'g, 'p>(
+    value: &'g mut Growing,
+    path: &'p str,
+) -> Result<(&'g mut Growing, &'p str), &'static str> {
+    const UNREAD: &str = "a path cannot be read";
+    if let Some(name) = path.strip_prefix('.') {
+        let (name, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
+        return if name.is_empty() { Err(UNREAD) } else { Ok((value.field(name)?, after)) };
     }
+    let inner = path.strip_prefix('[').ok_or(UNREAD)?;
+    if let Some((name, after)) = quoted(inner) {
+        return Ok((value.field(&name)?, after.strip_prefix(']').ok_or(UNREAD)?));
+    }
+    let (index, after) = inner.split_once(']').ok_or(UNREAD)?;
+    Ok((value.item(index.parse().map_err(|_| UNREAD)?)?, after))
 }
 
 /// Reads a name in quotes at the beginning of a text, and returns it with the rest. Its escapes are
@@ -171,11 +152,11 @@ mod tests_of_partial {
     use crate::growing::OTHER;
 
     fn set(node: &mut Growing, path: &str, value: &str) -> Result<(), &'static str> {
-        at(node, &Step::path(path)?)?.set(Json::parse(value).unwrap())
+        at(node, path)?.set(Json::parse(value).unwrap())
     }
 
     fn add(node: &mut Growing, path: &str, piece: &str) -> Result<(), &'static str> {
-        at(node, &Step::path(path)?)?.add_text(piece)
+        at(node, path)?.add_text(piece)
     }
 
     #[test]
@@ -209,15 +190,16 @@ mod tests_of_path {
 
     #[test]
     fn paths_have_names_and_indices() {
-        let key = |key: &str| Step::Key(key.to_owned());
         for (path, expected) in [
-            ("$", vec![]),
-            ("$.a.bé[0].c", vec![key("a"), key("bé"), Step::Index(0), key("c")]),
-            ("$['a.b'][\"c]\"]", vec![key("a.b"), key("c]")]),
-            (r#"$['it\'s "x"'][12]"#, vec![key("it's \"x\""), Step::Index(12)]),
-            (r#"$["\u00e9\\"]"#, vec![key("é\\")]),
+            ("$", "1"),
+            ("$.a.bé[0].c", r#"{"a":{"bé":[{"c":1}]}}"#),
+            ("$['a.b'][\"c]\"]", r#"{"a.b":{"c]":1}}"#),
+            (r#"$['it\'s "x"'][0]"#, r#"{"it's \"x\"":[1]}"#),
+            (r#"$["\u00e9\\"]"#, r#"{"é\\":1}"#),
         ] {
-            assert_eq!(Step::path(path), Ok(expected), "{path}");
+            let mut root = Growing::default();
+            at(&mut root, path).unwrap().set(Json::parse("1").unwrap()).unwrap();
+            assert_eq!(root.tree().into_json().as_str(), expected, "{path}");
         }
     }
 
@@ -226,8 +208,9 @@ mod tests_of_path {
         for path in
             ["", "a", "$a", "$.", "$..a", "$[", "$[-1]", "$[*]", "$['a", "$['a'", "$[\"\\\"]"]
         {
-            assert!(Step::path(path).is_err(), "{path}");
+            assert!(at(&mut Growing::default(), path).is_err(), "{path}");
         }
-        assert!(Step::path(&format!("${}", "[0]".repeat(100_000))).is_err());
+        let deep = format!("${}", "[0]".repeat(100_000));
+        assert_eq!(at(&mut Growing::default(), &deep).err(), Some("a path is too deep"));
     }
 }

@@ -100,10 +100,12 @@ impl Reader<'_> {
             }
             blocks
         };
-        let extra = fields.keep(CODEC);
-        let mut message = MessageParts { extra, ..MessageParts::new(role, blocks) };
-        message.origin = is_made_here(&message).then(|| Origin::new(CODEC, None));
-        self.before.push(message.into());
+        // Only models of this provider may get calls and reasoning back.
+        let is_made_here = role == Role::Assistant
+            && blocks.iter().any(|block| block.is_reasoning() || is_call(block));
+        let origin = is_made_here.then(|| Origin::new(CODEC, None));
+        let parts = MessageParts { extra: fields.keep(CODEC), ..MessageParts::new(role, blocks) };
+        self.before.push(MessageParts { origin, ..parts }.into());
         Ok(())
     }
 
@@ -128,12 +130,6 @@ impl Reader<'_> {
                     has_mark(&before.extra, "~placed") || !before.content.iter().all(is_result)
                 }))
     }
-}
-
-/// Whether the message holds calls or reasoning, which only models of this provider may get back.
-fn is_made_here(message: &MessageParts) -> bool {
-    let mut blocks = message.content.iter();
-    message.role == Role::Assistant && blocks.any(|block| block.is_reasoning() || is_call(block))
 }
 
 /// Removes the role from a content and reads it. Marks a role of the user that is not spelled
@@ -198,7 +194,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
         None => return Err(path.missing("a candidate")),
     };
     let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
-    let id = fields.text("responseId").unwrap_or_default();
+    let id = fields.text_or_empty("responseId");
     let (content, mut rest) = content(&mut candidate, &id, path)?;
     rest.take("role");
     let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);
@@ -249,10 +245,10 @@ fn content<'a>(
     path: Path<'_>,
 ) -> Result<(Vec<ContentBlock>, Fields<'a>)> {
     let path = Path::Field(&path, "content");
-    let Some(raw) = candidate.take_value("content") else {
-        return Ok((Vec::new(), Fields::default()));
+    let mut content = match candidate.take_value("content") {
+        Some(raw) => Fields::read(raw, path)?,
+        None => Fields::default(),
     };
-    let mut content = Fields::read(raw, path)?;
     let parts = content.take_any_items("parts", path, "an array of parts")?;
     let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
     blocks.retain(says_something);
@@ -271,7 +267,7 @@ fn says_something(block: &ContentBlock) -> bool {
 fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
     match finish.as_deref() {
         None if refused => StopReason::Refusal,
-        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => messages::ended(content, |_| false),
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => messages::ended(CODEC, content),
         Some("MAX_TOKENS") => StopReason::MaxTokens,
         Some(
             "SAFETY"

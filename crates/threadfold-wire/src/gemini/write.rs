@@ -192,7 +192,6 @@ fn response(result: &ToolResult, texts: &[Text]) -> Tree {
         return json.into();
     }
     let key = if result.is_error { "error" } else { "output" };
-    let texts: Vec<&str> = texts.iter().map(Text::as_str).collect();
     Object::of(key, texts.join("\n\n")).into()
 }
 

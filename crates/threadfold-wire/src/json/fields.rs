@@ -97,6 +97,11 @@ impl<'a> Fields<'a> {
         self.get(key)?.text()
     }
 
+    /// The text of a field; empty if it is something else.
+    pub(crate) fn text_or_empty(&self, key: &str) -> Text {
+        self.text(key).unwrap_or_default()
+    }
+
     /// As [`text`](Self::text), without copying a text that is only compared.
     pub(crate) fn word(&self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key)?.word()
@@ -145,7 +150,7 @@ impl<'a> Fields<'a> {
         self.take_as(key, |raw| Some(raw).filter(|raw| raw.is_text())?.text())
     }
 
-    /// Removes and returns a text that is only compared. Any other value stays.
+    /// As [`take_text`](Self::take_text), without copying a text that is only compared.
     pub(crate) fn take_word(&mut self, key: &str) -> Option<Cow<'a, str>> {
         self.take_as(key, |raw| Some(raw).filter(|raw| raw.is_text())?.word())
     }
@@ -269,11 +274,6 @@ impl Fields<'_> {
     pub(crate) fn json(&self) -> Json {
         Tree::from(self.tree()).into_json()
     }
-}
-
-/// An extra that holds only this mark.
-pub(crate) fn marked(codec: &'static str, key: &'static str, mark: Json) -> Extra {
-    Fields { fields: Vec::new(), marks: vec![(key, mark)] }.keep(codec)
 }
 
 /// Adds a field, or replaces the value of an earlier one of this name.

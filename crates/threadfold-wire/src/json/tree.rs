@@ -1,6 +1,6 @@
 //! Writing JSON with keys in a given order.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
 use super::raw::Raw;
 use threadfold_core::message::{Extra, Json, Text, ToolInput, push_string};
@@ -108,20 +108,6 @@ impl Object {
         }
     }
 
-    /// Sets each field as [`set`](Self::set) does. Takes time linear in all fields together.
-    pub(crate) fn set_all(&mut self, fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>) {
-        let keys = self.0.iter().enumerate();
-        let mut places: HashMap<_, _> =
-            keys.map(|(place, (key, _))| (key.clone(), place)).collect();
-        for (key, value) in fields {
-            let place = *places.entry(key.clone()).or_insert(self.0.len());
-            match self.0.get_mut(place) {
-                Some((_, before)) => *before = value,
-                None => self.0.push((key, value)),
-            }
-        }
-    }
-
     /// The number of fields.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -140,9 +126,10 @@ impl Object {
     /// Renames fields to their second spelling if the mark says that they were read so; see
     /// `Fields::respell`.
     pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
-        let is_marked = |mark: &str| extra.fields().any(|(key, _)| key == mark);
-        for (name, mark) in names.iter().filter(|(_, mark)| is_marked(mark)) {
-            if let Some((key, _)) = self.0.iter_mut().find(|(key, _)| key == name) {
+        for (name, mark) in names {
+            if extra.fields().any(|(key, _)| key == *mark)
+                && let Some((key, _)) = self.0.iter_mut().find(|(key, _)| key == name)
+            {
                 *key = Cow::Borrowed(wire_name(mark));
             }
         }

@@ -21,11 +21,9 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
 /// answers without calls.
 pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
     let Some(fields) = Fields::of(raw) else { return false };
-    let says = |key: &str| {
-        let value = fields.value(key);
-        value.is_some_and(|raw| raw.text().is_none_or(|text| !text.is_blank()))
-    };
-    !says("name") && !says("arguments")
+    ["name", "arguments"].into_iter().all(|key| {
+        fields.value(key).is_none_or(|raw| raw.text().is_some_and(|text| text.is_blank()))
+    })
 }
 
 /// Whether a call was read from the deprecated `function_call`.
@@ -90,14 +88,13 @@ fn read(raw: Raw<'_>) -> Option<ToolUse> {
 /// can be paired with it.
 fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
     let fields = Fields::of(raw)?;
-    let field = |key: &str| fields.text(key);
-    let kind = field("type").unwrap_or_else(|| "function".into());
+    let kind = fields.text("type").unwrap_or_else(|| "function".into());
     let body = fields.get(&kind).and_then(Fields::of);
     let body = body.as_ref();
     let name = body.and_then(|body| body.get("name")).and_then(Raw::text);
     let input = body.and_then(|body| body.get("arguments").or_else(|| body.get("input")));
     Some(ToolUse {
-        id: field("id").unwrap_or_default(),
+        id: fields.text_or_empty("id"),
         name: name.unwrap_or(kind),
         input: input.map_or_else(|| ToolInput::Json(Json::from_compact("{}")), read_input),
         extra: Extra::new(CODEC, [("~raw", raw.json())]),

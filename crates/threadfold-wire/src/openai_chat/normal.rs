@@ -141,7 +141,7 @@ fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Not
         if !others.is_empty() {
             rest.push((*at, message.with_content(others)));
         } else {
-            // A message of results has no place for them.
+            // Each result becomes a message, so no message remains that could hold these fields.
             notes.lose(&message.extra);
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn assistant(
     let refusal =
         fields.take_as("refusal", |raw| raw.text().filter(|text: &Text| !text.is_blank()));
     if let Some(text) = refusal {
-        let extra = json::marked(CODEC, "~as", Json::text("refusal"));
+        let extra = Extra::default().with(CODEC, "~as", Json::text("refusal"));
         blocks.push(TextBlock { text, extra }.into());
     }
     blocks.extend(fields.take_object("audio").map(|raw| opaque_field("audio", raw)));
@@ -172,7 +172,7 @@ fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlo
 fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     let thoughts = REASONING.into_iter().filter_map(|key| {
         let text = fields.take_as(key, |raw| raw.text().filter(|text| !text.is_empty()))?;
-        let extra = json::marked(CODEC, "~as", Json::text(key));
+        let extra = Extra::default().with(CODEC, "~as", Json::text(key));
         Some(Thinking { extra, ..Thinking::new(text, None) }.into())
     });
     thoughts.collect()
@@ -254,7 +254,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let mut message = Fields::read(raw, path)?;
     message.take("role");
 
-    let id = format!("function_call_{}", fields.text("id").unwrap_or_default());
+    let id = format!("function_call_{}", fields.text_or_empty("id"));
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let model = fields.text("model");
     let reason = choice.text("finish_reason");
@@ -273,7 +273,7 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
         Some("length") => StopReason::MaxTokens,
         Some("content_filter") => StopReason::Refusal,
         Some("tool_calls" | "function_call") => StopReason::ToolUse,
-        Some("stop") | None => messages::ended(content, |text| refusal_form(text).is_some()),
+        Some("stop") | None => messages::ended(CODEC, content),
         Some(other) => StopReason::Other(other.into()),
     }
 }

@@ -285,7 +285,7 @@ impl Piece {
 
 fn audio((fields, texts): &(Merged, Merged)) -> Tree {
     let mut object = fields.object();
-    object.set_all(texts.object());
+    texts.object().into_iter().for_each(|(key, text)| object.set(key, text));
     object.into()
 }
 
@@ -322,9 +322,9 @@ impl Details {
                 continue;
             };
             let key = growing(&piece);
-            let continues = |last: &Detail| key.is_some() && last.1 == key && fits(&last.0, &piece);
+            let last = self.0.last().filter(|last| key.is_some() && last.1 == key);
             let mut text = Text::default();
-            if self.0.last().is_some_and(continues) {
+            if last.is_some_and(|last| fits(&last.0, &piece)) {
                 text = key.and_then(|key| piece.take(key)).and_then(Raw::text).unwrap_or_default();
             } else {
                 // Its text stays at its position among the fields.
@@ -358,8 +358,9 @@ fn growing(piece: &Fields<'_>) -> Option<&'static str> {
 /// Whether a piece continues an entry.
 fn fits(begun: &Growing, piece: &Fields<'_>) -> bool {
     let Growing::Object(begun) = begun else { return false };
-    let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
-    let other = |key| piece.value(key).map(Raw::get);
-    let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");
-    id && one("index") == other("index")
+    let [ids, indices] = ["id", "index"].map(|key| {
+        let before = begun.get(key).map(Json::as_str).filter(|text| *text != "null");
+        (before, piece.value(key).map(Raw::get))
+    });
+    (ids.0.is_none() || ids.1.is_none() || ids.0 == ids.1) && indices.0 == indices.1
 }

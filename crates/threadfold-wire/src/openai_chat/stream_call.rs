@@ -131,7 +131,7 @@ impl Call {
 
     /// Whether an item continues this call: it has no other id and, if it has no index, no name.
     fn goes_on(&self, index: Option<u64>, item: &Fields<'_>) -> bool {
-        let id = item.text("id").unwrap_or_default();
+        let id = item.text_or_empty("id");
         if !id.is_empty() && !self.id.is_empty() {
             return id == self.id;
         }

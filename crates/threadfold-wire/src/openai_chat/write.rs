@@ -73,7 +73,8 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
 /// Returns the content of a message, without its results; `None` if there is none.
 fn said(role: &'static str, message: &Message) -> Option<Tree> {
     let pieces = message.content.iter().filter_map(|block| piece(message.role, block)).collect();
-    let content = content(pieces, marked(&message.extra, "~content").as_deref())?;
+    let form = marked(&message.extra, "~content");
+    let content = openai::content(pieces, form.as_deref(), "text")?;
     let fields = own_object(CODEC, &message.extra);
     Some(fields.with("role", role).with("content", content).into())
 }
@@ -120,13 +121,14 @@ fn answer(message: &Message) -> Tree {
         _ if is_excused => Some(Tree::Null),
         _ => Some(Tree::Word("")),
     };
-    object.set_some("content", content(pieces, form.as_deref()).or(empty));
+    object.set_some("content", openai::content(pieces, form.as_deref(), "text").or(empty));
     for key in REASONING {
         let of_key = thoughts.iter().filter(|(field, _)| *field == key);
         let texts: Vec<&str> = of_key.map(|(_, text)| text.as_str()).collect();
         object.set_some(key, (!texts.is_empty()).then(|| texts.join("\n\n")));
     }
-    object.set_all(beside);
+    // There are at most a few: the rules leave out opaque fields that another block sets.
+    beside.into_iter().for_each(|(key, value)| object.set(key, value));
     object.set_some("tool_calls", (!calls.is_empty()).then_some(calls));
     object.into()
 }
@@ -143,7 +145,8 @@ fn audio(value: &Json) -> Tree {
 fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
     let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
     let form = marked(&result.extra, "~content");
-    let content = content(pieces, form.as_deref()).or_else(|| no_content(form.as_deref()));
+    let content = openai::content(pieces, form.as_deref(), "text");
+    let content = content.or_else(|| no_content(form.as_deref()));
     let deprecated = deprecated.filter(|call| call.id == result.tool_use_id);
     let role = if deprecated.is_some() { "function" } else { "tool" };
     let mut fields = own_object(CODEC, &result.extra).with("role", role);
@@ -162,27 +165,23 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
     fields.into()
 }
 
-fn content(pieces: Vec<Piece>, form: Option<&str>) -> Option<Tree> {
-    openai::content(pieces, form, "text")
-}
-
 /// Returns a block as a piece of a content; `None` for a block that is written elsewhere.
-fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
+fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
     if let Some((text, extra)) = wire_text(role, block) {
         if role == Role::Assistant && marked(extra, "~as").is_some_and(|it| it == "refusal_part") {
             let part = own_object(CODEC, extra).with("type", "refusal").with("refusal", text);
-            return Some(Piece::Part(part.into()));
+            return Some(part.into());
         }
-        return Some(Piece::text(CODEC, "text", text, extra));
+        return Some(openai::text_piece(CODEC, "text", text, extra));
     }
     match block {
         ContentBlock::Image(image) => {
             let inner = reopen(image.extra.get(CODEC, "image_url"));
             let inner = inner.with("url", openai::address(&image.source)?);
             let fields = own_object(CODEC, &image.extra);
-            Some(Piece::Part(fields.with("type", "image_url").with("image_url", inner).into()))
+            Some(fields.with("type", "image_url").with("image_url", inner).into())
         }
-        ContentBlock::Document(document) => Some(Piece::Part(file(document))),
+        ContentBlock::Document(document) => Some(file(document)),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
         // Texts are handled above; calls, results and reasoning have fields of their own.
         texts!()
@@ -202,11 +201,11 @@ fn file(document: &Document) -> Tree {
     fields.with("type", "file").with("file", inner).into()
 }
 
-fn opaque_piece(opaque: &Opaque) -> Option<Piece> {
+fn opaque_piece(opaque: &Opaque) -> Option<Tree> {
     if message_field(opaque).is_some() {
         return None;
     }
     let value = opaque_value(opaque);
     let is_string = value.as_str().starts_with('"') && value == opaque.value;
-    Some(if is_string { Piece::Whole(value) } else { Piece::Part(value.into()) })
+    Some(if is_string { openai::whole(value) } else { value.into() })
 }

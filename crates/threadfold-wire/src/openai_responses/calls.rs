@@ -75,14 +75,13 @@ fn output_of(call: &ToolUse) -> &'static str {
 /// anywhere after their calls, so ids must be unique in the whole input. Returns each new id with
 /// the id before.
 fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
-    let calls = || thread.iter().flat_map(|(_, message)| message.tool_uses());
+    let calls = thread.iter().flat_map(|(_, message)| message.tool_uses());
+    let ids: Vec<Text> = calls.map(|call| call.id.clone()).collect();
+    let mut taken: HashSet<Text> = ids.iter().cloned().collect();
     // Nearly always all ids are legal and unique.
-    let mut taken = HashSet::with_capacity(calls().count());
-    let are_unique = calls().all(|call| is_legal(&call.id) && taken.insert(call.id.clone()));
-    if are_unique {
+    if taken.len() == ids.len() && ids.iter().all(|id| is_legal(id)) {
         return HashMap::new();
     }
-    taken.extend(calls().map(|call| call.id.clone()));
     let mut numbers: HashMap<Text, usize> = HashMap::new();
     let (mut latest, mut before) = (HashMap::new(), HashMap::new());
     for (at, message) in thread {

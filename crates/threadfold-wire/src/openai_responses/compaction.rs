@@ -18,8 +18,8 @@ const OF_ENDPOINT: [&str; 7] = [
     "service_tier",
 ];
 
-// A `compaction_trigger` goes to the end of the thread, so tools and instructions stay those of the
-// conversation and its prompt cache applies.
+// The `compaction_trigger` is added at the end of the thread. Everything before it stays as in the
+// conversation, so the provider's prompt cache applies.
 fn request(mut request: Request) -> Request {
     request.extra = without(CODEC, &request.extra, "context_management");
     let trigger = Object::typed(kinds::TRIGGER).into_json();
@@ -31,8 +31,7 @@ fn request(mut request: Request) -> Request {
 fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
     let last = request.messages.last().and_then(|message| message.content.last());
     if let Some(ContentBlock::Opaque(opaque)) = last
-        && Fields::parse(opaque.value.as_str())
-            .is_some_and(|item| item.word("type").is_some_and(|word| word == kinds::TRIGGER))
+        && kinds::Label::read(Raw::of(&opaque.value)).kind == kinds::TRIGGER
     {
         return Some((Some(0), None));
     }
@@ -54,10 +53,10 @@ fn answer(model: &str, summary: &str, usage: Usage) -> Json {
 
 /// Returns the body for the endpoint, from the body for an answer.
 pub(super) fn of_endpoint(body: &Json) -> Json {
-    let mut fields = Object::default();
-    let rest = reopen(Some(body)).into_iter();
-    fields.set_all(rest.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref())));
-    fields.into_json()
+    let fields = reopen(Some(body)).into_iter();
+    let mut kept = Object::default();
+    kept.extend_unset(fields.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref())));
+    kept.into_json()
 }
 
 /// Reads a compaction that this crate wrote for a client; `None` for one of the provider.

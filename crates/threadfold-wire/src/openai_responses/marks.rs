@@ -63,15 +63,6 @@ pub(super) fn item_fields(extra: &Extra) -> Object {
     object
 }
 
-/// The content of an opaque block of this codec.
-#[derive(Debug, PartialEq)]
-pub(super) enum Kept {
-    /// A whole item, and the id of the reasoning that led to it.
-    Item(Json, Option<Text>),
-    /// A part of a content; a string for a whole content.
-    Part(Json),
-}
-
 /// Returns an opaque block for an item.
 pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
     let value = raw.json();
@@ -89,17 +80,24 @@ pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, object.into_json()).into()
 }
 
-/// Reads the content of an opaque block of this codec.
-pub(super) fn kept(value: &Json) -> Kept {
-    let wrapped = value.as_str().starts_with(WRAPPED);
-    let fields = if wrapped { Fields::parse(value.as_str()) } else { None };
-    let Some(mut fields) = fields else { return Kept::Item(value.clone(), None) };
-    let led = fields.text("~led");
-    match (fields.take_json("~part"), fields.take_json("~item")) {
-        (Some(part), _) => Kept::Part(part),
-        (None, Some(item)) => Kept::Item(item, led),
-        (None, None) => Kept::Item(value.clone(), None),
+/// The part of a content that an opaque value holds, or a whole content; `None` for an item.
+pub(super) fn kept_part(value: &Json) -> Option<Json> {
+    unwrapped(value)?.take_json("~part")
+}
+
+/// The item that an opaque value holds, and the id of the reasoning that led to it; `None` for a
+/// part.
+pub(super) fn kept_item(value: &Json) -> Option<(Json, Option<Text>)> {
+    let mut fields = unwrapped(value).unwrap_or_default();
+    if fields.get("~part").is_some() {
+        return None;
     }
+    Some((fields.take_json("~item").unwrap_or_else(|| value.clone()), fields.text("~led")))
+}
+
+/// The fields around an opaque value that is not the item itself.
+fn unwrapped(value: &Json) -> Option<Fields<'_>> {
+    Fields::parse(value.as_str()).filter(|_| value.as_str().starts_with(WRAPPED))
 }
 
 /// The extra of a block that holds a whole item: its type, and the id of the reasoning that led to
@@ -122,25 +120,25 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    fn reread(block: &ContentBlock) -> Kept {
+    fn value(block: ContentBlock) -> Json {
         let ContentBlock::Opaque(opaque) = block else { panic!("not opaque") };
-        kept(&opaque.value)
+        opaque.value
     }
 
     #[test]
     fn an_item_that_looks_like_a_part_is_still_an_item() {
         let text = r#"{"~part":1,"type":"x"}"#;
-        let expected = Kept::Item(Json::parse(text).unwrap(), None);
-        assert_eq!(reread(&opaque_item(raw(text), None)), expected);
-        let part = Kept::Part(Json::parse(text).unwrap());
-        assert_eq!(reread(&opaque_part(raw(text))), part);
+        let (item, part) = (value(opaque_item(raw(text), None)), value(opaque_part(raw(text))));
+        let came = Json::parse(text).unwrap();
+        assert_eq!((kept_item(&item), kept_part(&item)), (Some((came.clone(), None)), None));
+        assert_eq!((kept_item(&part), kept_part(&part)), (None, Some(came)));
     }
 
     #[test]
     fn an_item_remembers_what_led_to_it() {
         let led = Text::from("rs_1");
-        let block = opaque_item(raw(r#"{"type":"x"}"#), Some(&led));
-        let expected = Kept::Item(Json::parse(r#"{"type":"x"}"#).unwrap(), Some(led));
-        assert_eq!(reread(&block), expected);
+        let item = value(opaque_item(raw(r#"{"type":"x"}"#), Some(&led)));
+        let expected = (Json::parse(r#"{"type":"x"}"#).unwrap(), Some(led));
+        assert_eq!((kept_item(&item), kept_part(&item)), (Some(expected), None));
     }
 }

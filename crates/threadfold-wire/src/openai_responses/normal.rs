@@ -58,10 +58,10 @@ impl Rules for Responses {
     }
 
     fn opaque_fault(&self, role: Option<Role>, opaque: &Opaque) -> Option<&'static str> {
-        match (kept(&opaque.value), role) {
-            (Kept::Item(..), None) => Some("an item of its own cannot stand here"),
-            (Kept::Part(_), Some(Role::Assistant)) => Some("it is no item of its own"),
-            (Kept::Item(..), Some(_)) | (Kept::Part(_), _) => None,
+        match (kept_part(&opaque.value), role) {
+            (None, None) => Some("an item of its own cannot stand here"),
+            (Some(_), Some(Role::Assistant)) => Some("it is no item of its own"),
+            (None, Some(_)) | (Some(_), _) => None,
         }
     }
 }

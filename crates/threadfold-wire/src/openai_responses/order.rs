@@ -75,6 +75,11 @@ pub(super) struct Ending {
 type Fault = Option<&'static str>;
 
 /// Makes the items legal in their order.
+///
+/// A rule may remove items on which a later rule depends, so their order matters: repeated ids, then
+/// calls without an answer, then reasoning that the item it led to does not follow, then ids of
+/// items whose reasoning is gone, then answers whose call is gone. At the end a compaction trigger
+/// must be the last of the remaining items.
 pub(super) fn arrange(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     apply(items, repeated(), notes);
     if !ending.at_rest {

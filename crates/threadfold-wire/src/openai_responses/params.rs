@@ -40,7 +40,7 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
     if let Some(ToolChoice::Tool(name)) = &request.tool_choice
         && let Some(Tree::Object(choice)) = body.get_mut("tool_choice")
         && let Some(tool) = request.tools.iter().find(|tool| tool.name == *name)
-        && marked(&tool.extra, "type").is_some_and(|kind| kind == "custom")
+        && marked(&tool.extra, "type").as_deref() == Some("custom")
     {
         choice.set("type", "custom");
     }

@@ -19,7 +19,10 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let path = Path::Field(&Path::Body, "input");
     const EXPECTED: &str = "a string or an array of items";
     match fields.take("input") {
-        Some(raw) if raw.is_text() => reader.text(raw),
+        Some(raw) if raw.is_text() => {
+            let extra = Extra::default().with(CODEC, "~input", Json::text("string"));
+            reader.said(MessageParts { extra, ..MessageParts::new(Role::User, said_text(raw)) });
+        }
         Some(raw) => {
             let items = raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?;
             for item in reader.context.read_all(&items, path)? {
@@ -42,36 +45,24 @@ struct Reader {
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// Whether the last item was a result, so that another one joins it.
-    more_results: bool,
 }
 
 impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
         let text = fields.take_as("instructions", |raw| raw.text().filter(|text| !text.is_blank()));
         let Some(text) = text else { return };
-        let extra = json::marked(CODEC, "~as", Json::text("instructions"));
+        let extra = Extra::default().with(CODEC, "~as", Json::text("instructions"));
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
         self.system.push(MessageParts { extra, ..message }.into());
     }
 
-    /// Reads an input that is one text.
-    fn text(&mut self, raw: Raw<'_>) {
-        let extra = json::marked(CODEC, "~input", Json::text("string"));
-        self.said(MessageParts { extra, ..MessageParts::new(Role::User, said_text(raw)) });
-    }
-
     fn item(&mut self, item: Item) {
-        let is_result = matches!(item, Item::Result(_));
         match item {
             Item::Said(message) => self.said(message),
             Item::Answered(blocks) => self.join(Role::Assistant, blocks),
-            Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
-            Item::Result(block) | Item::Kept(block) => {
-                self.thread.push(Message::new(Role::User, vec![block]));
-            }
+            Item::Result(block) => self.join(Role::User, vec![block]),
+            Item::Kept(block) => self.thread.push(Message::new(Role::User, vec![block])),
         }
-        self.more_results = is_result;
     }
 
     fn said(&mut self, mut message: MessageParts) {
@@ -87,9 +78,14 @@ impl Reader {
         self.thread.push(message.into());
     }
 
-    /// Adds blocks to the last message if it has this role, or begins a message.
+    /// Adds items of the model to the last message if that is an answer, and a result if it ends with
+    /// one; otherwise begins a message.
     fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
-        match self.thread.last_mut().filter(|last| last.role == role) {
+        let last = self.thread.last_mut().filter(|last| {
+            last.role == role
+                && (role == Role::Assistant || last.content.last().is_some_and(is_result))
+        });
+        match last {
             Some(last) => last.make_mut().content.extend(blocks),
             None => self.thread.push(Message::new(role, blocks)),
         }
@@ -140,7 +136,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     for key in ECHOES {
         fields.take(key);
     }
-    let extra = json::marked(CODEC, "~response", fields.json());
+    let extra = Extra::default().with(CODEC, "~response", fields.json());
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
@@ -161,10 +157,8 @@ fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>> {
 /// The stop reason. The dialect has none for waiting on results.
 fn stop_reason(body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
     let reason = body.object("incomplete_details").and_then(|details| details.text("reason"));
-    match (body.text("status").unwrap_or_default().as_str(), reason.as_deref()) {
-        ("completed" | "", _) => messages::ended(content, |text| {
-            marked(&text.extra, "~as").is_some_and(|form| form == "refusal")
-        }),
+    match (body.text_or_empty("status").as_str(), reason.as_deref()) {
+        ("completed" | "", _) => messages::ended(CODEC, content),
         ("incomplete", Some("max_output_tokens")) => StopReason::MaxTokens,
         ("incomplete", Some("content_filter")) => StopReason::Refusal,
         ("cancelled", _) => StopReason::Aborted,

@@ -32,8 +32,7 @@ pub(super) fn said_text(raw: Raw<'_>) -> Vec<ContentBlock> {
 /// as is an array without a known part. Marks its form on the result.
 pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock> {
     let read = content(raw, By::Tool).filter(|(blocks, _)| {
-        let is_known = |block: &ContentBlock| !matches!(block, ContentBlock::Opaque(_));
-        blocks.is_empty() || blocks.iter().any(is_known)
+        blocks.is_empty() || !blocks.iter().all(|it| matches!(it, ContentBlock::Opaque(_)))
     });
     let (blocks, form) = read.unwrap_or_else(|| (vec![opaque_part(raw)], Some("whole")));
     form.into_iter().for_each(|form| result.mark("~content", form));

@@ -155,9 +155,8 @@ impl Context {
             kinds::FUNCTION => function(id.clone(), "arguments", fields)?,
             kinds::CUSTOM => function(id.clone(), "input", fields)?,
             kind => {
-                let mut marks = Fields::default();
-                marks.move_marks(&mut fields);
-                ToolUse { extra: marks.keep(CODEC), ..ToolUse::new(id.clone(), kind, raw.json()) }
+                let extra = whole_item(kind, self.trail.0.as_ref());
+                ToolUse { extra, ..ToolUse::new(id.clone(), kind, raw.json()) }
             }
         };
         self.called.insert(id, !kinds::output_of(kind).is_none_or(kinds::is_plain));
@@ -242,7 +241,7 @@ fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<Cont
     }
     let content = match fields.take("output") {
         Some(raw) => output(raw, &mut fields),
-        None if kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT => return None,
+        None if kinds::is_plain(kind) => return None,
         None => {
             fields.mark("~content", "absent");
             Vec::new()

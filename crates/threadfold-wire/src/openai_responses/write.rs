@@ -63,10 +63,11 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
         }
         [..] => None,
     };
-    match text {
-        Some(text) => body.set("input", text),
-        None => body.set("input", Tree::Array(items.into_iter().map(|it| it.body).collect())),
-    }
+    let input = match text {
+        Some(text) => text.into(),
+        None => Tree::Array(items.into_iter().map(|item| item.body).collect()),
+    };
+    body.set("input", input);
 }
 
 /// The items written so far.
@@ -107,13 +108,13 @@ impl Writer<'_> {
         }
         self.flush(message, &mut fields, &mut pieces);
         if fields.is_some() {
-            // All blocks are items of their own, and none has a place for these fields.
+            // All blocks were written as separate items, and none of these can hold the fields.
             self.notes.turn_to(self.at).lose(&message.extra);
         }
     }
 
     /// Writes adjacent pieces as one item. The first one gets the fields of the message.
-    fn flush(&mut self, message: &Message, fields: &mut Option<Object>, pieces: &mut Vec<Piece>) {
+    fn flush(&mut self, message: &Message, fields: &mut Option<Object>, pieces: &mut Vec<Tree>) {
         let form = marked(&message.extra, "~content");
         let content = openai::content(std::mem::take(pieces), form.as_deref(), "input_text");
         let Some(content) = content else { return };
@@ -164,7 +165,7 @@ impl Writer<'_> {
             let begins = extra.get(CODEC, "~item").is_some();
             let joins = extra.get(CODEC, "~joins").is_some();
             // A text from outside this dialect joins no item of the provider.
-            let fits = open.as_ref().is_some_and(|open| joins || open.form == Form::Ours);
+            let fits = open.as_ref().is_some_and(|open| joins || open.form.is_none());
             if begins || !fits {
                 self.close(open.take());
             }
@@ -174,11 +175,9 @@ impl Writer<'_> {
     }
 
     fn close(&mut self, open: Option<Open>) {
-        let Some(Open { fields, form, led, pieces }) = open else { return };
-        let came_as = (form == Form::Parts).then_some("array");
-        let Some(content) = openai::content(pieces, came_as, "output_text") else { return };
-        let mut object = fields;
-        if matches!(content, Tree::Array(_)) && form == Form::Ours {
+        let Some(Open { fields: mut object, form, led, pieces }) = open else { return };
+        let Some(content) = openai::content(pieces, form, "output_text") else { return };
+        if matches!(content, Tree::Array(_)) && form.is_none() {
             object.set("type", "message");
         }
         let object = object.with("role", "assistant").with("content", content);
@@ -210,9 +209,10 @@ impl Writer<'_> {
 #[derive(Debug)]
 struct Open {
     fields: Object,
-    form: Form,
+    /// The form in which its content was read; `None` if it comes from outside this dialect.
+    form: Option<&'static str>,
     led: Option<Text>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Tree>,
 }
 
 impl Open {
@@ -221,23 +221,12 @@ impl Open {
         let mut fields = reopen(extra.get(CODEC, "~item"));
         fields.extend_unset(reopen(extra.get(CODEC, "item")));
         let form = match (extra.get(CODEC, "~content"), extra.get(CODEC, "~item")) {
-            (Some(_), _) => Form::String,
-            (None, Some(_)) => Form::Parts,
-            (None, None) => Form::Ours,
+            (Some(_), _) => Some("string"),
+            (None, Some(_)) => Some("array"),
+            (None, None) => None,
         };
         Self { fields, form, led: marked(extra, "~led"), pieces: Vec::new() }
     }
-}
-
-/// The origin of such an item, which determines the form of its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// Read as a string.
-    String,
-    /// Read as parts.
-    Parts,
-    /// Not read in this dialect: a string if that suffices.
-    Ours,
 }
 
 /// The item that a block holds whole, and the id of the reasoning that led to it.
@@ -249,10 +238,7 @@ fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
         ContentBlock::ServerToolResult(result) => {
             Some((result.content.clone(), marked(&result.extra, "~led")))
         }
-        ContentBlock::Opaque(opaque) => match kept(&opaque.value) {
-            Kept::Item(json, led) => Some((json, led)),
-            Kept::Part(_) => None,
-        },
+        ContentBlock::Opaque(opaque) => kept_item(&opaque.value),
         // Texts and media are written as parts of an item, calls, results and reasoning field by
         // field.
         texts!()
@@ -277,8 +263,8 @@ fn written_call(call: &ToolUse, output: &str) -> Object {
     object.with("name", call.name.clone()).with(key, Text::from(call.input.as_str()))
 }
 
-/// Writes a text as a part of an answer.
-fn part(text: Text, extra: &Extra) -> Piece {
+/// Writes a text of an answer: a part, unless it has no other fields.
+fn part(text: Text, extra: &Extra) -> Tree {
     let mut fields = own_object(CODEC, extra);
     fields.remove("item");
     if extra.get(CODEC, "~annotations").is_some() {
@@ -287,45 +273,31 @@ fn part(text: Text, extra: &Extra) -> Piece {
     let (kind, key) = match marked(extra, "~as").as_deref() {
         Some("refusal") => ("refusal", "refusal"),
         Some("input_text") => ("input_text", "text"),
+        Some(_) | None if fields.len() == 0 => return text.into(),
         Some(_) | None => ("output_text", "text"),
     };
-    if kind == "output_text" && fields.len() == 0 {
-        return Piece::Plain(text);
-    }
-    Piece::Part(fields.with("type", kind).with(key, text).into())
+    fields.with("type", kind).with(key, text).into()
 }
 
 /// Returns a block as a piece of a user or system message, or of a tool result.
-fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
+fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
     if let Some((text, extra)) = wire_text(role, block) {
-        return Some(Piece::text(CODEC, "input_text", text, extra));
+        return Some(openai::text_piece(CODEC, "input_text", text, extra));
     }
-    if let ContentBlock::Image(image) = block {
-        return Some(Piece::Part(picture(image).into()));
+    if let ContentBlock::Image(Image { source, extra }) = block {
+        let mut object = own_object(CODEC, extra);
+        if object.get("detail").is_none() && marked(extra, "~detail").is_none() {
+            object.set("detail", "auto");
+        }
+        object.set("type", "input_image");
+        openai::set_source(&mut object, source, "image_url");
+        return Some(object.into());
     }
     if let ContentBlock::Document(document) = block {
-        return Some(Piece::Part(file(document).into()));
+        let mut object = own_object(CODEC, &document.extra).with("type", "input_file");
+        openai::set_file(&mut object, document);
+        return Some(object.into());
     }
     let ContentBlock::Opaque(opaque) = block else { return None };
-    match kept(&opaque.value) {
-        Kept::Part(json) if json.is_object() => Some(Piece::Part(json.into())),
-        Kept::Part(json) => Some(Piece::Whole(json)),
-        Kept::Item(..) => None,
-    }
-}
-
-fn picture(image: &Image) -> Object {
-    let mut object = own_object(CODEC, &image.extra);
-    if object.get("detail").is_none() && marked(&image.extra, "~detail").is_none() {
-        object.set("detail", "auto");
-    }
-    object.set("type", "input_image");
-    openai::set_source(&mut object, &image.source, "image_url");
-    object
-}
-
-fn file(document: &Document) -> Object {
-    let mut object = own_object(CODEC, &document.extra).with("type", "input_file");
-    openai::set_file(&mut object, document);
-    object
+    kept_part(&opaque.value).map(openai::whole)
 }
