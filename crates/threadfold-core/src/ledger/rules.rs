@@ -252,6 +252,7 @@ impl Ledger {
 
     /// Revokes the rules whose value a sentence that is no rule itself changes.
     fn read_value(&mut self, sentence: &str) {
+        // Reading a subject takes long, and most threads have no rule with a value.
         let valued = self.entries.iter().any(|entry| entry.subject.has_value());
         let subject = if valued { Subject::of(sentence) } else { Subject::default() };
         if !subject.has_value() {

@@ -68,7 +68,8 @@ impl Subject {
         subject.read(body);
         let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
         subject.definition = defined;
-        // A label before a whole statement is not part of the subject.
+        // A label before a whole statement is not part of the subject, as in `NOTE: the port is 8080`.
+        // Before a bare value it is the subject: `Port: 8080`.
         if subject.words.len() < 2 {
             let mut named = Self::default();
             named.read(label);
@@ -147,6 +148,8 @@ impl Subject {
         if !(self.changes || (self.asserts && old.asserts)) {
             return false;
         }
+        // Values of different forms answer different questions, so `on Monday` does not replace `in
+        // room 4`.
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
             return true;
@@ -165,6 +168,7 @@ impl Subject {
             // prohibitions that name different things both hold.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
+        // An announced change may leave words out; without one, the subjects must be the same.
         match self.changes {
             true => self.agrees(old, form),
             false => forms.len() == 1 && self.is_about_the_same(old, form),

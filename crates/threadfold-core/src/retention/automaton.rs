@@ -62,6 +62,7 @@ impl Automaton {
                     new
                 }
             };
+            // Whether the first token is glued depends on the text before it, so that does not count.
             let step = (word, token.glued && node != ROOT);
             let new = self.nodes.len() as u32;
             node = *self.next.entry((node, step)).or_insert(new);
@@ -87,6 +88,8 @@ impl Automaton {
             }
             children.entry(*node).or_default().push((*step, *child));
         }
+        // Breadth first, because the link of a node leads to a node nearer the root, whose own link
+        // must be set by then.
         let mut queue = VecDeque::from([ROOT]);
         while let Some(node) = queue.pop_front() {
             for (step, child) in children.remove(&node).unwrap_or_default() {

@@ -238,7 +238,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 fn remove_read(wanted: &mut BTreeMap<String, Fact>, text: &str) -> bool {
     let before = wanted.len();
     for word in words(text) {
-        // Few words of a thread are so long as one of these.
+        // Lower case costs an allocation, and most words are shorter or longer than all wanted ones.
         if !word.is_ascii() || wanted.keys().any(|other| other.len() == word.len()) {
             wanted.remove(&word.to_lowercase());
         }
