@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{error::CompactionError, event::CompactionEvent, outcome::Done};
+use super::{error::CompactionError, event::CompactionEvent};
 use crate::{
     compact::CompactReport,
     log::{CompactionFailure, CompactionRecord, Rung},
@@ -47,9 +47,9 @@ enum Stage {
     Proposing,
     Accepted(Box<Offer>),
     Archived(Box<Offer>, usize),
-    Committed(Box<Done>, Vec<Rung>),
+    Committed(Box<CompactionRecord>),
     Failing(Box<CompactionFailure>, Ending),
-    Ended(Box<CompactionEvent>, Option<Box<Done>>),
+    Ended(Box<CompactionEvent>, Option<Box<CompactionRecord>>),
 }
 
 /// An accepted proposal, and the redacted reports of the rungs that were tried.
@@ -131,10 +131,10 @@ impl Compaction {
         if let Stage::Ended(event, _) = &self.stage { Some(event) } else { None }
     }
 
-    /// The result; `None` before the commit, and if the compaction failed.
-    pub(crate) fn done(&self) -> Option<&Done> {
+    /// What was logged; `None` before the commit, and if the compaction failed.
+    pub(crate) fn done(&self) -> Option<&CompactionRecord> {
         match &self.stage {
-            Stage::Committed(done, _) => Some(done),
+            Stage::Committed(done) => Some(done),
             Stage::Ended(_, done) => done.as_deref(),
             Stage::Proposing | Stage::Accepted(_) | Stage::Archived(..) | Stage::Failing(..) => {
                 None
@@ -148,7 +148,7 @@ impl Compaction {
             Stage::Accepted(offer) | Stage::Archived(offer, _) => {
                 (offer.driven.usage, offer.driven.calls)
             }
-            Stage::Committed(done, _) => (done.usage, done.calls),
+            Stage::Committed(done) => (done.usage, done.calls),
             Stage::Proposing | Stage::Failing(..) | Stage::Ended(..) => (Usage::default(), 0),
         }
     }
@@ -231,30 +231,26 @@ impl Compaction {
         let mut record =
             CompactionRecord::new(self.id, self.reason.clone(), self.strategy.clone(), plan);
         record.report = report;
-        record.usage = offer.driven.usage;
+        (record.usage, record.calls) = (offer.driven.usage, offer.driven.calls);
         record.rungs.clone_from(&offer.rungs);
         record.archived = *archived;
         Ok(record)
     }
 
-    /// Takes the report of the applied plan, or the text of the error.
+    /// Takes the record of the applied plan, or the text of the error.
     ///
     /// # Errors
     ///
     /// [`InvalidValue`].
     pub(crate) fn committed(
         &mut self,
-        outcome: Result<CompactReport, Text>,
+        outcome: Result<CompactionRecord, Text>,
     ) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
         let Stage::Archived(offer, _) = stage else { return self.refuse(stage) };
-        let Offer { driven: Proposal { usage, calls, .. }, rungs } = *offer;
         self.stage = match outcome {
-            Ok(report) => {
-                let done = Done { id: self.id, report, usage, calls };
-                Stage::Committed(Box::new(done), rungs)
-            }
-            Err(words) => self.failing(usage, rungs, words, Ending::Failed),
+            Ok(record) => Stage::Committed(Box::new(record)),
+            Err(words) => self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed),
         };
         Ok(())
     }
@@ -267,14 +263,14 @@ impl Compaction {
     /// [`InvalidValue`].
     pub(crate) fn stored(&mut self) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
-        let Stage::Committed(done, rungs) = stage else { return self.refuse(stage) };
+        let Stage::Committed(done) = stage else { return self.refuse(stage) };
         let event = CompactionEvent::Completed {
             id: self.id,
             thread: self.thread.clone(),
             at: self.now,
             report: done.report.clone(),
             usage: done.usage,
-            rungs,
+            rungs: done.rungs.clone(),
         };
         self.stage = Stage::Ended(Box::new(event), Some(done));
         Ok(())
@@ -376,6 +372,13 @@ mod tests {
         Proposal { usage: Usage::new(9, 4), calls: 2, ..proposal }
     }
 
+    fn record(compaction: &Compaction) -> CompactionRecord {
+        let plan = || {
+            CompactionRecord::new(CompactionId(3), CompactionReason::default(), "", driven().plan)
+        };
+        compaction.record(CompactReport::default()).unwrap_or_else(|_| plan())
+    }
+
     /// A compaction in the state of this name.
     fn at(state: &str) -> Compaction {
         let brief = Brief { now: Timestamp(1), ..Brief::default() };
@@ -384,7 +387,7 @@ mod tests {
         let mut inputs: Vec<Take> = vec![
             |compaction| compaction.proposed(Ok(driven()), None),
             |compaction| compaction.archived(Ok(7)),
-            |compaction| compaction.committed(Ok(CompactReport::default())),
+            |compaction| compaction.committed(Ok(record(compaction))),
         ];
         match state {
             "proposing" => inputs.truncate(0),
@@ -417,7 +420,7 @@ mod tests {
             ("proposing", |c| c.proposed(Err(refused()), None), "failing"),
             ("accepted", |c| c.archived(Ok(0)), "archived"),
             ("accepted", |c| c.archived(Err("full".into())), "failing"),
-            ("archived", |c| c.committed(Ok(CompactReport::default())), "committed"),
+            ("archived", |c| c.committed(Ok(record(c))), "committed"),
             ("archived", |c| c.committed(Err("stale".into())), "failing"),
             ("archived", |c| c.record(CompactReport::default()).map(|_| ()), "archived"),
             ("committed", Compaction::stored, "over"),
@@ -475,7 +478,7 @@ mod tests {
         );
         assert_eq!((record.rungs.len(), record.strategy.as_str()), (1, "own"));
         compaction.set_now(Timestamp(8));
-        compaction.committed(Ok(CompactReport::default())).unwrap();
+        compaction.committed(Ok(record)).unwrap();
         assert!(matches!(compaction.step(), CompactionStep::Store));
         assert_eq!(compaction.spent(), (Usage::new(9, 4), 2));
         compaction.stored().unwrap();

@@ -22,7 +22,6 @@ pub use display::{CompactionDisplay, console};
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::{Compaction, CompactionStep, redacted_by};
-pub use outcome::Done;
 pub(crate) use outcome::redacted;
 pub use tool_calls::{
     COMPACT, COMPACT_CONTEXT, COMPACTED, compact_context_tool, compact_tool, plan_call,

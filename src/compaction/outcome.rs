@@ -1,26 +1,12 @@
-//! The results of an attempt and of a compaction.
+//! What an attempt at a compaction ended with.
 
 use super::error::CompactionError;
 use crate::{
     compact::{CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size},
-    message::{CompactionId, Message, Redactor, ToolSpec, Usage},
+    message::{Message, Redactor, ToolSpec},
     strategy::{Brief, Proposal, Snapshot, StrategyError},
     tokens::TokenCounter,
 };
-
-/// A compaction that was carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Done {
-    /// The id of the compaction in the log.
-    pub id: CompactionId,
-    /// Sizes before and after, and the retention.
-    pub report: CompactReport,
-    /// The tokens of all model calls.
-    pub usage: Usage,
-    /// The number of model calls.
-    pub calls: usize,
-}
 
 /// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
 /// those in its notes. Providers quote requests in their errors.

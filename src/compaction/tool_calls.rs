@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::outcome::Done;
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement, Size},
+    log::CompactionRecord,
     message::{CompactionId, ContentBlock, Message, Text, ToolSpec, ToolUse},
     tokens::TokenCounter,
 };
@@ -129,7 +129,7 @@ struct NotCompacted {
 
 impl ContextCompacted {
     /// The result of a compaction that removed this many messages.
-    pub(crate) fn new(done: &Done, messages: usize) -> Self {
+    pub(crate) fn new(done: &CompactionRecord, messages: usize) -> Self {
         Self {
             messages_compressed: messages,
             batches_created: done.calls,

@@ -6,8 +6,8 @@ use crate::{
     compaction::{
         COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, not_compacted, plan_call,
     },
-    drive::{CompactionError, Done, Models},
-    log,
+    drive::{CompactionError, Models},
+    log::{self, CompactionRecord},
     message::{CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse},
     strategy::{Brief, Proposal},
 };
@@ -77,7 +77,7 @@ impl Compactor {
         messages: &mut Vec<Message>,
         results: impl IntoIterator<Item = ToolResult>,
         models: impl Into<Models<'m>>,
-    ) -> Result<Option<Done>, CompactionError> {
+    ) -> Result<Option<CompactionRecord>, CompactionError> {
         let (results, models): (Vec<ToolResult>, _) =
             (results.into_iter().collect(), models.into());
         let calls: Vec<ToolUse> =
@@ -123,7 +123,7 @@ impl Compactor {
         call: &ToolUse,
         thread: &mut Vec<Message>,
         models: Models<'_>,
-    ) -> (ToolResult, Option<Done>) {
+    ) -> (ToolResult, Option<CompactionRecord>) {
         self.observe(thread);
         let before = self.size().tokens;
         let target = self.target();
@@ -152,7 +152,7 @@ impl Compactor {
         &mut self,
         call: &ToolUse,
         thread: &mut Vec<Message>,
-    ) -> Result<Option<Done>, CompactionError> {
+    ) -> Result<Option<CompactionRecord>, CompactionError> {
         let number = self.next_compaction();
         let plan = plan_call(thread, call, number, self.options.counter.as_ref());
         let plan = match plan {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::value::Compactor;
 use crate::{
     compaction::COMPACT,
-    drive::{self, CompactionError, Conversation, Done, Models},
-    log::{Event, EventLog},
+    drive::{self, CompactionError, Conversation, Models},
+    log::{CompactionRecord, Event, EventLog},
     message::{Message, Request},
     store::Journal,
     strategy::{Brief, Known, Net, Proposal},
@@ -58,7 +58,7 @@ impl Compactor {
         messages: &mut Vec<Message>,
         brief: impl Into<Brief>,
         models: impl Into<Models<'m>>,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let (brief, models) = (brief.into(), models.into());
         self.observe(messages);
         let brief = self.completed(brief);
@@ -91,7 +91,7 @@ impl Compactor {
         request: &mut Request,
         brief: impl Into<Brief>,
         models: impl Into<Models<'m>>,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let (brief, models) = (brief.into(), models.into());
         self.options.system = request.system.clone();
         self.options.tools = request.tools.clone();
@@ -107,7 +107,7 @@ impl Compactor {
         &mut self,
         brief: &Brief,
         work: Work<'_>,
-    ) -> Result<(Done, usize), CompactionError> {
+    ) -> Result<(CompactionRecord, usize), CompactionError> {
         let mut thread = self.live.thread.clone().unwrap_or_default();
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
         if let Some(redactor) = &self.options.redactor {

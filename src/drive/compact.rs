@@ -7,11 +7,9 @@ use super::{
     span::CompactionSpan,
 };
 use crate::{
-    compact::{CompactReport, Prices},
-    compaction::{
-        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Done, redacted,
-    },
-    log::{Event, LogError},
+    compact::Prices,
+    compaction::{Compaction, CompactionError, CompactionErrorKind, CompactionStep, redacted},
+    log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal},
@@ -169,7 +167,7 @@ pub async fn compact(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<Done, CompactionError> {
+) -> Result<CompactionRecord, CompactionError> {
     run(conversation, strategy, brief, models, observe, Proposal::accepted).await
 }
 
@@ -181,7 +179,7 @@ pub(crate) async fn run(
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
     accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal, CompactionError>,
-) -> Result<Done, CompactionError> {
+) -> Result<CompactionRecord, CompactionError> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let begun = conversation.begin(strategy, &brief).await?;
@@ -335,7 +333,7 @@ impl Conversation<'_> {
         strategy: &str,
         brief: &Brief,
         outcome: Result<Proposal, CompactionError>,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         // Archiving under a used id would overwrite the entries of another compaction.
         if self.journal.log().is_ended(id) {
@@ -352,7 +350,7 @@ impl Conversation<'_> {
         compaction: &mut Compaction,
         span: &CompactionSpan,
         outcome: Result<Proposal, CompactionError>,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let outcome = redacted(outcome, redactor);
         let failed = outcome.as_ref().err().cloned();
@@ -435,16 +433,16 @@ impl Conversation<'_> {
         let (usage, calls) = compaction.spent();
         let applied = self.apply(compaction);
         match &applied {
-            Ok(report) => span.complete(report, usage, calls),
+            Ok(record) => span.complete(&record.report, usage, calls),
             Err(_) => span.fail("commit", usage, calls),
         }
-        let report = applied.clone();
+        let record = applied.clone();
         compaction
-            .committed(report.map_err(|error| self.journal.redacted_text(error.to_string())))?;
+            .committed(record.map_err(|error| self.journal.redacted_text(error.to_string())))?;
         applied.map(|_| ())
     }
 
-    fn apply(&mut self, compaction: &Compaction) -> Result<CompactReport, CompactionError> {
+    fn apply(&mut self, compaction: &Compaction) -> Result<CompactionRecord, CompactionError> {
         let CompactionStep::Commit(driven) = compaction.step() else {
             return Err(compaction.unexpected().into());
         };
@@ -456,7 +454,7 @@ impl Conversation<'_> {
         let request = (&self.system[..], &self.tools.specs()[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = driven.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.record(report.clone())?;
+        let record = compaction.record(report)?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;
@@ -466,9 +464,9 @@ impl Conversation<'_> {
             self.journal.append(at, event)?;
         }
         let rewrite = model::rewrite(self.thread, &proposal.plan)?;
-        self.journal.append(at, Event::Compacted(Box::new(record)))?;
+        self.journal.append(at, Event::Compacted(Box::new(record.clone())))?;
         let _removed = rewrite.apply();
-        Ok(report)
+        Ok(record)
     }
 
     /// Writes the log to the store. A failure does not undo the compaction.

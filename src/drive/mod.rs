@@ -12,7 +12,7 @@ mod span;
 #[doc(inline)]
 pub use crate::compaction::telemetry;
 
-pub use crate::compaction::{CompactionError, CompactionErrorKind, Done};
+pub use crate::compaction::{CompactionError, CompactionErrorKind};
 pub use attempt::{Models, advance, drive, propose};
 pub use compact::{Conversation, compact};
 

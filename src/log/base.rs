@@ -23,12 +23,12 @@ const FORMAT: u32 = 3;
 
 /// The state after the first events of a log: the live thread, totals, standing rules and facts.
 ///
-/// A [`Journal`](crate::store::Journal) makes it and gives it to its store, which keeps its JSON
-/// and the text of its [facts](Self::facts) unchanged, as two separate texts. Opening a thread
-/// reads the base and the events after it, so its time hardly grows with the log. Texts in rules
+/// A [`Journal`](crate::store::Journal) makes it and gives its store the texts of the base and of
+/// its facts. Opening a thread reads the base and the events after it, so its time hardly grows
+/// with the log. Texts in rules
 /// and facts are redacted if the journal has a redactor; messages are as in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LogBase {
+pub(crate) struct LogBase {
     format: u32,
     thread: ThreadId,
     log: Option<LogId>,
@@ -92,28 +92,27 @@ impl LogBase {
         is_whole.then_some(log)
     }
 
-    /// Whether this build can read the base, and it was made for this thread.
-    pub(crate) fn fits(&self, thread: &ThreadId) -> bool {
-        self.format == FORMAT && self.thread == *thread
+    /// Reads a stored base. `None` if another build wrote it, or for another thread; the log is then
+    /// read whole.
+    pub(crate) fn read(text: &str, thread: &ThreadId) -> Option<Self> {
+        let base: Self = serde_json::from_str(text).ok()?;
+        (base.format == FORMAT && base.thread == *thread).then_some(base)
     }
 
-    /// Returns the number of events before the base.
-    #[must_use]
-    pub fn seq(&self) -> u64 {
+    /// Returns the id of the log, the text of the base, and that of its facts. `None` if the log has
+    /// no id, because its base cannot be stored.
+    pub(crate) fn texts(&self) -> Option<(LogId, String, &str)> {
+        Some((self.log?, serde_json::to_string(self).ok()?, self.facts.as_str()))
+    }
+
+    /// The number of events before the base.
+    pub(crate) fn seq(&self) -> u64 {
         self.dropped.seq
     }
 
-    /// Returns the id of the log that the base was made for. A base without an id cannot be stored.
-    #[must_use]
-    pub fn log_id(&self) -> Option<LogId> {
+    /// The id of the log that the base was made for.
+    pub(crate) fn log_id(&self) -> Option<LogId> {
         self.log
-    }
-
-    /// Returns the text of the facts, which a store keeps beside the base. A base that was loaded
-    /// has none.
-    #[must_use]
-    pub fn facts(&self) -> &str {
-        self.facts.as_str()
     }
 }
 

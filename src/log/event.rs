@@ -121,6 +121,9 @@ pub struct CompactionRecord {
     /// The sum of the tokens of its model calls.
     #[serde(default)]
     pub usage: Usage,
+    /// The number of its model calls.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: usize,
     /// The rungs of the ladder that were tried, in order. The rung that made the plan has no
     /// failure. It is the last one, unless a later rung kept even fewer facts. Empty if the
     /// strategy is no ladder.
@@ -202,6 +205,7 @@ impl CompactionRecord {
             plan,
             report: CompactReport::default(),
             usage: Usage::default(),
+            calls: 0,
             rungs: Vec::new(),
             archived: 0,
         }

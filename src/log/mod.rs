@@ -16,7 +16,6 @@
 //! | get the messages that compactions removed | [`Recall`](crate::recall::Recall) |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | append events that another writer stored | [`EventLog::append_logged`] |
-//! | store the state after the events so far | [`LogBase`] |
 //! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
 //! | know what was billed, and how full the context is | [`total_usage`], [`Pressure`](crate::auto::Pressure) |
 //! | ration tokens | [`TokenBudget`] |
@@ -100,7 +99,7 @@ mod thread;
 mod undo;
 mod usage;
 
-pub use base::LogBase;
+pub(crate) use base::LogBase;
 pub use budget::TokenBudget;
 pub use error::LogError;
 pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, Rung};

@@ -7,8 +7,7 @@ use super::{builder::SessionBuilder, error::SessionError, session::Session};
 use crate::{
     auto::AutoPolicy,
     compact::{CompactOptions, Replacement},
-    compaction::Done,
-    log::{Event, Thread},
+    log::{CompactionRecord, Event, Thread},
     message::{CheckpointId, CompactionId, ContextWindow, Message, Text, ThreadId},
     model::{self, Agent, Tool, Tools},
     store::Journal,
@@ -223,7 +222,10 @@ impl Session {
     ///   from its result.
     /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range holds the
     ///   message that the user typed last.
-    pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<Done, SessionError> {
+    pub async fn replace(
+        &mut self,
+        replacements: &[Replacement],
+    ) -> Result<CompactionRecord, SessionError> {
         let plan = self.agent.thread().plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
@@ -315,7 +317,10 @@ impl Session {
     /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread as
     ///   they were, for example because another compaction removed them.
-    pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<Done, SessionError> {
+    pub async fn redo_compaction(
+        &mut self,
+        id: CompactionId,
+    ) -> Result<CompactionRecord, SessionError> {
         let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
     }

@@ -20,8 +20,9 @@ use futures::{
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
-    compaction::{Compaction, CompactionEvent, Done},
+    compaction::{Compaction, CompactionEvent},
     drive::{Begun, CompactionError, CompactionSpan, Conversation, Listener, drive_with},
+    log::CompactionRecord,
     message::{CompactionId, CompactionReason, Delta, InvalidValue, Message, Timestamp},
     model::AgentModel,
     strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal, Step},
@@ -50,7 +51,7 @@ impl Session {
         &'a mut self,
         order: Order,
         emit: &'a mut Emit,
-    ) -> BoxFuture<'a, Result<Result<Done, CompactionError>, SessionError>> {
+    ) -> BoxFuture<'a, Result<Result<CompactionRecord, CompactionError>, SessionError>> {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
@@ -84,7 +85,7 @@ impl Session {
         outcome: Result<Proposal, CompactionError>,
         arriving: Option<Message>,
         (span, emit): (&CompactionSpan, &mut Emit),
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         let redacted = self.journal.redacted(brief);
         let compaction = Compaction::begin(id, self.thread_id().clone(), strategy, &redacted);
@@ -129,7 +130,7 @@ impl Session {
         outcome: Result<Proposal, CompactionError>,
         arriving: Option<Message>,
         span: &CompactionSpan,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let now = self.now();
         let (compaction, mut conversation) = self.in_flight()?;
         conversation.arriving = arriving;

@@ -14,8 +14,9 @@ use super::{
 };
 use crate::{
     compact::{CompactError, CompactReport, Plan},
-    compaction::{Done, redacted},
+    compaction::redacted,
     drive::{self, CompactionError, CompactionSpan, nothing_to_do, with_facts},
+    log::CompactionRecord,
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
@@ -302,7 +303,10 @@ impl Session {
     ///   differs.
     /// - Another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed
     ///   session.
-    pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
+    pub async fn adopt(
+        &mut self,
+        prepared: PreparedCompaction,
+    ) -> Result<CompactionRecord, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome, .. } = prepared;
         if let Err(error) = &outcome
             && error.is_nothing_to_compact()
@@ -329,7 +333,7 @@ impl Session {
         strategy: Text,
         plan: Plan,
         messages: Arc<Vec<Message>>,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         // A host's text is used unchanged, and a redone plan was settled the first time, so do not
         // settle the plan again.
         let reason = CompactionReason::Manual { focus: None };
@@ -366,7 +370,7 @@ impl Session {
         brief: &Brief,
         outcome: Result<Proposal, CompactionError>,
         span: &CompactionSpan,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let mut emit = Emit { shared: Arc::clone(&self.shared), defers: true };
         self.end_interrupted(&mut emit).await?;
         self.carry_out(strategy, brief, outcome, None, (span, &mut emit)).await

@@ -97,7 +97,9 @@ impl Journal {
         let Some(base) = LogBase::of(&self.log, self.id, self.rules(), &facts) else { return };
         let Some(log) = base.log(Vec::new()) else { return };
         (self.log, self.rules) = (log, self.rules.emptied());
-        let _ = store.save_base(self.log.thread_id(), &base).await;
+        if let Some((id, text, facts)) = base.texts() {
+            let _ = store.save_base(self.log.thread_id(), id, base.seq(), &text, facts).await;
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     compact::Plan,
     compaction,
-    log::{Event, EventLog, Loaded, LogError, LogId, LoggedEvent, LoggedFacts},
+    log::{Event, EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, LoggedFacts},
     message::{CompactionId, Redactor, Text, ThreadId, Timestamp},
     strategy::Brief,
 };
@@ -21,9 +21,8 @@ use crate::{
 /// with the next [`flush`](Self::flush), in order. The store is optional.
 ///
 /// With a store, memory holds the thread and the latest events. When the events that a compaction
-/// removed from the thread take more than 32 KB, a flush gives the store a
-/// [base](crate::log::LogBase) and drops the stored events ([`EventLog::base`]).
-/// [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
+/// removed from the thread take more than 32 KB, a flush gives the store a base and drops the
+/// stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -97,7 +96,7 @@ impl Journal {
     }
 
     /// Loads the log of a thread from a store, which also stores later events. The log of an
-    /// unknown thread is empty. If the store keeps a [base](crate::log::LogBase) of the thread, only
+    /// unknown thread is empty. If the store keeps a [base](ThreadStore::save_base) of the thread, only
     /// the events after it are loaded.
     ///
     /// ```
@@ -118,7 +117,8 @@ impl Journal {
     ///
     /// [`StoreError`] if the log cannot be loaded.
     pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self, StoreError> {
-        if let Some(base) = store.load_base(&thread).await?.filter(|base| base.fits(&thread)) {
+        let base = store.load_base(&thread).await?.and_then(|text| LogBase::read(&text, &thread));
+        if let Some(base) = base {
             let events = store.load_from(&thread, base.seq()).await?;
             if let Some(log) = base.log(events) {
                 let (stored, id) = (log.len(), base.log_id());

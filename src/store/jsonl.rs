@@ -20,7 +20,7 @@ use super::{
     thread_store::{ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, Loaded, LogBase, LogId, LoggedEvent},
+    log::{EventLog, Loaded, LogId, LoggedEvent},
     message::ThreadId,
 };
 
@@ -145,15 +145,15 @@ impl JsonlStore {
 
     /// Reads a base, the prefix of its log file, and a reader at its facts, which follow in the
     /// same file and are not read here. `None` if there is no readable base.
-    fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, LogBase, BufReader<File>)> {
+    fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, String, BufReader<File>)> {
         let file = plain_file::open(&self.base_path(thread), false).ok()??;
         let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
         let read = file.read_line(&mut prefix).ok()? + file.read_line(&mut base).ok()?;
         self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
-        Some((serde_json::from_str(&prefix).ok()?, serde_json::from_str(&base).ok()?, file))
+        Some((serde_json::from_str(&prefix).ok()?, base.trim_end().to_owned(), file))
     }
 
-    fn write_base(&self, thread: &ThreadId, lines: &[String; 3]) -> io::Result<()> {
+    fn write_base(&self, thread: &ThreadId, lines: [&str; 3]) -> io::Result<()> {
         let mut file = match plain_file::open_or_create(&self.base_path(thread)) {
             Ok(file) => file,
             // A link is never followed, so there is no base.
@@ -248,29 +248,32 @@ impl ThreadStore for JsonlStore {
         Ok(self.load(thread).await?.log.since(seq).to_vec())
     }
 
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+    async fn save_base(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+        base: &str,
+        facts: &str,
+    ) -> Result<(), StoreError> {
         let Some(file) = LogFile::to_write(self.at(thread), false)? else { return Ok(()) };
         let prefix = file.prefix(self.prefixes().remove(thread))?;
         // The stored base begins with the length of the log file, so only a base of the whole file
         // can be kept.
-        if prefix.events == base.seq() && prefix.id.is_some() && prefix.id == base.log_id() {
-            let lines = serde_json::to_string(&prefix)
-                .and_then(|prefix| Ok([prefix, serde_json::to_string(base)?, base.facts().into()]));
-            let written = lines.map_err(io::Error::from);
-            let written = written.and_then(|lines| self.write_base(thread, &lines));
+        if prefix.events == seq && prefix.id == Some(log) {
+            let written = serde_json::to_string(&prefix).map_err(io::Error::from);
+            let written =
+                written.and_then(|prefix| self.write_base(thread, [&prefix, base, facts]));
             written.map_err(|error| failed(&self.base_path(thread), error))?;
         }
         self.remember(thread, prefix);
         Ok(())
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
         // The lock also excludes a writer of the base.
         let Some(file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, base, _)) = self.read_base(thread) else { return Ok(None) };
-        if prefix.id != base.log_id() || prefix.events != base.seq() {
-            return Ok(None);
-        }
         if !file.begins_with(&prefix)? {
             return Ok(None);
         }
@@ -287,9 +290,9 @@ impl ThreadStore for JsonlStore {
     ) -> Result<Option<String>, StoreError> {
         // The lock excludes a writer of the base.
         let Some(_file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
-        let Some((_, base, mut file)) = self.read_base(thread) else { return Ok(None) };
+        let Some((prefix, _, mut file)) = self.read_base(thread) else { return Ok(None) };
         let mut facts = String::new();
-        if base.log_id() != Some(log) || base.seq() != seq {
+        if prefix.id != Some(log) || prefix.events != seq {
             return Ok(None);
         }
         Ok(file.read_to_string(&mut facts).is_ok().then_some(facts))

@@ -15,7 +15,7 @@ use super::{
     thread_store::{ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, Loaded, LogBase, LogId, LoggedEvent},
+    log::{EventLog, Loaded, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     strategy::CompactionRun,
 };
@@ -56,7 +56,8 @@ struct Stored {
 struct StoredLog {
     id: Option<LogId>,
     events: Vec<LoggedEvent>,
-    base: Option<LogBase>,
+    /// The number of events before the base, its text, and that of its facts.
+    base: Option<(u64, [String; 2])>,
 }
 
 impl MemoryStore {
@@ -148,19 +149,30 @@ impl ThreadStore for MemoryStore {
         Ok(from.and_then(|from| events.get(from..)).unwrap_or_default().to_vec())
     }
 
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        if let Some(log) = self.stored().logs.get_mut(thread)
-            && base.log_id().is_some_and(|id| log.id == Some(id))
-            && base.seq() <= log.events.len() as u64
-            && log.base.as_ref().is_none_or(|kept| kept.seq() < base.seq())
+    async fn save_base(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+        base: &str,
+        facts: &str,
+    ) -> Result<(), StoreError> {
+        if let Some(stored) = self.stored().logs.get_mut(thread)
+            && stored.id == Some(log)
+            && seq <= stored.events.len() as u64
+            && stored.base.as_ref().is_none_or(|(kept, _)| *kept < seq)
         {
-            log.base = Some(base.clone());
+            stored.base = Some((seq, [base.to_owned(), facts.to_owned()]));
         }
         Ok(())
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
-        Ok(self.stored().logs.get(thread).and_then(|log| log.base.clone()))
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+        Ok(self
+            .stored()
+            .logs
+            .get(thread)
+            .and_then(|log| log.base.as_ref().map(|(_, [base, _])| base.clone())))
     }
 
     async fn load_facts(
@@ -170,9 +182,9 @@ impl ThreadStore for MemoryStore {
         seq: u64,
     ) -> Result<Option<String>, StoreError> {
         let stored = self.stored();
-        let base = stored.logs.get(thread).and_then(|log| log.base.as_ref());
-        let base = base.filter(|base| base.log_id() == Some(log) && base.seq() == seq);
-        Ok(base.map(|base| base.facts().to_owned()))
+        let stored = stored.logs.get(thread).filter(|stored| stored.id == Some(log));
+        let base = stored.and_then(|stored| stored.base.as_ref()).filter(|base| base.0 == seq);
+        Ok(base.map(|(_, [_, facts])| facts.clone()))
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

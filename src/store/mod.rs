@@ -23,7 +23,7 @@
 //! it holds.
 //!
 //! A [`Journal`] holds the latest events in memory. For the events before them the store may keep a
-//! [`LogBase`](crate::log::LogBase), from which the thread opens again.
+//! [base](ThreadStore::save_base), from which the thread opens again.
 //!
 //! The files of a store are accessible to their owner only, and not encrypted.
 //!

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{store_error::StoreError, word_index::WordIndex};
 use crate::{
-    log::{EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, read_event},
+    log::{EventLog, Loaded, LogError, LogId, LoggedEvent, read_event},
     message::ThreadId,
     model::for_pointers,
 };
@@ -103,31 +103,38 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         }
     }
 
-    /// Keeps the base of the stored log in place of an earlier one, so that the thread opens fast
-    /// whatever the length of its log. The store keeps the JSON of the base as text, and the text
-    /// of its [facts](LogBase::facts) apart, so that [`load_base`](Self::load_base) need not read
-    /// them. It ignores a base of a log with another id, of more events than are stored, or that is
-    /// not later than the one it keeps.
+    /// Keeps the base of the log with this id in place of an earlier one: the state after its first
+    /// `seq` events, so that the thread opens fast whatever the length of its log. Base and facts are
+    /// texts for the journal alone. The store keeps them apart, so that
+    /// [`load_base`](Self::load_base) need not read the facts. It ignores a base of a log with
+    /// another id, of more events than are stored, or that is not later than the one it keeps.
     ///
     /// The default keeps none. The future may be dropped at any point.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`]. The log is unchanged in every case.
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
+    async fn save_base(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+        base: &str,
+        facts: &str,
+    ) -> Result<(), StoreError> {
         let Some(inner) = self.inner() else { return Ok(()) };
-        inner.save_base(thread, base).await
+        inner.save_base(thread, log, seq, base, facts).await
     }
 
-    /// Returns the base that is kept of the stored log; `None` if there is none, or it cannot be
-    /// read. The base of a deleted log is deleted with it.
+    /// Returns the text of the base that is kept of the stored log; `None` if there is none. The
+    /// base of a deleted log is deleted with it.
     ///
     /// The future may be dropped at any point.
     ///
     /// # Errors
     ///
     /// As [`load`](Self::load).
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
         let Some(inner) = self.inner() else { return Ok(None) };
         inner.load_base(thread).await
     }
@@ -324,8 +331,9 @@ for_pointers! { ThreadStore {
     ) -> Result<(), StoreError>;
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError>;
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError>;
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError>;
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError>;
+    async fn save_base(&self, thread: &ThreadId, log: LogId, seq: u64, base: &str, facts: &str)
+        -> Result<(), StoreError>;
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError>;
     async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64)
         -> Result<Option<String>, StoreError>;
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;

@@ -8,9 +8,9 @@ use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
     Request, StrategyRegistry, Turn, Usage, async_trait,
-    drive::{self, CompactionError, Conversation, Done, Models},
+    drive::{self, CompactionError, Conversation, Models},
     legality,
-    log::{CompactionFailure, Event, Rung},
+    log::{CompactionFailure, CompactionRecord, Event, Rung},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
@@ -87,7 +87,7 @@ impl Kept {
         &mut self,
         strategy: &dyn CompactionStrategy,
         models: Models<'_>,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         self.now += 1_000;
         let brief = Brief {
             now: Timestamp(self.now),

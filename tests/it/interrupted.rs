@@ -12,8 +12,8 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Message, Model, ModelAgent, ProviderThread, Request, Thread, Turn, async_trait,
-    drive::{self, CompactionError, CompactionErrorKind, Conversation, Done, Models},
-    log::{Event, EventLog, LoggedEvent},
+    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
+    log::{CompactionRecord, Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
@@ -290,7 +290,7 @@ impl Kept {
         &mut self,
         strategy: &dyn CompactionStrategy,
         model: &dyn Model,
-    ) -> Result<Done, CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let reason = CompactionReason::Threshold;
         let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
         let mut conversation =

@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use threadfold::{
     EventLog, ThreadStore, async_trait,
-    log::{LogBase, LogId, LoggedEvent},
+    log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     store::{Lease, Loaded, StoreError, WordIndex, event_lines, stored_event},
 };
@@ -61,22 +61,24 @@ impl ThreadStore for PostgresStore {
         Ok(events(self, thread, seq).await?.0)
     }
 
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        let Some(id) = base.log_id() else { return Ok(()) };
-        let text = serde_json::to_string(base);
-        let text = text.map_err(|error| StoreError::medium(self.place().clone(), error))?;
-        let (name, id, seq) = (thread.as_str(), id.to_string(), integer(base.seq()));
+    async fn save_base(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+        base: &str,
+        facts: &str,
+    ) -> Result<(), StoreError> {
+        let (name, id, seq) = (thread.as_str(), log.to_string(), integer(seq));
         let save = "SELECT threadfold.save_base($1, $2, $3, $4, $5)";
-        self.row(save, &[&name, &id, &seq, &text, &base.facts()]).await?;
+        self.row(save, &[&name, &id, &seq, &base, &facts]).await?;
         Ok(())
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
         let base = "SELECT (SELECT base FROM threadfold.logs WHERE thread = $1)";
         let row = self.row(base, &[&thread.as_str()]).await?;
-        let base = self.column::<Option<&str>>(&row, 0)?;
-        // A base of another build may be unreadable. The log is then read whole.
-        Ok(base.and_then(|text| serde_json::from_str(text).ok()))
+        Ok(self.column::<Option<&str>>(&row, 0)?.map(str::to_owned))
     }
 
     async fn load_facts(

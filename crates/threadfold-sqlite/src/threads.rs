@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 use threadfold::{
     EventLog, ThreadStore, async_trait,
-    log::{LogBase, LogError, LogId, LoggedEvent},
+    log::{LogError, LogId, LoggedEvent},
     message::{Text, ThreadId},
     store::{Loaded, StoreError, WordIndex, event_lines, stored_event},
 };
@@ -65,12 +65,15 @@ impl ThreadStore for SqliteStore {
         self.database.read(move |reading| events(reading, &place, &thread, seq)).await
     }
 
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        let Some(id) = base.log_id().filter(|_| base.seq() > 0) else { return Ok(()) };
-        let place = self.database.place();
-        let text = serde_json::to_string(base);
-        let text = text.map_err(|error| StoreError::medium(place.clone(), error))?;
-        let (thread, seq, facts) = (thread.clone(), base.seq(), base.facts().to_owned());
+    async fn save_base(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+        base: &str,
+        facts: &str,
+    ) -> Result<(), StoreError> {
+        let (thread, base, facts) = (thread.clone(), base.to_owned(), facts.to_owned());
         let saved = self.database.write(move |writing| {
             let insert = "INSERT INTO bases SELECT thread, ?3, ?4, ?5 FROM logs \
                           WHERE thread = ?1 AND log = ?2 AND EXISTS \
@@ -78,20 +81,19 @@ impl ThreadStore for SqliteStore {
                           ON CONFLICT (thread) DO UPDATE SET \
                           seq = excluded.seq, base = excluded.base, facts = excluded.facts \
                           WHERE seq < excluded.seq";
-            let values = params![thread.as_str(), id.to_string(), seq, text, facts];
+            let values = params![thread.as_str(), log.to_string(), seq, base, facts];
             writing.prepare_cached(insert)?.execute(values)?;
             Ok(())
         });
         saved.await
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
         let thread = thread.clone();
         let loaded = self.database.read(move |reading| {
             let mut base = reading.prepare_cached("SELECT base FROM bases WHERE thread = ?1")?;
             let base = base.query_row([thread.as_str()], |row| row.get::<_, String>(0));
-            // A base of another build may be unreadable. The log is then read whole.
-            Ok(base.optional()?.and_then(|text| serde_json::from_str(&text).ok()))
+            Ok(base.optional()?)
         });
         loaded.await
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     classify::classify_error,
     contract::WireError,
-    json::{Fields, Scanned},
+    json::{Fields, Scanned, Tree},
     stream::{StreamEvent, Taken, TurnBuilder},
 };
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage};
@@ -154,6 +154,13 @@ pub(super) fn read_event(
         }
         _ => Ok(()),
     }
+}
+
+/// The input of a call whose text is complete; `None` if there is none. An input that was cut off is
+/// no JSON. It is kept as text.
+pub(super) fn input(text: &str) -> Option<Tree> {
+    let parse = || Json::parse(text).map_or_else(|_| text.to_owned().into(), Tree::Raw);
+    (!text.trim().is_empty()).then(parse)
 }
 
 /// Returns the error that a provider sent within the stream.

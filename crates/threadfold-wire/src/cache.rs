@@ -55,8 +55,8 @@ const HOUR: &str = "1h";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Tool(usize),
-    System(usize, usize),
-    /// A message, a block of it, and a block of that tool result; [`ITSELF`] for the outer block.
+    /// A message of the system prompt or, counted on, of the thread; a block of it; and a block of
+    /// that tool result, or [`ITSELF`] for the outer block.
     Block(usize, usize, usize),
 }
 
@@ -113,12 +113,8 @@ impl Parts<'_> {
         for (index, tool) in self.tools.iter().enumerate() {
             add(Place::Tool(index), mark_of(&tool.extra, codec, key));
         }
-        for (index, message) in self.system.iter().enumerate() {
-            for (place, block) in message.content.iter().enumerate() {
-                add(Place::System(index, place), mark(block, codec, key));
-            }
-        }
-        for (index, (_, message)) in self.thread.iter().enumerate() {
+        let messages = self.system.iter().chain(self.thread.iter().map(|(_, message)| message));
+        for (index, message) in messages.enumerate() {
             for (place, block) in message.content.iter().enumerate() {
                 if let ContentBlock::ToolResult(result) = block {
                     for (inner, block) in result.content.iter().enumerate() {
@@ -140,47 +136,43 @@ impl Parts<'_> {
         let tool = self.tools.len().checked_sub(1).map(Place::Tool).filter(|_| of_tools);
         let mut system = self.system.iter().enumerate().rev();
         let system = system.find_map(|(index, message)| {
-            Some(Place::System(index, message.content.len().checked_sub(1)?))
+            Some(Place::Block(index, message.content.len().checked_sub(1)?, ITSELF))
         });
-        let mut said = self.thread.iter().enumerate().rev();
-        let last = said.find(|(_, (_, it))| it.role == Role::User || !self.rules.of_user);
-        let block = last.and_then(|(index, (_, message))| {
-            Some(Place::Block(index, message.content.iter().rposition(self.rules.takes)?, ITSELF))
-        });
-        let places = [system, block].into_iter().flatten().filter(|_| of_thread);
-        for place in tool.into_iter().chain(places) {
-            if marks.iter().all(|mark| mark.place != place) {
-                marks.push(Mark { place, is_requested: true, is_long: false });
+        let block = self.last_block(self.thread.len(), self.rules.of_user);
+        let answer = self.thread.iter().rposition(|(_, it)| it.role == Role::Assistant);
+        let block_before = answer.and_then(|answer| self.last_block(answer, true));
+        tool.into_iter().for_each(|place| request(marks, place));
+        if of_thread {
+            [system, block].into_iter().flatten().for_each(|place| request(marks, place));
+            if marks.len() < MAX {
+                block_before.into_iter().for_each(|place| request(marks, place));
             }
-        }
-        let ended = self.end_before().filter(|_| of_thread && marks.len() < MAX);
-        if let Some(place) = ended.filter(|place| marks.iter().all(|mark| mark.place != *place)) {
-            marks.push(Mark { place, is_requested: true, is_long: false });
         }
     }
 
-    /// The last block before the last answer that may be marked.
-    fn end_before(&self) -> Option<Place> {
-        let answer = self.thread.iter().rposition(|(_, it)| it.role == Role::Assistant)?;
-        let before = self.thread.iter().enumerate().take(answer);
-        let mut before = before.rev().filter(|(_, (_, it))| it.role == Role::User);
-        before.find_map(|(index, (_, message))| {
-            Some(Place::Block(index, message.content.iter().rposition(self.rules.takes)?, ITSELF))
+    /// The last block that may be marked, in the first `count` messages of the thread.
+    fn last_block(&self, count: usize, of_user: bool) -> Option<Place> {
+        let messages = self.thread.iter().enumerate().take(count).rev();
+        let mut wanted = messages.filter(|(_, (_, it))| it.role == Role::User || !of_user);
+        wanted.find_map(|(index, (_, message))| {
+            let place = message.content.iter().rposition(self.rules.takes)?;
+            Some(Place::Block(self.system.len() + index, place, ITSELF))
         })
     }
 
     fn set(&mut self, place: Place, mark: Option<Json>, codec: &'static str) {
         let key = self.rules.key;
-        let (message, place, inner) = match place {
+        let (index, place, inner) = match place {
             Place::Tool(index) => {
                 let tool = self.tools.get_mut(index);
                 tool.into_iter().for_each(|tool| set_in(&mut tool.extra, codec, key, mark.clone()));
                 return;
             }
-            Place::System(index, place) => (self.system.get_mut(index), place, ITSELF),
-            Place::Block(index, place, inner) => {
-                (self.thread.get_mut(index).map(|(_, message)| message), place, inner)
-            }
+            Place::Block(index, place, inner) => (index, place, inner),
+        };
+        let message = match index.checked_sub(self.system.len()) {
+            Some(index) => self.thread.get_mut(index).map(|(_, message)| message),
+            None => self.system.get_mut(index),
         };
         let block = message.and_then(|message| message.make_mut().content.get_mut(place));
         match block {
@@ -190,6 +182,13 @@ impl Parts<'_> {
             }
             block => block.into_iter().for_each(|block| set(block, codec, key, mark.clone())),
         }
+    }
+}
+
+/// Requests a mark, unless there is one already.
+fn request(marks: &mut Vec<Mark>, place: Place) {
+    if marks.iter().all(|mark| mark.place != place) {
+        marks.push(Mark { place, is_requested: true, is_long: false });
     }
 }
 

@@ -20,7 +20,7 @@
 //! | `usage`, `compaction` | counts of tokens; the provider's own compaction |
 
 pub(crate) use crate::{
-    assembly::{Assembly, Output, provider_error, read_event, unreadable},
+    assembly::{Assembly, Output, input, provider_error, read_event, unreadable},
     cache::{self, CacheRules, Parts},
     compaction::{BY_GATEWAY, counts, edit},
     contract::{Change, Encoded, Result, WireError},
@@ -33,13 +33,13 @@ pub(crate) use crate::{
     normal::{
         Ending, Kinds, Thread, begin_with_user, call_id, extra, extra_mut, fit, fit_blocks,
         fit_end, fit_tools, is_call, is_result, loop_has_no_reasoning, merge, merge_neighbours,
-        note_lost_fields, results_first, take_media, with_call_id,
+        results_first, take_media, with_call_id,
     },
     notes::{self, CONTINUE, LeftOut, Notes},
-    openai::{self, Piece, Tools, names_model, no_content, result_text, write_failure},
+    openai::{self, By, Content, Contents, Piece, Tools, names_model, no_content, write_failure},
     options::{DecodeOptions, EncodeOptions},
     params::{
-        Param, Section, does_not_think, limit, temperature, thinks_manually, write_float,
+        Param, Section, does_not_think, is_met, limit, temperature, thinks_manually, write_float,
         write_to_one,
     },
     rules::{

@@ -13,8 +13,8 @@ use std::{
 use super::{
     contract::Change,
     json::Tree,
-    normal::{Thread, call_id, fit_blocks, with_call_id},
-    notes::Notes,
+    normal::{Thread, call_id, fit_blocks, is_call, with_call_id},
+    notes::{self, Notes},
 };
 use threadfold_core::message::{
     ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolUse,
@@ -146,22 +146,6 @@ impl Renamed {
         renamed
     }
 
-    /// Finds a short id for every call whose id has more than `most` characters, which must be at
-    /// least 20: its first characters and a hash, so that an id is rewritten equally in every
-    /// request.
-    pub(super) fn long_ids(messages: &[(usize, Message)], most: usize) -> Self {
-        let mut ids: Vec<Found<'_>> = Vec::new();
-        for (at, message) in messages {
-            ids.extend(message.tool_uses().map(|call| (Some(*at), &call.id)));
-        }
-        let mut salts: HashMap<Text, u64> = HashMap::new();
-        Self::find(&ids, &|id| id.len() > most && id.chars().count() > most, &mut |id| {
-            let salt = salts.entry(id.clone()).or_insert(0);
-            *salt += 1;
-            short(id, most, *salt - 1)
-        })
-    }
-
     fn note(&self, notes: &mut Notes, note: fn(Text, Text) -> Change) {
         for (at, from) in &self.found {
             notes.turn_to(*at).note(note(from.clone(), self.written(from)));
@@ -189,10 +173,26 @@ impl Renamed {
     }
 }
 
+/// Makes the changes that every codec makes first: it repairs the thread, answers open calls at the
+/// end unless the thread is `at_rest`, and gives every tool a legal name.
+pub(super) fn begin<'r>(
+    request: &'r Request,
+    codec: &'static str,
+    rules: (&NameRules, bool),
+    at_rest: bool,
+) -> (Cow<'r, Request>, Thread, Notes) {
+    let (mut messages, mut notes) = notes::prepare(&request.messages, codec);
+    if !at_rest {
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
+    }
+    let request = legal(request, &mut messages, rules, &mut notes);
+    (request, messages, notes)
+}
+
 /// Gives every tool, and every call of one, a name that these rules accept: in the messages, which
 /// are changed, and in the request, which is returned. The provider's own tools keep their names,
 /// and so do calls that the provider answers itself, unless `of_servers` is set.
-pub(super) fn legal<'r>(
+fn legal<'r>(
     request: &'r Request,
     messages: &mut [(usize, Message)],
     (rules, of_servers): (&NameRules, bool),
@@ -245,11 +245,7 @@ pub(super) fn legal<'r>(
 /// Rewrites the ids of calls that these rules refuse. An id that is used again in a later turn gets
 /// the same new one, and no new id equals the id of another call.
 pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
-    let mut ids: Vec<Found<'_>> = Vec::new();
-    for (at, message) in thread.iter() {
-        let calls = message.content.iter().filter_map(call);
-        ids.extend(calls.map(|(id, _)| (Some(*at), id)));
-    }
+    let ids = call_ids(thread, |_| true);
     let renamed = Renamed::new(&ids, rules, notes, |from, to| Change::IdRewritten { from, to });
     renamed.rewrite_ids(thread);
 }
@@ -275,11 +271,28 @@ fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
     Some((id, name))
 }
 
-/// Shortens ids of calls with more than `most` characters, in the calls and in their results.
+/// Shortens ids of calls with more than `most` characters, which must be at least 20: to the first
+/// characters and a hash, so that an id is rewritten equally in every request.
 pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
-    let renamed = Renamed::long_ids(thread, most);
+    let mut salts: HashMap<Text, u64> = HashMap::new();
+    let is_long = |id: &str| id.len() > most && id.chars().count() > most;
+    let renamed = Renamed::find(&call_ids(thread, is_call), &is_long, &mut |id| {
+        let salt = salts.entry(id.clone()).or_insert(0);
+        *salt += 1;
+        short(id, most, *salt - 1)
+    });
     renamed.note(notes, |from, to| Change::IdRewritten { from, to });
     renamed.rewrite_ids(thread);
+}
+
+/// The ids of these calls, each with the index of its message.
+fn call_ids(thread: &Thread, is_wanted: fn(&ContentBlock) -> bool) -> Vec<Found<'_>> {
+    let mut ids = Vec::new();
+    for (at, message) in thread {
+        let calls = message.content.iter().filter(|block| is_wanted(block));
+        ids.extend(calls.filter_map(call).map(|(id, _)| (Some(*at), id)));
+    }
+    ids
 }
 
 /// Returns the first characters of an id and its hash, together `most` characters.
@@ -424,8 +437,9 @@ mod tests {
         let call = |id: &str| ToolUse::new(id, "f", Json::default()).into();
         let ids = [format!("{}a", "x".repeat(60)), format!("{}b", "x".repeat(60)), "é".repeat(40)];
         let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
-        let names = Renamed::long_ids(&[(0, message)], 40);
-        let short: Vec<Text> = ids.iter().map(|id| names.written(&id.as_str().into())).collect();
+        let (mut thread, mut notes) = notes::prepare(&[message], "c");
+        shorten_ids(&mut thread, 40, &mut notes);
+        let short: Vec<Text> = thread[0].1.tool_uses().map(|call| call.id.clone()).collect();
         assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");
         assert_ne!(short[0], short[1]);
         assert_eq!(short[2].as_str(), ids[2]);

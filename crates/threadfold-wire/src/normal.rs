@@ -3,19 +3,18 @@
 //! These rules change messages, not JSON. A dialect configures them with [`Kinds`], [`Ending`] and
 //! functions for blocks.
 
-use std::collections::HashMap;
-
 use super::{
     contract::Change,
     extras::without_forms,
-    json::{Raw, Tree, is_mark},
+    growing::Merged,
+    json::{Raw, is_mark},
     notes::{BEGIN, CONTINUE, Fitted, Notes},
     texts::wire_text,
 };
 use threadfold_core::message::{
-    Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Json, Message,
-    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, Text, TextBlock, Thinking,
-    ToolResult, ToolSpec, ToolUse,
+    Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Message, RedactedThinking,
+    Role, ServerToolResult, ServerToolUse, Summary, Text, TextBlock, Thinking, ToolResult,
+    ToolSpec, ToolUse,
 };
 
 /// The messages to write, each with its index in the request.
@@ -186,55 +185,34 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     if rest.is_empty() {
         return Some((at, message));
     }
-    let mut fields: Vec<(Text, Json)> = own(&message);
-    let mut details = Vec::new();
-    let keys = fields.iter().enumerate();
-    let mut places: HashMap<Text, usize> = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
+    let mut fields = Merged::default();
+    message.extra.fields().for_each(|(key, value)| fields.set(key, value.clone()));
     for (at, other) in rest {
         notes.turn_to(*at).note(Change::Merged);
         let mut clashes = Vec::new();
-        for (key, value) in own(other).into_iter().filter(|(key, _)| !is_mark(key)) {
-            let place = places.get(&key).and_then(|place| fields.get_mut(*place));
-            let Some((_, kept)) = place else {
-                places.insert(key.clone(), fields.len());
-                fields.push((key, value));
-                continue;
-            };
-            let are_lists = [&*kept, &value].iter().all(|json| json.as_str().starts_with('['));
-            if key == DETAILS && are_lists {
-                details.push(value);
-            } else if *kept != value {
-                clashes.push(key);
+        for (key, value) in other.extra.fields().filter(|(key, _)| !is_mark(key)) {
+            // `None` for details that were joined before.
+            let kept = fields.get(key);
+            let is_list = key == DETAILS && kept.is_none_or(|kept| kept.as_str().starts_with('['));
+            if !fields.has(key) {
+                fields.set(key, value.clone());
+            } else if let Some(more) = Raw::of(value).items().filter(|_| is_list) {
+                fields.extend(key, more);
+            } else if kept != Some(value) {
+                clashes.push(Text::from(key));
             }
         }
         if !clashes.is_empty() {
-            notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
+            notes.drop_fields(clashes);
         }
-    }
-    // Joined once: joining step by step would copy the details again for each message.
-    let place = places.get(DETAILS).and_then(|place| fields.get_mut(*place));
-    if let Some((_, first)) = place.filter(|_| !details.is_empty()) {
-        *first = joined(first, &details);
     }
     let mut content = Vec::new();
     turn.iter().for_each(|(_, message)| content.extend_from_slice(&message.content));
     message = message.with_content(content);
+    let fields = fields.object().into_iter();
+    let fields = fields.map(|(key, value)| (Text::from(key.as_ref()), value.into_json()));
     message.make_mut().extra = Extra::new(notes.codec(), fields);
     Some((at, message))
-}
-
-/// Joins JSON arrays.
-fn joined(first: &Json, more: &[Json]) -> Json {
-    let mut all = Vec::new();
-    for item in std::iter::once(first).chain(more).filter_map(|list| Raw::of(list).items()) {
-        all.extend(item.into_iter().map(|raw| Tree::from(raw.json())));
-    }
-    Tree::Array(all).into_json()
-}
-
-/// The extra fields of a message.
-fn own(message: &Message) -> Vec<(Text, Json)> {
-    message.extra.fields().map(|(key, json)| (key.into(), json.clone())).collect()
 }
 
 /// The rules for the end of a body.
@@ -349,16 +327,6 @@ pub(super) fn take_media(
     let label = ContentBlock::text(format!("From the result of {source}:"));
     let media = std::iter::once(label).chain(moved).collect();
     Some((ToolResult { content, ..result.clone() }, media))
-}
-
-/// Reports the fields of a message as left out, because all of its blocks are written as separate
-/// messages or items.
-pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
-    let lost = message.extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
-    let fields: Vec<Text> = lost.map(Text::from).collect();
-    if !fields.is_empty() {
-        notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields });
-    }
 }
 
 /// Returns a call or a result with another id of the call.

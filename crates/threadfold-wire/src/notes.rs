@@ -151,12 +151,27 @@ impl Notes {
         self.note(Change::ParameterDropped { name: name.into() });
     }
 
+    /// Reports fields of this codec as left out.
+    pub(super) fn drop_fields<T: Into<Text>>(&mut self, names: impl IntoIterator<Item = T>) {
+        let fields = names.into_iter().map(Into::into).collect();
+        self.note(Change::FieldsDropped { codec: self.codec.into(), fields });
+    }
+
+    /// Reports the wire fields of a value as left out. Marks only describe the form that was read.
+    pub(super) fn lose(&mut self, extra: &Extra) {
+        let wire = extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
+        let fields: Vec<Text> = wire.map(Text::from).collect();
+        if let Some(codec) = extra.codec().filter(|_| !fields.is_empty()) {
+            self.note(Change::FieldsDropped { codec: codec.into(), fields });
+        }
+    }
+
     /// Returns empty fields instead of another codec's, which are reported; `None` if the fields
     /// are this codec's own.
     pub(super) fn cleared(&mut self, extra: &Extra) -> Option<Extra> {
         let is_foreign = extra.codec().is_some_and(|codec| codec != self.codec);
         is_foreign.then(|| {
-            self.own_fields(extra).for_each(drop);
+            self.lose(extra);
             Extra::default()
         })
     }
@@ -166,12 +181,8 @@ impl Notes {
         &mut self,
         extra: &'e Extra,
     ) -> impl Iterator<Item = (&'e str, &'e Json)> + use<'e> {
-        if let Some(codec) = extra.codec().filter(|codec| *codec != self.codec) {
-            let lost = extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
-            let fields: Vec<Text> = lost.map(Text::from).collect();
-            if !fields.is_empty() {
-                self.note(Change::FieldsDropped { codec: codec.into(), fields });
-            }
+        if extra.codec().is_some_and(|codec| codec != self.codec) {
+            self.lose(extra);
         }
         extra.of(self.codec)
     }

@@ -1,18 +1,17 @@
 //! What the two OpenAI dialects share: data URIs, inputs and failures as text, and parameters.
 
 use super::{
-    contract::Change,
     extras::{own_object, wire_fields},
     json::{Fields, Object, Raw, Tree},
     notes::{Notes, with_object},
     options::EncodeOptions,
-    params::{Param, temperature, write_float},
-    rules::BLANK,
+    params::{Param, is_met, temperature, write_float},
+    rules::{BLANK, FittedSource},
     schemas::no_parameters,
 };
 use threadfold_core::message::{
-    ContentBlock, Extra, Json, MediaSource, Message, Request, Text, TextBlock, ToolChoice,
-    ToolInput, ToolResult, ToolSpec, ToolUse,
+    ContentBlock, Document, Extra, Json, MediaSource, Message, Request, Text, TextBlock,
+    ToolChoice, ToolInput, ToolResult, ToolSpec, ToolUse,
 };
 
 /// Whether the body names a model. A body without a model is stored, not sent.
@@ -29,11 +28,22 @@ pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
 }
 
 /// Returns a text of a result with these fields, and marks it if it is blank.
-pub(super) fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
+fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
     if text.is_blank() {
         rest.mark(BLANK, "came");
     }
     TextBlock { text, extra: rest.keep(codec) }.into()
+}
+
+/// Checks the source of an image or a document. `is_own` is whether this provider stores its file.
+pub(super) fn fit_source(source: &MediaSource, is_own: bool) -> FittedSource {
+    match source {
+        MediaSource::Base64 { .. } | MediaSource::Url { .. } => Ok(None),
+        MediaSource::File { .. } if is_own => Ok(None),
+        MediaSource::File { .. } | MediaSource::Text { .. } | MediaSource::Opaque { .. } => {
+            Err("its source has no form in this dialect")
+        }
+    }
 }
 
 /// Wraps a JSON input that is no object. An input that was read as text stays as it is.
@@ -42,6 +52,103 @@ pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
         ToolInput::Json(_) => with_object(call, notes),
         ToolInput::Text(_) => None,
     }
+}
+
+/// The author of a content, which decides how its parts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// The blocks of a content, and the mark of its form if that is not the usual one.
+pub(super) type Content = (Vec<ContentBlock>, Option<&'static str>);
+
+/// Reads the contents of one dialect: strings, and arrays of parts.
+pub(super) struct Contents {
+    pub(super) codec: &'static str,
+    /// The type of a part that holds text.
+    pub(super) text: &'static str,
+    /// Reads a part of another type; `None` if the type is unknown.
+    pub(super) part: fn(&str, Fields<'_>, By) -> Option<ContentBlock>,
+    /// Returns an opaque block for a whole content.
+    pub(super) opaque_string: fn(Raw<'_>) -> ContentBlock,
+    /// Returns an opaque block for a part.
+    pub(super) opaque_part: fn(Raw<'_>) -> ContentBlock,
+}
+
+impl Contents {
+    /// Reads a content that is one string. Blank text becomes opaque: it is valid in these dialects,
+    /// but other providers refuse it and repairs would remove it.
+    pub(super) fn string(&self, raw: Raw<'_>, by: By) -> Content {
+        let block = match (by, raw.text()) {
+            (By::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
+            (By::Tool, Some(text)) if text.is_empty() => return (Vec::new(), None),
+            (By::Tool, Some(text)) => result_text(self.codec, text, Fields::default()),
+            (_, Some(text)) if !text.is_blank() => ContentBlock::text(text),
+            (_, _) => (self.opaque_string)(raw),
+        };
+        (vec![block], None)
+    }
+
+    /// Reads a content of these parts.
+    pub(super) fn array(&self, parts: Vec<Raw<'_>>, by: By) -> Content {
+        let form = match parts.len() {
+            0 => Some("empty_array"),
+            1 => Some("array"),
+            _ => None,
+        };
+        let blocks = parts.into_iter().map(|raw| {
+            let known = Fields::of(raw).and_then(|fields| self.known_part(fields, by));
+            known.unwrap_or_else(|| (self.opaque_part)(raw))
+        });
+        (blocks.collect(), form)
+    }
+
+    fn known_part(&self, mut fields: Fields<'_>, by: By) -> Option<ContentBlock> {
+        let kind = fields.take_word("type")?;
+        if kind != self.text {
+            return (self.part)(&kind, fields, by);
+        }
+        let text = fields.take_text("text")?;
+        if by == By::Tool {
+            return Some(result_text(self.codec, text, fields));
+        }
+        (!text.is_blank()).then(|| TextBlock { text, extra: fields.keep(self.codec) }.into())
+    }
+}
+
+/// Removes the source of a file and its name: its data, its address if the dialect has this key for
+/// one, or the id of a stored file.
+pub(super) fn take_file(
+    file: &mut Fields<'_>,
+    address: Option<&str>,
+) -> Option<(MediaSource, Option<Text>)> {
+    let source = if let Some(data) = file.take_text("file_data") {
+        data_uri(&data)?
+    } else if let Some(url) = address.and_then(|key| file.take_text(key)) {
+        MediaSource::Url { url }
+    } else {
+        MediaSource::File { id: file.take_text("file_id")? }
+    };
+    Some((source, file.take_text("filename")))
+}
+
+/// Sets the source of a file and its name.
+pub(super) fn set_file(file: &mut Object, document: &Document) {
+    let is_address = matches!(document.source, MediaSource::Url { .. });
+    set_source(file, &document.source, if is_address { "file_url" } else { "file_data" });
+    file.set_some("filename", document.title.clone());
+}
+
+/// Sets the id of a stored file, or the data or address under this key.
+pub(super) fn set_source(object: &mut Object, source: &MediaSource, key: &'static str) {
+    if let MediaSource::File { id } = source {
+        object.set("file_id", id.clone());
+    }
+    object.set_some(key, address(source));
 }
 
 /// Writes the failure of a tool into the text of its result: these dialects have no field for it.
@@ -71,8 +178,6 @@ pub(super) struct Tools {
     pub(super) codec: &'static str,
     /// Reads a function; `None` for any other tool.
     pub(super) read: fn(Fields<'_>) -> Option<ToolSpec>,
-    /// Finds the name and the description of a tool that is no function.
-    pub(super) describe: fn(&Fields<'_>) -> (Option<Text>, Option<Text>),
     /// Whether a tool without a schema is the provider's own, and written back unchanged.
     pub(super) is_native: fn(&ToolSpec) -> bool,
     /// Adds a function to an object of its unknown fields.
@@ -89,10 +194,14 @@ impl Tools {
         })
     }
 
-    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`.
+    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`. Its
+    /// name and description are copied from the tool, or from its object under the name of its type.
     fn native(&self, fields: Fields<'_>) -> ToolSpec {
-        let (name, description) = (self.describe)(&fields);
-        let name = name.or_else(|| fields.text("type")).unwrap_or_default();
+        let kind = fields.text("type").unwrap_or_default();
+        let body = fields.object(&kind).unwrap_or_else(|| fields.clone());
+        let name = body.text("name").or_else(|| fields.text("name"));
+        let name = name.or_else(|| fields.text("server_label")).unwrap_or(kind);
+        let description = body.text("description").or_else(|| fields.text("description"));
         let tool = ToolSpec::new(name, description.unwrap_or_default(), Json::default());
         ToolSpec { extra: fields.keep(self.codec), ..tool }
     }
@@ -147,27 +256,33 @@ impl Tools {
             limit.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
         }
         TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
-        let (mut dropped, mut written) = (Vec::new(), Vec::new());
+        let (mut names, mut written) = (Vec::new(), Vec::new());
         for tool in request.tools.iter() {
-            match self.declaration(tool, notes) {
-                Some(object) => written.push(object),
-                None => dropped.push(&tool.name),
+            if let Some(object) = self.declaration(tool, notes) {
+                names.push(&tool.name);
+                written.push(object);
             }
         }
+        let are_all = names.len() == request.tools.len();
         if !written.is_empty() {
             body.set("tools", Tree::from_iter(written));
         }
-        let choice = possible_choice(request, &dropped, &body, notes);
-        if choice.is_some() || request.tool_choice.is_none() {
-            self.choice.set(&mut body, &request.extra, choice, notes);
+        match request.tool_choice.as_ref() {
+            Some(choice) if !are_all && !is_met(choice, names.into_iter()) => {
+                notes.drop_parameter("tool_choice");
+            }
+            choice => self.choice.set(&mut body, &request.extra, choice, notes),
         }
         body
     }
 }
 
 /// Removes name, description and parameter schema from a function and reads them. A description or
-/// schema of another shape stays unknown.
+/// schema of another shape stays unknown; a missing schema is marked.
 pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
+    if function.get("parameters").is_none() {
+        function.mark("~parameters", "absent");
+    }
     let name = function.take_text("name")?;
     let description =
         function.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
@@ -179,9 +294,7 @@ pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
 /// schema in the body stay so until the host gives the tool a schema.
 pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) {
     function.set("name", tool.name.clone());
-    if !tool.description.is_empty() {
-        function.set("description", tool.description.clone());
-    }
+    function.set_said("description", &tool.description);
     let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
     let schema = schema.cloned().unwrap_or_else(no_parameters);
     let is_absent = tool.extra.get(codec, "~parameters").is_some();
@@ -191,31 +304,9 @@ pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) 
     }
 }
 
-/// The tool choice, if its tool is still declared; otherwise it is reported as left out.
-fn possible_choice<'r>(
-    request: &'r Request,
-    dropped: &[&Text],
-    body: &Object,
-    notes: &mut Notes,
-) -> Option<&'r ToolChoice> {
-    let wanted = request.tool_choice.as_ref()?;
-    let gone = match wanted {
-        ToolChoice::Tool(name) => dropped.contains(&name),
-        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
-            !dropped.is_empty() && body.get("tools").is_none()
-        }
-    };
-    if gone {
-        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
-    }
-    Some(wanted).filter(|_| !gone)
-}
-
-/// Reads a tool choice: a word, or an object whose type names a tool.
-pub(super) fn choice(
-    raw: Raw<'_>,
-    name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
-) -> Option<ToolChoice> {
+/// Reads a tool choice: a word, or an object of a type that names a tool, within the object of that
+/// type or beside it.
+pub(super) fn read_choice(raw: Raw<'_>) -> Option<ToolChoice> {
     if let Some(word) = raw.text() {
         return match word.as_str() {
             "auto" => Some(ToolChoice::Auto),
@@ -225,8 +316,8 @@ pub(super) fn choice(
         };
     }
     let fields = Fields::of(raw)?;
-    let kind = fields.text("type")?;
-    name(&fields, &kind).map(ToolChoice::Tool)
+    let kind = fields.word("type").filter(|kind| kind == "function" || kind == "custom")?;
+    fields.object(&kind).unwrap_or(fields).text("name").map(ToolChoice::Tool)
 }
 
 /// Writes a tool choice; `named` writes the choice of one tool.

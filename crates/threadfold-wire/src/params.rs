@@ -10,7 +10,7 @@ use super::{
     notes::Notes,
 };
 use serde_json::Number;
-use threadfold_core::message::{Extra, Text};
+use threadfold_core::message::{Extra, Text, ToolChoice};
 
 /// A parameter: its key, and its reader and writer.
 #[derive(Clone, Copy)]
@@ -63,6 +63,14 @@ impl<T: PartialEq> Param<T> {
     pub(super) fn came_so(&self, codec: &str, extra: &Extra, value: &T) -> bool {
         let note = extra.get(codec, self.kept_as);
         note.and_then(|note| (self.read)(Raw::of(note))).as_ref() == Some(value)
+    }
+}
+
+/// Whether the tools that a choice needs are among these.
+pub(super) fn is_met<'t>(choice: &ToolChoice, mut tools: impl Iterator<Item = &'t Text>) -> bool {
+    match choice {
+        ToolChoice::Tool(name) => tools.any(|tool| tool == name),
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => tools.next().is_some(),
     }
 }
 

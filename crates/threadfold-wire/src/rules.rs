@@ -51,9 +51,9 @@ pub(super) trait Rules {
         role == Role::User
     }
 
-    /// The text of a document that is written as text in a message of this role.
-    fn text_of<'s>(&self, _role: Role, _source: &'s MediaSource) -> Option<&'s Text> {
-        None
+    /// Whether a document of a text or an address is written as text in a message of this role.
+    fn writes_as_text(&self, _role: Role, _source: &MediaSource) -> bool {
+        false
     }
 
     /// Whether the texts of a result may be blank.
@@ -230,40 +230,31 @@ fn fit_block(
 ) -> Fitted {
     let (role, is_own) = (message.role, is_made_by(message, notes.codec()));
     match block {
-        texts!() => {
-            if role == Role::System && block.is_blank() {
-                return Err(notes.leave_out(block.kind(), "blank text"));
-            }
-            return Ok(rules.text(role, block, notes));
+        texts!() if role == Role::System && block.is_blank() => {
+            Err(notes.leave_out(block.kind(), "blank text"))
         }
-        ContentBlock::Opaque(opaque) => return fit_opaque(rules, Some(role), opaque, notes),
-        ContentBlock::Document(document) if rules.text_of(role, &document.source).is_some() => {
-            return fit_document(rules, role, document, notes);
-        }
+        texts!() => Ok(rules.text(role, block, notes)),
+        ContentBlock::Opaque(opaque) => fit_opaque(rules, Some(role), opaque, notes),
         ContentBlock::Image(image) if rules.takes_media(role, is_own) => {
-            return fit_image(rules, image, notes);
+            fit_image(rules, image, notes)
         }
-        ContentBlock::Document(document) if rules.takes_media(role, false) => {
-            return fit_document(rules, role, document, notes);
+        ContentBlock::Document(document)
+            if rules.takes_media(role, false) || rules.writes_as_text(role, &document.source) =>
+        {
+            fit_document(rules, role, document, notes)
         }
-        _ if role == Role::System => {
-            return Err(notes.leave_out(block.kind(), "a system message is text"));
-        }
+        _ if role == Role::System => Err(notes.leave_out(block.kind(), "a system message is text")),
         ContentBlock::Image(_) | ContentBlock::Document(_) => {
-            return Err(notes.leave_out(block.kind(), "only users send it"));
+            Err(notes.leave_out(block.kind(), "only users send it"))
         }
         ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => {
-            if let Some(reason) = rules.reasoning_fault(message, block) {
-                return Err(notes.drop_reasoning(reason));
-            }
+            let fault = rules.reasoning_fault(message, block);
+            fault.map_or(Ok(None), |reason| Err(notes.drop_reasoning(reason)))
         }
-        ContentBlock::ToolUse(call) => {
-            return Ok(rules.call(call, notes).map(ContentBlock::ToolUse));
-        }
-        ContentBlock::ToolResult(result) => return Ok(fit_result(rules, result, notes)),
-        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => {}
+        ContentBlock::ToolUse(call) => Ok(rules.call(call, notes).map(ContentBlock::ToolUse)),
+        ContentBlock::ToolResult(result) => Ok(fit_result(rules, result, notes)),
+        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => Ok(None),
     }
-    Ok(None)
 }
 
 fn fit_result(rules: &dyn Rules, result: &ToolResult, notes: &mut Notes) -> Option<ContentBlock> {
@@ -318,7 +309,9 @@ fn fit_image(rules: &dyn Rules, image: &Image, notes: &mut Notes) -> Fitted {
 }
 
 fn fit_document(rules: &dyn Rules, role: Role, document: &Document, notes: &mut Notes) -> Fitted {
-    if let Some(text) = rules.text_of(role, &document.source) {
+    if let MediaSource::Text { text, .. } | MediaSource::Url { url: text } = &document.source
+        && rules.writes_as_text(role, &document.source)
+    {
         return as_text(document, text, notes);
     }
     let source = rules.source(&document.source, Medium::Document, document.extra.codec());

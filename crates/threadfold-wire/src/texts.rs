@@ -64,18 +64,14 @@ pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
     }
 }
 
-/// Turns texts of a user message into the kinds whose wire form they have. `last` is the index of
-/// the last block, the only one that may become a checkpoint.
-pub(super) fn recognise(
-    codec: &'static str,
-    blocks: &mut [ContentBlock],
-    asked: DecodeOptions,
-    last: Option<usize>,
-) {
+/// Turns texts of a user message into the kinds whose wire form they have. Only the last block may
+/// become a checkpoint.
+pub(super) fn recognise(codec: &'static str, blocks: &mut [ContentBlock], asked: DecodeOptions) {
+    let count = blocks.len();
     // Backwards, because the kind of a text depends on the blocks after it.
     for index in (0..blocks.len()).rev() {
         let Some(text) = form(blocks, index).filter(|text| !came_so(text)) else { continue };
-        let read = recognised(codec, text.clone(), asked, Some(index) == last);
+        let read = recognised(codec, text.clone(), asked, index + 1 == count);
         if let Some(block) = blocks.get_mut(index) {
             *block = read;
         }
@@ -151,9 +147,9 @@ pub(super) struct Speaker {
 
 impl Speaker {
     /// Turns texts of a user message into the kinds whose wire form they have.
-    pub(super) fn recognise(self, blocks: &mut [ContentBlock], last: Option<usize>) {
+    pub(super) fn recognise(self, blocks: &mut [ContentBlock]) {
         match self.role {
-            Role::User => recognise(self.codec, blocks, self.recognise, last),
+            Role::User => recognise(self.codec, blocks, self.recognise),
             Role::Assistant | Role::System => {}
         }
     }
@@ -173,7 +169,7 @@ mod tests {
     fn only_the_last_block_becomes_a_checkpoint() {
         let marker = ContentBlock::text("<checkpoint:a1b2c3>");
         let mut blocks = vec![marker.clone(), marker.clone()];
-        recognise("c", &mut blocks, DecodeOptions::default(), Some(1));
+        recognise("c", &mut blocks, DecodeOptions::default());
         assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
     }
 }

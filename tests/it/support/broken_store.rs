@@ -9,7 +9,7 @@ use std::{
 
 use threadfold::{
     async_trait,
-    log::{EventLog, LogBase, LogId, LoggedEvent},
+    log::{EventLog, LogId, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
     store::{
         Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, check_entries,
@@ -25,7 +25,7 @@ pub(crate) struct BrokenStore {
     law: Law,
     inner: MemoryStore,
     /// The base that was saved last, of any log.
-    base: Mutex<Option<LogBase>>,
+    base: Mutex<Option<String>>,
 }
 
 /// An archive that breaks this law, if it knows how.
@@ -127,12 +127,19 @@ impl ThreadStore for BrokenStore {
         self.inner.load_from(&folded(self.law, thread), seq).await
     }
 
-    async fn save_base(&self, thread: &ThreadId, base: &LogBase) -> Result<(), StoreError> {
-        *self.base.lock().unwrap() = Some(base.clone());
-        self.inner.save_base(&folded(self.law, thread), base).await
+    async fn save_base(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+        base: &str,
+        facts: &str,
+    ) -> Result<(), StoreError> {
+        *self.base.lock().unwrap() = Some(base.to_owned());
+        self.inner.save_base(&folded(self.law, thread), log, seq, base, facts).await
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
         if self.law == Law::BaseBelongs {
             return Ok(self.base.lock().unwrap().clone());
         }

@@ -1,6 +1,6 @@
 //! Facts of a summary that the thread does not state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{
     fact::Fact,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ledger,
-    message::{Message, slice},
+    message::{Message, slice, steps},
     prose::{
         FactClass, Property, Speaker, is_unspaced, key, one_line, passages, sentences,
         without_emphasis, without_typed,
@@ -53,7 +53,7 @@ pub fn invented<'m>(
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
     let mut names = named(&own);
-    let (mut sieve, mut of_facts, mut of_names) = sieve_for(&unknown, &names);
+    let mut wanted = Wanted::new(&unknown, &names);
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
         if unknown.is_empty() && names.is_empty() {
@@ -61,23 +61,58 @@ pub fn invented<'m>(
         }
         passages(message, &mut |_, kind, text| {
             // Most texts state none of these, and reading them takes long.
-            let pairs = sieve.pairs(text);
-            if of_facts.iter().any(|fact| pairs.contains(*fact)) {
+            let pairs = wanted.sieve.pairs(text);
+            if wanted.facts.iter().any(|fact| pairs.contains(*fact)) {
                 search.read_text(kind, text);
             }
-            if of_names.iter().any(|name| pairs.contains(*name)) && remove_read(&mut names, text) {
-                (sieve, of_facts, of_names) = sieve_for(&unknown, &names);
+            if wanted.names.iter().any(|name| pairs.contains(*name)) {
+                wanted.remove_read(&mut names, text);
+                // To look for fewer names is faster, but making a sieve takes as long as there are
+                // names.
+                if names.len() * 2 <= wanted.made_for {
+                    wanted = Wanted::new(&unknown, &names);
+                }
             }
         });
     }
     let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
     missing.retain(|fact| facts.is_unknown(fact.class, &key(fact.class, &fact.text)));
-    for fact in names.into_values() {
-        if !missing.iter().any(|other| states(&other.text, &fact)) {
-            missing.push(fact);
+    let listed: HashSet<String> =
+        missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
+    missing.extend(names.into_iter().filter(|(name, _)| !listed.contains(name)).map(|(_, it)| it));
+    missing
+}
+
+/// What to look for in a thread: the facts and names of a summary that are still unknown.
+struct Wanted {
+    sieve: Sieve,
+    /// The pairs in the sieve. Many facts have the same ones.
+    facts: BTreeSet<Pairs>,
+    names: BTreeSet<Pairs>,
+    /// The lengths of the names in bytes.
+    lengths: HashSet<usize>,
+    /// The number of names when the sieve was made.
+    made_for: usize,
+}
+
+impl Wanted {
+    fn new(facts: &[&str], names: &BTreeMap<String, Fact>) -> Self {
+        let mut sieve = Sieve::default();
+        let facts = facts.iter().map(|words| sieve.add(words)).collect();
+        let of_names = names.keys().map(|name| sieve.add(steps::through(name))).collect();
+        let lengths = names.keys().map(String::len).collect();
+        Self { sieve, facts, names: of_names, lengths, made_for: names.len() }
+    }
+
+    /// Removes the names that a text has.
+    fn remove_read(&self, names: &mut BTreeMap<String, Fact>, text: &str) {
+        for word in words(steps::through(text)) {
+            // Few words of a thread have the length of a name.
+            if self.lengths.contains(&word.len()) || !word.is_ascii() {
+                names.remove(&word.to_lowercase());
+            }
         }
     }
-    missing
 }
 
 impl Facts {
@@ -85,14 +120,6 @@ impl Facts {
     fn is_unknown(&self, class: FactClass, key: &str) -> bool {
         class.is(Property::Checked) && !self.knows(class, key)
     }
-}
-
-/// Returns a sieve for these facts and names, and the pairs of each.
-fn sieve_for(facts: &[&str], names: &BTreeMap<String, Fact>) -> (Sieve, Vec<Pairs>, Vec<Pairs>) {
-    let mut sieve = Sieve::default();
-    let of_facts = facts.iter().map(|words| sieve.add(words)).collect();
-    let of_names = names.keys().map(|name| sieve.add(name)).collect();
-    (sieve, of_facts, of_names)
 }
 
 /// The part of a fact that all of its spellings have: of a path, the name of the file.
@@ -120,13 +147,18 @@ fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
 /// ```
 #[must_use]
 pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
+    let texts: Vec<String> = invented.iter().map(|fact| fact.text.to_lowercase()).collect();
+    let by_word = by_rarest_word(&texts);
     let mut kept = String::new();
     for line in summary.split_inclusive('\n') {
-        let (gone, stay): (Vec<&str>, Vec<&str>) =
-            sentences(line.trim_end()).partition(|sentence| {
-                let sentence = one_line(sentence);
-                invented.iter().any(|fact| states(&sentence, fact))
-            });
+        let sentences = sentences(line.trim_end());
+        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences.partition(|sentence| {
+            let sentence = one_line(sentence).to_lowercase();
+            words(&sentence).chain([""]).any(|word| {
+                let mut texts = by_word.get(word).into_iter().flatten();
+                texts.any(|text| states(&sentence, text))
+            })
+        });
         if gone.is_empty() {
             kept.push_str(line);
         } else if !stay.is_empty() {
@@ -137,12 +169,27 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     kept
 }
 
-/// Whether a text contains the words of a fact as whole words.
-fn states(text: &str, fact: &Fact) -> bool {
-    let (text, wanted) = (text.to_lowercase(), fact.text.to_lowercase());
-    text.match_indices(wanted.as_str()).any(|(start, found)| {
-        let before = slice(&text, ..start);
-        let after = slice(&text, start + found.len()..);
+/// Returns the texts by the word that the fewest of them have, so that few are compared with a
+/// sentence. A text without words is found under the empty one.
+fn by_rarest_word(texts: &[String]) -> HashMap<&str, Vec<&str>> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    texts
+        .iter()
+        .flat_map(|text| words(text))
+        .for_each(|word| *counts.entry(word).or_default() += 1);
+    let mut by_word: HashMap<&str, Vec<&str>> = HashMap::new();
+    for text in texts {
+        let rarest = words(text).min_by_key(|word| counts.get(word));
+        by_word.entry(rarest.unwrap_or_default()).or_default().push(text);
+    }
+    by_word
+}
+
+/// Whether a text contains a shorter one as whole words, both in lower case.
+fn states(text: &str, wanted: &str) -> bool {
+    steps::through(text).match_indices(wanted).any(|(start, found)| {
+        let before = slice(text, ..start);
+        let after = slice(text, start + found.len()..);
         !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
     })
 }
@@ -234,18 +281,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Removes the words that a text has, and returns whether it has any.
-fn remove_read(wanted: &mut BTreeMap<String, Fact>, text: &str) -> bool {
-    let before = wanted.len();
-    for word in words(text) {
-        // Lower case costs an allocation, and most words are shorter or longer than all wanted ones.
-        if !word.is_ascii() || wanted.keys().any(|other| other.len() == word.len()) {
-            wanted.remove(&word.to_lowercase());
-        }
-    }
-    wanted.len() < before
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,6 +294,34 @@ mod tests {
         let found = invented(summary, &facts, &thread);
         assert_eq!(found.iter().map(|fact| fact.text.as_str()).collect::<Vec<_>>(), ["Ada"]);
         assert_eq!(without_invented(summary, &found), "It went from Canada to Peru.");
+    }
+
+    #[test]
+    fn the_time_of_many_names_is_linear() {
+        let name = |number: usize| {
+            let letter =
+                |at: u32| char::from(b'a' + u8::try_from(number / 26_usize.pow(at) % 26).unwrap());
+            format!("Q{}{}{}", letter(0), letter(1), letter(2))
+        };
+        let line = |number: usize| {
+            format!("then it was approved by {} in src/p{number}.rs.\n", name(number))
+        };
+        let facts = Facts::of(&[], &RetentionPolicy::default());
+        let of = |names: usize, is_true: bool| {
+            let summary: String = (0..names).map(line).collect();
+            let thread: Vec<Message> =
+                (0..names).filter(|_| is_true).map(|number| Message::user(line(number))).collect();
+            steps::steps(u64::MAX, || {
+                let found = invented(&summary, &facts, &thread);
+                assert_eq!(found.len(), if is_true { 0 } else { names * 2 });
+                let kept = without_invented(&summary, &found);
+                assert_eq!(kept.is_empty(), !is_true);
+            })
+        };
+        for is_true in [false, true] {
+            let (some, more) = (of(500, is_true), of(1_000, is_true));
+            assert!(more * 10 <= some * 22, "{is_true}: {some} {more}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) struct Sieve {
 }
 
 /// A set of pairs. More than 64 pairs share bits, which only lets more texts through.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pairs(u64);
 
 impl Pairs {

@@ -12,7 +12,7 @@ use threadfold::{
     ContextWindow, Message, ModelAgent, Plan, Request, Role, Session, ThreadStore, Turn,
     async_trait,
     compact::{Insert, Splice},
-    log::{CompactionRecord, Event, LogBase, LogId, LoggedEvent},
+    log::{CompactionRecord, Event, LogId, LoggedEvent},
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ModelError, StopReason, ThreadId,
         Timestamp, ToolUse,
@@ -181,7 +181,7 @@ impl ThreadStore for Whole {
         self.0.load_from(thread, seq).await
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<LogBase>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
         self.0.load_base(thread).await
     }
 

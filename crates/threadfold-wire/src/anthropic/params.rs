@@ -13,7 +13,7 @@ pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
 /// Marks a tool choice without the declared tool that it needs, so that it is written again.
 pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     if let Some(choice) = &request.tool_choice
-        && !is_met(choice, &request.tools)
+        && !is_met(choice, request.tools.iter().map(|tool| &tool.name))
         && let Some(tree) = (TOOL_CHOICE.write)(choice)
     {
         fields.note("~tool_choice", tree.into_json());
@@ -25,20 +25,14 @@ pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
 pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec], notes: &mut Notes) {
     TEMPERATURE.set(object, &request.extra, request.temperature.as_ref(), notes);
     let lone = Param { kept_as: "~tool_choice", ..TOOL_CHOICE };
-    let stays =
-        |choice: &ToolChoice| is_met(choice, tools) || lone.came_so(NAME, &request.extra, choice);
-    if request.tool_choice.as_ref().is_none_or(stays) {
+    let stays = request.tool_choice.as_ref().is_none_or(|choice| {
+        let is_met = is_met(choice, tools.iter().map(|tool| &tool.name));
+        is_met || lone.came_so(NAME, &request.extra, choice)
+    });
+    if stays {
         TOOL_CHOICE.set(object, &request.extra, request.tool_choice.as_ref(), notes);
     } else {
         notes.drop_parameter(TOOL_CHOICE.key());
-    }
-}
-
-/// Whether the tools that a choice needs are declared.
-fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
-    match choice {
-        ToolChoice::Tool(name) => tools.iter().any(|tool| tool.name == *name),
-        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => !tools.is_empty(),
     }
 }
 

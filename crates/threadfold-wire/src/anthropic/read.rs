@@ -80,15 +80,14 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
 fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let items = raw.items()?.into_iter();
     let mut blocks: Vec<_> = items.map(|item| read_item(NAME, item, read_known)).collect();
-    let last = blocks.len().checked_sub(1);
-    speaker.recognise(&mut blocks, last);
+    speaker.recognise(&mut blocks);
     Some(blocks)
 }
 
 /// Reads a content that is one string.
 fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
     let mut block = [TextBlock::new(text).into()];
-    speaker.recognise(&mut block, Some(0));
+    speaker.recognise(&mut block);
     let [block] = block;
     block
 }

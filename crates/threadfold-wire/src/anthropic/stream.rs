@@ -203,11 +203,7 @@ impl Block {
     /// The block as in a whole response.
     fn tree(&self) -> Tree {
         let mut object = self.begun.object();
-        // The input of a call that was cut off is no JSON. It is kept as text.
-        if !self.input.trim().is_empty() {
-            let input = Json::parse(&self.input);
-            object.set("input", input.map_or_else(|_| self.input.clone().into(), Tree::from));
-        }
+        object.set_some("input", input(&self.input));
         object.into()
     }
 }

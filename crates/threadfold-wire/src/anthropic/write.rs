@@ -16,12 +16,9 @@ const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::
 /// Writes a request body, and reports the changes.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
-    let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
     let prefill = target.options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
-    if !(prefill && target.model.is_none()) {
-        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
-    }
-    let request = &*names::legal(request, &mut messages, (&TOOLS, false), &mut notes);
+    let at_rest = prefill && target.model.is_none();
+    let (request, mut messages, mut notes) = names::begin(request, NAME, (&TOOLS, false), at_rest);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     let ending = Ending {
         at: request.messages.len(),
@@ -43,7 +40,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let rules = CACHE;
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
         .mark(request.cache, &mut notes);
-    let body = assemble(request, target.model, (&system, &tools, &thread), &mut notes);
+    let body = assemble(&request, target.model, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
@@ -224,8 +221,7 @@ pub(super) fn tool(tool: &ToolSpec) -> Tree {
     let mut object = Object::default();
     if tool.input_schema.is_object() {
         object.set("name", tool.name.clone());
-        let description = Some(&tool.description).filter(|text| !text.is_empty());
-        object.set_some("description", description.cloned());
+        object.set_said("description", &tool.description);
         forms::set_spelled(&mut object, &tool.extra, "~description");
         object.set("input_schema", typed_schema(tool, NAME, "~input_schema"));
     }
@@ -264,10 +260,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             (object, &redacted.extra)
         }
         ContentBlock::ToolUse(call) => {
-            let input = match &call.input {
-                ToolInput::Json(json) => Tree::from(json.clone()),
-                ToolInput::Text(text) => text.clone().into(),
-            };
+            let input = (&call.input).into();
             (call_of("tool_use".into(), &call.id, &call.name, input), &call.extra)
         }
         ContentBlock::ServerToolUse(call) => {

@@ -129,9 +129,7 @@ mod stream;
 mod target;
 mod write;
 
-use crate::kit::Codec;
-#[cfg(doc)]
-use threadfold_core::message::Request;
+use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
     Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::turn);

@@ -162,7 +162,7 @@ impl Rules for Target {
         let has_status = result.is_error || result.extra.get(NAME, "~status").is_some();
         let loses_status = has_status && !self.family.accepts_status;
         if loses_status {
-            drop_field("status", notes);
+            notes.drop_fields(["status"]);
             result.is_error = false;
             result.extra = without(NAME, &result.extra, "~status");
         }
@@ -177,16 +177,12 @@ fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<Cont
         let raw = extra.get(NAME, key);
         raw.is_some_and(|raw| media::wrapped_text(key, Raw::of(raw)).as_ref() != Some(&text))
     })?;
-    drop_field(key, notes);
+    notes.drop_fields([key]);
     let mut block = block.clone();
     if let Some(extra) = extra_mut(&mut block) {
         *extra = without(NAME, extra, key);
     }
     Some(block)
-}
-
-fn drop_field(name: &str, notes: &mut Notes) {
-    notes.note(Change::FieldsDropped { codec: NAME.into(), fields: vec![name.into()] });
 }
 
 /// Moves blocks that may not be beside results into the last result.

@@ -41,11 +41,13 @@ fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let last = items.iter().rposition(|item| {
         Fields::of(*item).is_none_or(|fields| key_of(&fields) != Some(CACHE_POINT))
     });
+    let apart = last.map_or(0, |last| last + 1);
     let items = items.into_iter();
     let mut blocks: Vec<_> = items
         .map(|item| read_item(NAME, item, |fields| read_known(fields, speaker.role)))
         .collect();
-    speaker.recognise(&mut blocks, last);
+    let (said, _) = blocks.split_at_mut(apart);
+    speaker.recognise(said);
     Some(blocks)
 }
 

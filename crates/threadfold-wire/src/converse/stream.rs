@@ -275,7 +275,10 @@ impl Part {
                 ("reasoningContent", Object::of("reasoningText", parts))
             }
             Kind::Redacted => ("reasoningContent", Object::of("redactedContent", text)),
-            Kind::ToolUse => ("toolUse", fields.with("input", read_input(text))),
+            Kind::ToolUse => {
+                let input = input(&text).unwrap_or_else(|| Object::default().into());
+                ("toolUse", fields.with("input", input))
+            }
             Kind::ToolResult => ("toolResult", fields),
             Kind::Image if text.is_empty() => ("image", fields),
             Kind::Image => ("image", fields.with("source", Object::of("bytes", text))),
@@ -288,14 +291,6 @@ impl Part {
 fn with_rest(mut object: Object, rest: Object) -> Object {
     object.extend_unset(rest);
     object
-}
-
-/// The input of a call. An input that was cut off is kept as text.
-fn read_input(input: String) -> Tree {
-    match input.trim() {
-        "" => Object::default().into(),
-        text => Json::parse(text).map_or_else(|_| input.into(), Tree::Raw),
-    }
 }
 
 fn text_of(raw: Raw<'_>) -> Result<Text, ModelError> {

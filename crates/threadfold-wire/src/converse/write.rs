@@ -18,9 +18,8 @@ use crate::kit::*;
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
     let end = request.messages.len();
-    let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
-    notes::answer_open_calls(&mut messages, end, &mut notes);
-    let request = &*names::legal(request, &mut messages, (&names::TOOLS, true), &mut notes);
+    let (request, mut messages, mut notes) =
+        names::begin(request, NAME, (&names::TOOLS, true), false);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
     notes.turn_to(None);
@@ -51,7 +50,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     begin_with_user(&mut thread, end, |_| target.family.begins_with_answer, &mut notes);
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
         .mark(request.cache, &mut notes);
-    let body = assemble(request, options, (&system, &tools, &thread), &mut notes);
+    let body = assemble(&request, options, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
@@ -157,8 +156,7 @@ fn specification(tool: &ToolSpec) -> Tree {
         return object.into();
     }
     let mut spec = Object::of("name", tool.name.clone());
-    let description = Some(&tool.description).filter(|text| !text.is_empty());
-    spec.set_some("description", description.cloned());
+    spec.set_said("description", &tool.description);
     let schema = typed_schema(tool, NAME, "~schema");
     spec.set("inputSchema", Object::of("json", schema));
     finish("toolSpec", spec, &tool.extra)
@@ -191,11 +189,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             finish("reasoningContent", inner, &redacted.extra)
         }
         ContentBlock::ToolUse(call) => {
-            let input = match &call.input {
-                ToolInput::Json(json) => Tree::from(json.clone()),
-                ToolInput::Text(text) => text.clone().into(),
-            };
-            finish("toolUse", call_of(&call.id, &call.name, input), &call.extra)
+            finish("toolUse", call_of(&call.id, &call.name, (&call.input).into()), &call.extra)
         }
         ContentBlock::ServerToolUse(call) => {
             let kind = call.extra.get(NAME, "~type").cloned().map(Tree::Raw);

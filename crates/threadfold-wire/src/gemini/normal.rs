@@ -25,8 +25,8 @@ impl Rules for Gemini {
         }
     }
 
-    fn text_of<'s>(&self, _: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        if let MediaSource::Text { text, .. } = source { Some(text) } else { None }
+    fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
+        matches!(source, MediaSource::Text { .. })
     }
 
     fn keeps_system(&self, _: &Message, _: Option<Role>) -> bool {

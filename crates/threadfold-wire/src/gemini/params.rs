@@ -64,13 +64,10 @@ pub(super) fn write(
 
 fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: &mut Notes) {
     let extra = &request.extra;
-    let met = request.tool_choice.as_ref().filter(|choice| {
-        let is_declared = match choice {
-            ToolChoice::Tool(name) => functions.contains(name),
-            ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => !functions.is_empty(),
-        };
-        is_declared || CHOICE.came_so(CODEC, extra, choice)
-    });
+    let met = request
+        .tool_choice
+        .as_ref()
+        .filter(|choice| is_met(choice, functions.iter()) || CHOICE.came_so(CODEC, extra, choice));
     if met.is_none() && request.tool_choice.is_some() {
         notes.drop_parameter("tool_choice");
     }

@@ -104,9 +104,16 @@ pub(super) fn no_args() -> Json {
     Json::from_compact("{}")
 }
 
-/// Returns an opaque part.
-pub(super) fn opaque(raw: Raw<'_>) -> ContentBlock {
-    Opaque::new(CODEC, raw.json()).into()
+/// Reads parts with this function. A part that it cannot read becomes opaque.
+pub(super) fn read_all<'a>(
+    parts: Vec<Raw<'a>>,
+    mut read: impl FnMut(Part<'a>) -> Option<ContentBlock>,
+) -> Vec<ContentBlock> {
+    let blocks = parts.into_iter().map(|raw| {
+        let block = Part::read(raw).and_then(&mut read);
+        block.unwrap_or_else(|| Opaque::new(CODEC, raw.json()).into())
+    });
+    blocks.collect()
 }
 
 /// Reads a result. If it has no id, it is paired with a call of the previous turn.
@@ -160,10 +167,8 @@ pub(super) fn says_error(fields: &Fields<'_>) -> bool {
 }
 
 fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
-    raw.all(|raw| {
-        let part = Part::read(raw).filter(|part| part.data != "text");
-        Some(part.and_then(Part::block).unwrap_or_else(|| opaque(raw)))
-    })
+    let parts = raw.items().filter(|parts| !parts.is_empty())?;
+    Some(read_all(parts, Part::medium))
 }
 
 /// The rule for names of functions.

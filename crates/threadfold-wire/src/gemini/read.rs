@@ -35,12 +35,8 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
 /// Reads the system prompt, if it is a content with parts.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
     let mut content = fields.object("systemInstruction")?;
-    let read = |raw: Raw<'_>| {
-        let block = Part::read(raw).filter(|part| part.data == "text").and_then(Part::block);
-        let block = block.filter(|block| !block.is_reasoning());
-        Some(block.unwrap_or_else(|| part::opaque(raw)))
-    };
-    let blocks = content.take_as("parts", |raw| raw.all(read))?;
+    let parts = content.take_as("parts", |raw| raw.items().filter(|parts| !parts.is_empty()))?;
+    let blocks = part::read_all(parts, |part| part.block().filter(|it| it.as_text().is_some()));
     fields.take("systemInstruction");
     Some(
         MessageParts { extra: content.keep(CODEC), ..MessageParts::new(Role::System, blocks) }
@@ -57,8 +53,7 @@ pub(super) fn answer(
 ) -> Vec<ContentBlock> {
     let mut servers = Servers::default();
     let mut number = 0;
-    let mut read = |raw: Raw<'_>| {
-        let part = Part::read(raw)?;
+    part::read_all(parts, |part| {
         if part.data == "functionCall" {
             let call = part.call(|| made_up(number))?;
             number += 1;
@@ -70,8 +65,7 @@ pub(super) fn answer(
             return servers.read(part);
         }
         part.block()
-    };
-    parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect()
+    })
 }
 
 /// The messages read so far.
@@ -114,18 +108,14 @@ impl Reader<'_> {
     }
 
     fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
-        let mut read = |raw: Raw<'_>| {
-            let part = Part::read(raw)?;
+        let mut blocks = part::read_all(parts, |part| {
             if part.data == "functionResponse" {
                 return Some(part::result(part, &mut self.calls)?.into());
             }
             // A user message holds no reasoning.
             part.block().filter(|block| !block.is_reasoning())
-        };
-        let mut blocks: Vec<ContentBlock> =
-            parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect();
-        let last = blocks.len().checked_sub(1);
-        recognise(CODEC, &mut blocks, *self.options, last);
+        });
+        recognise(CODEC, &mut blocks, *self.options);
         blocks
     }
 
@@ -146,24 +136,19 @@ fn is_made_here(message: &MessageParts) -> bool {
     message.role == Role::Assistant && blocks.any(|block| block.is_reasoning() || is_call(block))
 }
 
-const ROLES: &str = "user or model";
-/// An empty text as JSON.
-const EMPTY: &str = "\"\"";
-
+/// Removes the role from a content and reads it. Marks a role of the user that is not spelled
+/// `user`: in this dialect an empty text means an unset field.
 fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
-    let path = Path::Field(&path, "role");
-    let raw = fields.take("role");
-    let form = match raw.map(Raw::get) {
-        Some(r#""model""#) => return Ok(Role::Assistant),
-        Some(r#""user""#) => return Ok(Role::User),
-        None => "absent",
-        Some("null") => "null",
-        Some(r#""function""#) => "function",
-        // In this dialect an empty text means an unset field.
-        Some(EMPTY) => "",
-        Some(_) => return raw.map_or(Ok(Role::User), |raw| Err(path.mismatch(ROLES, raw))),
+    let Some(raw) = fields.take("role") else {
+        fields.mark("~role", "absent");
+        return Ok(Role::User);
     };
-    fields.mark("~role", form);
+    match raw.get() {
+        r#""model""# => return Ok(Role::Assistant),
+        r#""user""# => {}
+        r#""function""# | r#""""# | "null" => fields.note("~role", raw.json()),
+        _ => return Err(Path::Field(&path, "role").mismatch("user or model", raw)),
+    }
     Ok(Role::User)
 }
 
@@ -179,8 +164,7 @@ impl Servers {
     /// whole. A result without a call becomes opaque.
     fn read(&mut self, mut part: Part<'_>) -> Option<ContentBlock> {
         let inner = part.inner()?;
-        let field = |key: &str| inner.text(key);
-        let came = field("id").filter(|id| !id.is_empty());
+        let came = inner.text("id").filter(|id| !id.is_empty());
         let value = Raw::json(part.value);
         part.rest.mark("~as", part.data);
         let extra = part.rest.keep(CODEC);
@@ -190,8 +174,8 @@ impl Servers {
             self.count += 1;
             let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
             self.waiting.entry(tool).or_default().push_back(id.clone());
-            let name = if is_code { Some("code_execution".into()) } else { None };
-            let name = name.or_else(|| field("toolType")).unwrap_or_else(|| "tool".into());
+            let kind = if is_code { Some("code_execution".into()) } else { inner.text("toolType") };
+            let name = kind.unwrap_or_else(|| "tool".into());
             return Some(ServerToolUse { extra, ..ServerToolUse::new(id, name, value) }.into());
         }
         let id = self.waiting.get_mut(&tool)?.pop_front()?;
@@ -270,7 +254,6 @@ fn content<'a>(
     };
     let mut content = Fields::read(raw, path)?;
     let parts = content.take_any_items("parts", path, "an array of parts")?;
-    content.take("parts");
     let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
     blocks.retain(says_something);
     Ok((blocks, content))

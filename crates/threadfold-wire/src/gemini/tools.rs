@@ -109,9 +109,7 @@ fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
 fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     let mut object = wire_fields(&tool.extra, notes);
     object.set("name", tool.name.clone());
-    if !tool.description.is_empty() {
-        object.set("description", tool.description.clone());
-    }
+    object.set_said("description", &tool.description);
     let came = tool.extra.get(CODEC, "~came");
     let untouched = came.filter(|came| json_schema(came).as_ref() == Some(&tool.input_schema));
     let schema = untouched.unwrap_or(&tool.input_schema);

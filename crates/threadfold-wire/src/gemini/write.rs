@@ -15,11 +15,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let model = options.model.clone().or_else(|| marked(&request.extra, "model"));
     let at_rest = options.accepts_prefill && model.is_none();
     let end = request.messages.len();
-    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
-    if !at_rest {
-        notes::answer_open_calls(&mut messages, end, &mut notes);
-    }
-    let request = &*names::legal(request, &mut messages, (&part::TOOLS, false), &mut notes);
+    let (request, messages, mut notes) =
+        names::begin(request, CODEC, (&part::TOOLS, false), at_rest);
     let system = rules::system(&Gemini, &request.system, &mut notes);
     let mut thread = rules::thread(&Gemini, messages, &mut notes);
     normal::spread_media(&mut thread, &mut notes);
@@ -33,7 +30,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
 
     let functions = request.tools.iter().filter(|tool| tools::is_function(tool));
     let functions: Vec<Text> = functions.map(|tool| tool.name.clone()).collect();
-    let mut body = params::write(request, options, &functions, &mut notes);
+    let mut body = params::write(&request, options, &functions, &mut notes);
     write_system(&system, &mut body);
     body.set("contents", Tree::Array(contents(&thread)));
     let tools = tools::write_all(&request.tools, &mut notes);
@@ -89,17 +86,16 @@ fn role(message: &Message) -> Option<Tree> {
         return Some(Tree::Word("model"));
     }
     let mut blocks = message.content.iter();
-    match marked(&message.extra, "~role").as_deref() {
-        Some("absent") => None,
-        Some("null") => Some(Tree::Null),
-        Some("") => Some(Tree::Word("")),
+    let Some(role) = message.extra.get(CODEC, "~role") else { return Some(Tree::Word("user")) };
+    match role.as_str() {
+        r#""absent""# => None,
         // The old role `function` is only for results.
-        Some("function")
-            if blocks.all(|it| is_result(it) || matches!(it, ContentBlock::Opaque(_))) =>
+        r#""function""#
+            if !blocks.all(|it| is_result(it) || matches!(it, ContentBlock::Opaque(_))) =>
         {
-            Some(Tree::Word("function"))
+            Some(Tree::Word("user"))
         }
-        Some(_) | None => Some(Tree::Word("user")),
+        _ => Some(role.clone().into()),
     }
 }
 

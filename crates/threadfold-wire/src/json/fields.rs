@@ -169,10 +169,9 @@ impl<'a> Fields<'a> {
         path: Path<'_>,
         expected: &'static str,
     ) -> Result<Vec<Raw<'a>>> {
-        match self.get(key).map(Raw::get) {
-            None | Some("null") => Ok(Vec::new()),
-            Some(_) => self.take_items(key, path, expected),
-        }
+        let path = Path::Field(&path, key);
+        let Some(raw) = self.take_value(key) else { return Ok(Vec::new()) };
+        raw.items().ok_or_else(|| path.mismatch(expected, raw))
     }
 
     /// Removes and returns an object. Any other value stays.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::raw::Raw;
-use threadfold_core::message::{Extra, Json, Text, push_string};
+use threadfold_core::message::{Extra, Json, Text, ToolInput, push_string};
 
 /// The first character of the names of marks.
 pub(super) const MARK: char = '~';
@@ -85,6 +85,13 @@ impl Object {
     pub(crate) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
         if let Some(value) = value {
             self.set(key, value);
+        }
+    }
+
+    /// Sets a text, unless it is empty.
+    pub(crate) fn set_said(&mut self, key: &'static str, text: &Text) {
+        if !text.is_empty() {
+            self.set(key, text.clone());
         }
     }
 
@@ -244,6 +251,15 @@ into_tree!(
     Vec<Tree> => Array,
     Object => Object
 );
+
+impl From<&ToolInput> for Tree {
+    fn from(input: &ToolInput) -> Self {
+        match input {
+            ToolInput::Json(json) => json.clone().into(),
+            ToolInput::Text(text) => text.clone().into(),
+        }
+    }
+}
 
 impl IntoIterator for Object {
     type Item = (Cow<'static, str>, Tree);

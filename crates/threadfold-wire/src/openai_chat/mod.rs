@@ -115,11 +115,7 @@ mod stream;
 mod stream_call;
 mod write;
 
-use crate::kit::Codec;
-#[cfg(doc)]
-use threadfold_core::message::{
-    Document, Image, Opaque, Request, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse, Turn,
-};
+use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
     Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);

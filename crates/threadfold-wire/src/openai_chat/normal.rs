@@ -12,22 +12,13 @@ pub(super) struct Chat;
 
 impl Rules for Chat {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
-        const NONE: FittedSource = Err("its source has no form in this dialect");
         let is_own = reader.is_none_or(|reader| reader == CODEC);
-        match (source, medium) {
-            (MediaSource::Base64 { .. }, _) | (MediaSource::Url { .. }, Medium::Image) => Ok(None),
-            (MediaSource::File { .. }, Medium::Document) if is_own => Ok(None),
-            (MediaSource::Url { .. } | MediaSource::File { .. }, _) => NONE,
-            (MediaSource::Text { .. } | MediaSource::Opaque { .. }, _) => NONE,
-        }
+        openai::fit_source(source, is_own && medium == Medium::Document)
     }
 
-    /// Documents are texts or files.
-    fn text_of<'s>(&self, _: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        if let MediaSource::Text { text, .. } | MediaSource::Url { url: text } = source {
-            return Some(text);
-        }
-        None
+    /// This dialect has files, but no addresses of documents.
+    fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
+        matches!(source, MediaSource::Text { .. } | MediaSource::Url { .. })
     }
 
     /// Reasoning is sent back to the server that made it, in the field in which it was read.
@@ -70,9 +61,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
                 _ => calls::is_empty_call(Raw::of(field)),
             };
             if is_empty && message.role == Role::Assistant {
-                notes
-                    .turn_to(*at)
-                    .note(Change::FieldsDropped { codec: CODEC.into(), fields: vec![key.into()] });
+                notes.turn_to(*at).drop_fields([key]);
                 let parts = message.make_mut();
                 parts.extra = without(CODEC, &parts.extra, key);
             }
@@ -152,7 +141,8 @@ fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Not
         if !others.is_empty() {
             rest.push((*at, message.with_content(others)));
         } else {
-            note_lost_fields(message, notes);
+            // A message of results has no place for them.
+            notes.lose(&message.extra);
         }
     }
     arranged.push((*first, Message::new(Role::User, results)));

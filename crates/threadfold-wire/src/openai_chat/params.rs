@@ -9,14 +9,9 @@ const OLD_LIMIT: Param<u64> = limit("~max_tokens");
 const TOOLS: Tools = Tools {
     codec: CODEC,
     read: read_tool,
-    describe: |fields| {
-        let body = fields.text("type").and_then(|kind| fields.object(&kind));
-        let field = |key| body.as_ref()?.get(key).or_else(|| fields.get(key))?.text();
-        (field("name"), field("description"))
-    },
     is_native: |tool| !tool.extra.is_empty(),
     write: write_tool,
-    choice: Param { kept_as: "~tool_choice", read: choice, write: write_choice },
+    choice: Param { kept_as: "~tool_choice", read: openai::read_choice, write: write_choice },
 };
 
 /// Returns the request of these messages, with the parameters of the body.
@@ -47,11 +42,9 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
     let mut function = Fields::of(fields.take("function")?)?;
-    if function.get("parameters").is_none() {
-        fields.mark("~parameters", "absent");
-    }
     let tool = openai::read_function(&mut function)?;
     fields.note_inner("function", &function);
+    fields.move_marks(&mut function);
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }
 
@@ -60,10 +53,6 @@ fn write_tool(tool: &ToolSpec, object: &mut Object) {
     openai::set_function(tool, CODEC, &mut function);
     object.set("type", "function");
     object.set("function", function);
-}
-
-fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
-    openai::choice(raw, |fields, kind| fields.object(kind)?.text("name"))
 }
 
 fn write_choice(choice: &ToolChoice) -> Option<Tree> {

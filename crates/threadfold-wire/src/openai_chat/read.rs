@@ -15,7 +15,6 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     for (index, raw) in messages.iter().enumerate() {
         reader.message(*raw, messages.get(index + 1).copied(), Path::Item(&path, index))?;
     }
-    // Results are added to their message one by one; its size is computed once, at the end.
     Ok(params::read(fields, reader.system, reader.thread))
 }
 
@@ -85,8 +84,7 @@ impl Reader<'_> {
             }
             "user" => {
                 let mut blocks = take_content(&mut fields, By::User, path)?;
-                let last = blocks.len().checked_sub(1);
-                recognise(CODEC, &mut blocks, *self.options, last);
+                recognise(CODEC, &mut blocks, *self.options);
                 self.thread.push(message(Role::User, blocks, fields));
             }
             "assistant" => {
@@ -180,14 +178,8 @@ fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     thoughts.collect()
 }
 
-/// The role whose content is read, which decides which parts are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    System,
-    User,
-    Assistant,
-    Tool,
-}
+const CONTENTS: Contents =
+    Contents { codec: CODEC, text: "text", part, opaque_string, opaque_part };
 
 /// Removes the content from a message and reads it: a string, an array of parts, or nothing where
 /// that is allowed. Marks its form on the message.
@@ -206,8 +198,11 @@ fn take_content(
         Some(raw) if raw.get() == "null" && may_lack => {
             (Vec::new(), (speaker == By::Tool).then_some("null"))
         }
-        Some(raw) if raw.is_text() => string(raw, speaker),
-        Some(raw) => array(raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?, speaker),
+        Some(raw) if raw.is_text() => CONTENTS.string(raw, speaker),
+        Some(raw) => {
+            let parts = raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?;
+            CONTENTS.array(parts, speaker)
+        }
     };
     if let Some(form) = form {
         message.mark("~content", form);
@@ -215,52 +210,17 @@ fn take_content(
     Ok(blocks)
 }
 
-/// The blocks of a content, and the mark of its form.
-type Content = (Vec<ContentBlock>, Option<&'static str>);
-
-/// Blank text becomes an opaque part, because it is valid in this dialect, but other providers
-/// refuse it and repairs would remove it.
-fn string(raw: Raw<'_>, speaker: By) -> Content {
-    let block = match (speaker, raw.text()) {
-        (By::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
-        (By::Tool, Some(text)) if text.is_empty() => return (Vec::new(), None),
-        (By::Tool, Some(text)) => result_text(CODEC, text, Fields::default()),
-        (_, Some(text)) if !text.is_blank() => ContentBlock::text(text),
-        (_, _) => opaque_string(raw),
-    };
-    (vec![block], None)
-}
-
-fn array(parts: Vec<Raw<'_>>, speaker: By) -> Content {
-    let form = match parts.len() {
-        0 => Some("empty_array"),
-        1 => Some("array"),
-        _ => None,
-    };
-    let parts = parts.into_iter();
-    (parts.map(|raw| part(raw, speaker).unwrap_or_else(|| opaque_part(raw))).collect(), form)
-}
-
-/// Reads a part; `None` if it is unknown.
-fn part(raw: Raw<'_>, speaker: By) -> Option<ContentBlock> {
-    let mut fields = Fields::of(raw)?;
-    let kind = fields.take_word("type")?;
-    let media = matches!(speaker, By::User | By::Tool);
-    match kind.as_ref() {
-        "text" => {
-            let text = fields.take_text("text")?;
-            if speaker == By::Tool {
-                return Some(result_text(CODEC, text, fields));
-            }
-            (!text.is_blank()).then(|| TextBlock { text, extra: fields.keep(CODEC) }.into())
-        }
+/// Reads a part that is no text; `None` if it is unknown.
+fn part(kind: &str, mut fields: Fields<'_>, speaker: By) -> Option<ContentBlock> {
+    let takes_media = matches!(speaker, By::User | By::Tool);
+    match kind {
         "refusal" if speaker == By::Assistant => {
             let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;
             fields.mark("~as", "refusal_part");
             Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
         }
-        "image_url" if media => image(fields),
-        "file" if media => document(fields),
+        "image_url" if takes_media => image(fields),
+        "file" if takes_media => document(fields),
         _ => None,
     }
 }
@@ -275,11 +235,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
 
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let mut file = Fields::of(fields.take("file")?)?;
-    let source = match file.take_text("file_data") {
-        Some(data) => openai::data_uri(&data)?,
-        None => MediaSource::File { id: file.take_text("file_id")? },
-    };
-    let title = file.take_text("filename");
+    let (source, title) = openai::take_file(&mut file, None)?;
     fields.note_inner("file", &file);
     Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
 }
@@ -298,10 +254,9 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let mut message = Fields::read(raw, path)?;
     message.take("role");
 
-    let field = |key: &str| fields.text(key);
-    let id = format!("function_call_{}", field("id").unwrap_or_default());
+    let id = format!("function_call_{}", fields.text("id").unwrap_or_default());
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
-    let model = field("model");
+    let model = fields.text("model");
     let reason = choice.text("finish_reason");
     // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("choice", choice.tree());

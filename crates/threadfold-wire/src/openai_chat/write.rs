@@ -16,18 +16,16 @@ const MAX_ID: usize = 40;
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let end = request.messages.len();
-    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
-    if names_model(request, options, CODEC) {
-        notes::answer_open_calls(&mut messages, end, &mut notes);
-    }
-    let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
+    let at_rest = !names_model(request, options, CODEC);
+    let (request, mut messages, mut notes) =
+        names::begin(request, CODEC, (&names::TOOLS, false), at_rest);
     names::shorten_ids(&mut messages, MAX_ID, &mut notes);
     normal::drop_empty_calls(&mut messages, &mut notes);
-    let mut body = params::write(request, options, &mut notes);
+    let mut body = params::write(&request, options, &mut notes);
     let system = rules::system(&Chat, &request.system, &mut notes);
     let thread = rules::thread(&Chat, messages, &mut notes);
     let mut thread = normal::arrange(&thread, &mut notes);
-    if names_model(request, options, CODEC) {
+    if !at_rest {
         normal::answer_last_call(&mut thread, end, &mut notes);
     }
     if notes::is_emptied(&request.messages, thread.len(), &mut notes) {
@@ -199,11 +197,7 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
 
 fn file(document: &Document) -> Tree {
     let mut inner = reopen(document.extra.get(CODEC, "file"));
-    if let MediaSource::File { id } = &document.source {
-        inner.set("file_id", id.clone());
-    }
-    inner.set_some("file_data", openai::address(&document.source));
-    inner.set_some("filename", document.title.clone());
+    openai::set_file(&mut inner, document);
     let fields = own_object(CODEC, &document.extra);
     fields.with("type", "file").with("file", inner).into()
 }

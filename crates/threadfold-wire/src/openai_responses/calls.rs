@@ -8,36 +8,11 @@ use crate::kit::*;
 /// The maximum length of the id of a call, in characters.
 const MAX_ID: usize = 64;
 
-/// The form of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum CallKind {
-    /// A function, whose input is JSON.
-    #[default]
-    Function,
-    /// A custom tool, whose input is text.
-    Custom,
-    /// A call in a special form; the type of its result.
-    Client(&'static str),
-}
-
-impl CallKind {
-    /// The form in which a call is written: the one in which it was read, if it was not changed.
-    pub(super) fn of(call: &ToolUse) -> Self {
-        let Some(kind) = marked(&call.extra, "~as") else { return Self::Function };
-        if kind == kinds::CUSTOM {
-            return Self::Custom;
-        }
-        let ToolInput::Json(json) = &call.input else { return Self::Function };
-        let came = Fields::parse(json.as_str()).and_then(|fields| fields.text("type"));
-        let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
-        output.map_or(Self::Function, Self::Client)
-    }
-}
-
 /// The calls of a thread, by their written ids.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    kinds: HashMap<Text, CallKind>,
+    /// The types of the answers to these calls.
+    outputs: HashMap<Text, &'static str>,
     /// The rewritten ids, each with the id before.
     before: HashMap<Text, Text>,
 }
@@ -49,9 +24,9 @@ impl Calls {
         let mut lost = HashSet::new();
         for block in thread.iter().flat_map(|(_, message)| &message.content) {
             if let ContentBlock::ToolUse(call) = block {
-                calls.kinds.insert(call.id.clone(), CallKind::of(call));
+                calls.outputs.insert(call.id.clone(), output_of(call));
             } else if let ContentBlock::ToolResult(result) = block
-                && !is_writable(calls.kind(&result.tool_use_id), result)
+                && !is_writable(calls.output(&result.tool_use_id), result)
             {
                 lost.insert(result.tool_use_id.clone());
             }
@@ -72,9 +47,9 @@ impl Calls {
         calls
     }
 
-    /// The form of a call.
-    pub(super) fn kind(&self, id: &Text) -> CallKind {
-        self.kinds.get(id).copied().unwrap_or_default()
+    /// The type of the answer to a call.
+    pub(super) fn output(&self, id: &Text) -> &'static str {
+        self.outputs.get(id).copied().unwrap_or(kinds::FUNCTION_OUTPUT)
     }
 
     /// The id of a call before it was rewritten.
@@ -83,18 +58,31 @@ impl Calls {
     }
 }
 
+/// The type of the answer to a call, which also tells the form in which the call is written: the
+/// form in which it was read, if it was not changed.
+fn output_of(call: &ToolUse) -> &'static str {
+    let Some(kind) = marked(&call.extra, "~as") else { return kinds::FUNCTION_OUTPUT };
+    // The input of a call in a special form is the whole item.
+    let came = match &call.input {
+        ToolInput::Json(item) => Fields::parse(item.as_str()).and_then(|item| item.text("type")),
+        ToolInput::Text(_) => None,
+    };
+    let is_same = kind == kinds::CUSTOM || came.as_ref() == Some(&kind);
+    kinds::output_of(&kind).filter(|_| is_same).unwrap_or(kinds::FUNCTION_OUTPUT)
+}
+
 /// Rewrites the ids of calls that are empty, too long, or used by an earlier call: results may be
 /// anywhere after their calls, so ids must be unique in the whole input. Returns each new id with
 /// the id before.
 fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
     let calls = || thread.iter().flat_map(|(_, message)| message.tool_uses());
-    // Nearly always all ids are valid and unique.
-    let mut seen = HashSet::with_capacity(calls().count());
-    if calls().all(|ToolUse { id, .. }| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
+    // Nearly always all ids are legal and unique.
+    let mut taken = HashSet::with_capacity(calls().count());
+    let are_unique = calls().all(|call| is_legal(&call.id) && taken.insert(call.id.clone()));
+    if are_unique {
         return HashMap::new();
     }
-    let short = Renamed::long_ids(thread, MAX_ID);
-    let mut taken: HashSet<Text> = calls().map(|call| short.written(&call.id)).collect();
+    taken.extend(calls().map(|call| call.id.clone()));
     let mut numbers: HashMap<Text, usize> = HashMap::new();
     let (mut latest, mut before) = (HashMap::new(), HashMap::new());
     for (at, message) in thread {
@@ -104,13 +92,13 @@ fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
             if is_call(block) {
                 let number = numbers.entry(id.clone()).or_insert(0);
                 *number += 1;
-                let mut name = short.written(&id);
-                if *number > 1 || name.is_empty() {
-                    let free = (*number..).find(|number| taken.insert(numbered(&id, *number)));
-                    *number = free.unwrap_or(*number);
+                let mut name = id.clone();
+                if *number > 1 || !is_legal(&id) {
                     name = numbered(&id, *number);
-                }
-                if name != id {
+                    while !taken.insert(name.clone()) {
+                        *number += 1;
+                        name = numbered(&id, *number);
+                    }
                     notes.note(Change::IdRewritten { from: id.clone(), to: name.clone() });
                     before.insert(name.clone(), id.clone());
                 }
@@ -123,15 +111,26 @@ fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
     before
 }
 
+fn is_legal(id: &str) -> bool {
+    !id.is_empty() && id.chars().count() <= MAX_ID
+}
+
+/// The name of the call of this number with an id. A long id alone needs no number: its hash tells
+/// it from others.
 fn numbered(id: &str, number: usize) -> Text {
-    let stem = if id.is_empty() { "call" } else { id };
-    let name = format!("{stem}-{number}");
-    if name.chars().count() > MAX_ID { short(&name, MAX_ID, 0) } else { name.into() }
+    let name = match (id, number) {
+        ("", _) => format!("call-{number}"),
+        (_, 1) => id.to_owned(),
+        (_, _) => format!("{id}-{number}"),
+    };
+    if is_legal(&name) { name.into() } else { short(&name, MAX_ID, 0) }
 }
 
 /// Whether a result can be written for a call of this form.
-fn is_writable(kind: CallKind, result: &ToolResult) -> bool {
-    let CallKind::Client(output) = kind else { return true };
+fn is_writable(output: &str, result: &ToolResult) -> bool {
+    if kinds::is_plain(output) {
+        return true;
+    }
     let came_as = marked(&result.extra, "~as");
     if came_as.as_deref() != Some(output) {
         // It is written as a function's result, if it was read so or the provider is known to

@@ -2,8 +2,10 @@
 
 use crate::kit::*;
 
-/// Calls that the host answers in a special form, with the type of the answer.
-const CLIENT_CALLS: [(&str, &str); 5] = [
+/// Calls that the host answers, with the type of the answer.
+const CALLS: [(&str, &str); 7] = [
+    (FUNCTION, FUNCTION_OUTPUT),
+    (CUSTOM, CUSTOM_OUTPUT),
     ("apply_patch_call", "apply_patch_call_output"),
     ("computer_call", "computer_call_output"),
     ("local_shell_call", "local_shell_call_output"),
@@ -31,21 +33,23 @@ pub(super) const REASONING: &str = "reasoning";
 pub(super) const REFERENCE: &str = "item_reference";
 pub(super) const COMPACTION: &str = "compaction";
 pub(super) const TRIGGER: &str = "compaction_trigger";
+/// The host's answer to [`APPROVAL_REQUEST`].
+pub(super) const APPROVAL: &str = "mcp_approval_response";
+pub(super) const APPROVAL_REQUEST: &str = "mcp_approval_request";
 
-/// The type of the answer to a call; `None` if the call has no special form of answer.
-pub(super) fn client_output(kind: &str) -> Option<&'static str> {
-    CLIENT_CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
-}
-
-/// Whether an item of this type is a call that the host answers.
-fn is_call(kind: &str) -> bool {
-    kind == FUNCTION || kind == CUSTOM || client_output(kind).is_some()
+/// The type of the answer to a call; `None` if the host does not answer calls of this type.
+pub(super) fn output_of(kind: &str) -> Option<&'static str> {
+    CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
 }
 
 /// Whether an item of this type answers a call.
 fn is_output(kind: &str) -> bool {
-    let of_client = CLIENT_CALLS.iter().any(|(_, output)| *output == kind);
-    kind == FUNCTION_OUTPUT || kind == CUSTOM_OUTPUT || of_client
+    CALLS.iter().any(|(_, output)| *output == kind)
+}
+
+/// Whether an answer of this type has the form of that of a function, and not one of its own.
+pub(super) fn is_plain(output: &str) -> bool {
+    output == FUNCTION_OUTPUT || output == CUSTOM_OUTPUT
 }
 
 /// Whether an item of this type is a call that the provider answers in the same item.
@@ -58,7 +62,7 @@ pub(super) fn takes_text(output: &str) -> bool {
     output == LOCAL_SHELL_OUTPUT || output == "apply_patch_call_output"
 }
 
-/// Whether an opaque item of this type comes from the host.
+/// Whether an item of this type comes from the host.
 fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
@@ -70,9 +74,8 @@ pub(super) struct Label {
     pub(super) kind: Text,
     pub(super) role: Option<Text>,
     pub(super) id: Option<Text>,
+    /// The id of a call, or of what the item answers.
     pub(super) call_id: Option<Text>,
-    /// The id of the approval request, in an approval and in the call that was approved.
-    pub(super) request_id: Option<Text>,
     /// Whether it is a call that the provider answers in a separate item, or such an answer.
     pub(super) is_of_provider: bool,
 }
@@ -85,16 +88,21 @@ impl Label {
 
     /// Reads the label of an item of these fields.
     pub(super) fn of(fields: &Fields<'_>) -> Self {
-        let field = |key: &str| fields.text(key).filter(|text| !text.is_empty());
-        let role = field("role");
-        let is_reference = role.is_none() && fields.get("id").is_some();
-        let kind = field("type").or_else(|| is_reference.then(|| REFERENCE.into()));
+        Self::find(|key| fields.text(key))
+    }
+
+    /// Reads the label of an item whose texts this function finds.
+    pub(super) fn find(text: impl Fn(&str) -> Option<Text>) -> Self {
+        let said = |key| text(key).filter(|text| !text.is_empty());
+        let (role, id) = (said("role"), said("id"));
+        let is_reference = role.is_none() && text("id").is_some();
+        let kind = said("type").or_else(|| is_reference.then(|| REFERENCE.into()));
         let kind = kind.unwrap_or_default();
+        let call_id = said(if kind == APPROVAL { "approval_request_id" } else { "call_id" });
         let is_of_provider = PROGRAMS.contains(&kind.as_str())
             || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_str())
-                && field("execution").is_some_and(|word| word == "server"));
-        let (id, call_id) = (field("id"), field("call_id"));
-        Self { kind, role, id, call_id, request_id: field("approval_request_id"), is_of_provider }
+                && said("execution").is_some_and(|word| word == "server"));
+        Self { kind, role, id, call_id, is_of_provider }
     }
 
     /// Whether it is a message.
@@ -107,12 +115,12 @@ impl Label {
         if self.is_message() {
             return self.role.as_deref() == Some("assistant");
         }
-        self.is_of_provider || (!is_output(&self.kind) && !is_of_host(&self.kind))
+        self.is_of_provider || !is_of_host(&self.kind)
     }
 
     /// Whether it is a call that the host answers.
     pub(super) fn is_call(&self) -> bool {
-        !self.is_of_provider && is_call(&self.kind)
+        !self.is_of_provider && output_of(&self.kind).is_some()
     }
 
     /// Whether the host answers a call with it.
@@ -126,8 +134,8 @@ impl Label {
     }
 
     /// The id of a call that the provider answers itself.
-    pub(super) fn provider_id(&self) -> Option<Text> {
-        self.call_id.clone().or_else(|| self.id.clone())
+    pub(super) fn provider_id(&self) -> Option<&Text> {
+        self.call_id.as_ref().or(self.id.as_ref())
     }
 
     /// The identity of the item: its id, else the id of its call, else its type.
@@ -135,10 +143,24 @@ impl Label {
         let id = self.id.as_ref().or(self.call_id.as_ref()).unwrap_or(&self.kind);
         if id.is_empty() { "message".into() } else { id.clone() }
     }
+}
 
-    /// The id of reasoning that is only referred to.
-    pub(super) fn referred_reasoning(&self) -> Option<Text> {
-        let id = self.id.as_ref().filter(|_| self.kind == REFERENCE);
-        id.filter(|id| id.starts_with("rs_")).cloned()
+/// The id of the reasoning that led to the next item of the model; empty if that reasoning has no
+/// id, `None` if there was none since the user's last message.
+#[derive(Debug, Default)]
+pub(super) struct Trail(pub(super) Option<Text>);
+
+impl Trail {
+    /// Passes an item. `is_reasoning` is true for reasoning that this codec reads.
+    pub(super) fn pass(&mut self, label: &Label, is_reasoning: bool) {
+        if is_reasoning {
+            self.0 = Some(label.id.clone().unwrap_or_default());
+        } else if label.is_message() && !label.is_of_model() {
+            self.0 = None;
+        } else if label.kind == REFERENCE
+            && let Some(id) = label.id.as_ref().filter(|id| id.starts_with("rs_"))
+        {
+            self.0 = Some(id.clone());
+        }
     }
 }

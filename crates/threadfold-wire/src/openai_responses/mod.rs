@@ -131,12 +131,7 @@ mod read_items;
 mod stream;
 mod write;
 
-use crate::kit::Codec;
-#[cfg(doc)]
-use threadfold_core::message::{
-    Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
-    ToolResult, ToolSpec, ToolUse, Turn,
-};
+use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
     Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn)

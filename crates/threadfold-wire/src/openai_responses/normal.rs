@@ -13,24 +13,13 @@ pub(super) struct Responses {
 impl Rules for Responses {
     fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
         // Both dialects of this provider use the same file store.
-        let is_own = reader.is_none_or(|reader| [CODEC, "openai-chat"].contains(&reader));
-        match source {
-            MediaSource::Base64 { .. } | MediaSource::Url { .. } => Ok(None),
-            MediaSource::File { .. } if is_own => Ok(None),
-            MediaSource::File { .. } | MediaSource::Text { .. } | MediaSource::Opaque { .. } => {
-                Err("its source has no form in this dialect")
-            }
-        }
+        openai::fit_source(source, reader.is_none_or(|it| [CODEC, "openai-chat"].contains(&it)))
     }
 
-    fn text_of<'s>(&self, role: Role, source: &'s MediaSource) -> Option<&'s Text> {
-        // An answer holds only text, so the address is written in place of the document.
-        if let (MediaSource::Text { text, .. }, _)
-        | (MediaSource::Url { url: text }, Role::Assistant) = (source, role)
-        {
-            return Some(text);
-        }
-        None
+    /// An answer holds only text, so the address is written in place of the document.
+    fn writes_as_text(&self, role: Role, source: &MediaSource) -> bool {
+        matches!(source, MediaSource::Text { .. })
+            || (role == Role::Assistant && matches!(source, MediaSource::Url { .. }))
     }
 
     fn takes_media(&self, role: Role, _: bool) -> bool {
@@ -46,13 +35,13 @@ impl Rules for Responses {
         let ContentBlock::Thinking(thinking) = block else {
             return Some("it is encrypted for another provider");
         };
-        let elsewhere = message.origin.as_ref().is_some_and(|origin| origin.provider != CODEC);
-        if thinking.extra.codec() != Some(CODEC) || elsewhere {
+        let is_foreign = message.origin.is_some() && !is_made_by(message, CODEC);
+        if thinking.extra.codec() != Some(CODEC) || is_foreign {
             return Some("it comes from another provider");
         }
-        let field = |key: &str| thinking.extra.get(CODEC, key).map(Raw::of);
         let was_signed = marked(&thinking.extra, "~signed").is_some();
-        let said = thought(field("summary"), field("content"));
+        let [summary, content] = ["summary", "content"].map(|key| thinking.extra.get(CODEC, key));
+        let said = thought(summary.map(Raw::of), content.map(Raw::of));
         if said.as_ref() != Some(&thinking.text) || was_signed != thinking.signature.is_some() {
             return Some("it was changed");
         }
@@ -75,23 +64,4 @@ impl Rules for Responses {
             (Kept::Item(..), Some(_)) | (Kept::Part(_), _) => None,
         }
     }
-}
-
-/// Reports the fields of messages whose blocks are all written as separate items: no item has a
-/// place for them.
-pub(super) fn note_unplaced_fields(thread: &Thread, notes: &mut Notes) {
-    for (at, message) in thread.iter().filter(|(_, it)| it.role != Role::Assistant) {
-        if message.content.iter().all(is_item) {
-            notes.turn_to(*at);
-            note_lost_fields(message, notes);
-        }
-    }
-}
-
-/// Whether a user block is written as a separate item.
-fn is_item(block: &ContentBlock) -> bool {
-    if let ContentBlock::Opaque(opaque) = block {
-        return matches!(kept(&opaque.value), Kept::Item(..));
-    }
-    is_result(block)
 }

@@ -4,8 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
-    kinds::{self, Label},
-    marks::*,
+    kinds::{self, Label, Trail},
     read_items::ProviderCalls,
 };
 use crate::kit::*;
@@ -29,10 +28,7 @@ pub(super) struct Item {
 impl Item {
     /// Returns an item of these fields.
     pub(super) fn new(at: usize, object: Object, led: Option<Text>) -> Self {
-        let field = |key| object.get(key).and_then(Tree::text).filter(|text| !text.is_empty());
-        let (kind, role) = (field("type").unwrap_or_default(), field("role"));
-        let label =
-            Label { kind, role, id: field("id"), call_id: field("call_id"), ..Label::default() };
+        let label = Label::find(|key| object.get(key)?.text());
         Self { at, label, is_whole: false, body: object.into(), led, next: None }
     }
 
@@ -59,8 +55,7 @@ impl Item {
             if let Tree::Object(object) = &mut self.body {
                 object.remove("id");
             }
-            let (codec, fields) = (CODEC.into(), vec!["id".into()]);
-            notes.note(Change::FieldsDropped { codec, fields });
+            notes.drop_fields(["id"]);
             return true;
         }
         false
@@ -88,7 +83,7 @@ pub(super) fn arrange(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) 
     apply_from_the_end(items, lone_reasoning(ending.at_rest), notes);
     apply(items, without_reasoning(), notes);
     apply(items, orphan(ending.is_chained), notes);
-    apply_from_the_end(items, early_trigger(), notes);
+    apply(items, early_trigger(items.len()), notes);
 }
 
 /// Applies a rule to each item, from the first to the last.
@@ -150,17 +145,11 @@ fn lone_reasoning(at_rest: bool) -> impl FnMut(&Item) -> Fault {
 /// Finds ids of items whose reasoning is gone: the provider demands the reasoning of items that
 /// have an id.
 fn without_reasoning() -> impl FnMut(&Item) -> Fault {
-    let mut latest: Option<Text> = None;
+    let mut trail = Trail::default();
     move |item| {
         let Item { label, led, .. } = item;
-        if item.is_whole {
-            latest = label.referred_reasoning().or(latest.take());
-        } else if item.is_reasoning() {
-            latest = Some(label.id.clone().unwrap_or_default());
-        } else if label.is_message() && !label.is_of_model() {
-            latest = None;
-        }
-        let is_missing = label.id.is_some() && led.is_some() && *led != latest;
+        trail.pass(label, item.is_reasoning());
+        let is_missing = label.id.is_some() && led.is_some() && *led != trail.0;
         is_missing.then_some("the reasoning that led to it is gone")
     }
 }
@@ -171,35 +160,30 @@ fn orphan(mut is_chained: bool) -> impl FnMut(&Item) -> Fault {
     let mut of_provider = ProviderCalls::default();
     move |Item { label, is_whole, .. }| {
         is_chained |= label.kind == kinds::REFERENCE;
-        // An approval answers its request. The approved call names the request too, but answers
-        // nothing.
-        let answers = match label.kind.as_str() {
-            _ if label.is_output() => &label.call_id,
-            "mcp_approval_response" => &label.request_id,
-            _ => &None,
-        };
+        let is_answer = label.is_output() || label.kind == kinds::APPROVAL;
+        let answers = label.call_id.as_ref().filter(|_| is_answer && *is_whole && !is_chained);
         let is_missing = if label.is_of_providers_answer() {
             of_provider.lacks(label)
         } else {
-            *is_whole && !is_chained && answers.as_ref().is_some_and(|id| !called.remove(id))
+            answers.is_some_and(|id| !called.remove(id))
         };
         if label.is_of_provider {
-            label.provider_id().into_iter().for_each(|id| of_provider.add(&label.kind, id));
+            of_provider.add(label);
         } else if label.is_call() {
             called.extend(label.call_id.clone());
-        } else if label.kind == "mcp_approval_request" {
+        } else if label.kind == kinds::APPROVAL_REQUEST {
             called.extend(label.id.clone());
         }
         (is_missing && !is_chained).then_some("its call is not there")
     }
 }
 
-/// Finds compaction triggers that are not last. Runs from the end.
-fn early_trigger() -> impl FnMut(&Item) -> Fault {
-    let mut is_last = true;
+/// Finds compaction triggers that are not last of this many items.
+fn early_trigger(count: usize) -> impl FnMut(&Item) -> Fault {
+    let mut places = 1..;
     move |item| {
+        let is_last = places.next() == Some(count);
         let is_early = item.label.kind == kinds::TRIGGER && !is_last;
-        is_last = false;
         is_early.then_some("a compaction is triggered at the end alone")
     }
 }

@@ -8,22 +8,21 @@ const LIMIT: Param<u64> = limit("~max_output_tokens");
 const TOOLS: Tools = Tools {
     codec: CODEC,
     read: read_tool,
-    describe: |fields| {
-        (fields.text("name").or_else(|| fields.text("server_label")), fields.text("description"))
-    },
     is_native: |tool| is_own(tool) && marked(&tool.extra, "~strict").is_none(),
     write: write_tool,
     choice: Param {
         kept_as: "~tool_choice",
-        read: choice,
+        read: openai::read_choice,
         write: |choice| {
             openai::write_choice(choice, |name| Object::typed("function").with("name", name))
         },
     },
 };
 
-/// The parameters by which the model continues what the provider stored.
-pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
+/// The parameters by which the model continues what the provider stored, each with the field in
+/// which an answer states that id.
+pub(super) const CHAINS: [(&str, &str); 2] =
+    [("previous_response_id", "id"), ("conversation", "conversation")];
 
 /// Returns the request of these messages, with the parameters of the body.
 pub(super) fn read(
@@ -57,12 +56,12 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
 pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes) -> bool {
     notes.turn_to(None);
     let mut is_chained = false;
-    for name in CHAINS {
+    for (name, key) in CHAINS {
         let Some(json) = request.extra.get(CODEC, name).filter(|json| **json != Json::default())
         else {
             continue;
         };
-        if is_compacted(request) || holds_answer(request, name, json) {
+        if is_compacted(request) || holds_answer(request, key, json) {
             body.remove(name);
             notes.drop_parameter(name);
         } else {
@@ -72,32 +71,31 @@ pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes)
     is_chained
 }
 
-/// Whether a part of the thread was compacted or changed since it was read.
+/// Whether a part of the thread was compacted or changed since it was read. A summary that was read
+/// as text is no compaction of this thread.
 fn is_compacted(request: &Request) -> bool {
-    let mut messages = request.messages.iter();
-    messages.any(|it| it.prefix_rewritten || it.content.iter().any(is_compaction))
-}
-
-/// Whether a block is the summary of a compaction of this thread.
-fn is_compaction(block: &ContentBlock) -> bool {
-    let ContentBlock::Summary(summary) = block else { return false };
-    marked(&summary.extra, "~as").is_none()
+    request.messages.iter().any(|message| {
+        message.prefix_rewritten
+            || message.content.iter().any(|block| {
+                matches!(block, ContentBlock::Summary(summary)
+                    if marked(&summary.extra, "~as").is_none())
+            })
+    })
 }
 
 /// Whether the thread holds an answer of the stored response or conversation.
-fn holds_answer(request: &Request, name: &str, json: &Json) -> bool {
-    let Some(wanted) = id_of(json) else { return false };
-    let key = if name == "conversation" { name } else { "id" };
+fn holds_answer(request: &Request, key: &str, json: &Json) -> bool {
+    let Some(wanted) = id_of(Raw::of(json)) else { return false };
     request.messages.iter().any(|message| {
         let response = message.extra.get(CODEC, "~response").map(Json::as_str);
-        let id = response.and_then(Fields::parse).and_then(|mut response| response.take_json(key));
-        id.is_some_and(|id| id_of(&id).as_ref() == Some(&wanted))
+        let id = response.and_then(Fields::parse).and_then(|response| id_of(response.get(key)?));
+        id.as_ref() == Some(&wanted)
     })
 }
 
 /// Reads an id that is a string, or the field of an object.
-fn id_of(json: &Json) -> Option<Text> {
-    Raw::of(json).text().or_else(|| Fields::parse(json.as_str())?.take_text("id"))
+fn id_of(raw: Raw<'_>) -> Option<Text> {
+    raw.text().or_else(|| Fields::of(raw)?.text("id"))
 }
 
 fn is_own(tool: &ToolSpec) -> bool {
@@ -108,9 +106,6 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
     // Always set, because it tells functions that were read in this dialect from others.
     fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
-    if fields.get("parameters").is_none() {
-        fields.mark("~parameters", "absent");
-    }
     let tool = openai::read_function(&mut fields)?;
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }
@@ -122,12 +117,6 @@ fn write_tool(tool: &ToolSpec, object: &mut Object) {
     }
     object.set("type", "function");
     openai::set_function(tool, CODEC, object);
-}
-
-fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
-    openai::choice(raw, |fields, kind| {
-        fields.text("name").filter(|_| kind == "function" || kind == "custom")
-    })
 }
 
 #[cfg(test)]

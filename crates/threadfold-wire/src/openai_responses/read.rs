@@ -14,7 +14,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: *options, ..Reader::default() };
-    reader.context.is_chained = params::CHAINS.iter().any(|key| fields.value(key).is_some());
+    reader.context.is_chained = params::CHAINS.iter().any(|(key, _)| fields.value(key).is_some());
     reader.instructions(&mut fields);
     let path = Path::Field(&Path::Body, "input");
     const EXPECTED: &str = "a string or an array of items";
@@ -26,17 +26,13 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
                 reader.item(item);
             }
         }
-        None if has_other_start(&fields) => fields.mark("~input", "absent"),
+        // The body continues something that the provider stored.
+        None if reader.context.is_chained || fields.value("prompt").is_some() => {
+            fields.mark("~input", "absent");
+        }
         None => return Err(path.missing(EXPECTED)),
     }
-    reader.close();
     Ok(params::read(fields, reader.system, reader.thread))
-}
-
-/// Whether a body without input continues something stored instead.
-fn has_other_start(fields: &Fields<'_>) -> bool {
-    let starts = ["previous_response_id", "conversation", "prompt"];
-    starts.into_iter().any(|key| fields.value(key).is_some())
 }
 
 /// The messages read so far.
@@ -46,8 +42,6 @@ struct Reader {
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// The last message, which later items may join. It becomes a handle when it is complete.
-    open: Option<MessageParts>,
     /// Whether the last item was a result, so that another one joins it.
     more_results: bool,
 }
@@ -56,17 +50,15 @@ impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
         let text = fields.take_as("instructions", |raw| raw.text().filter(|text| !text.is_blank()));
         let Some(text) = text else { return };
+        let extra = json::marked(CODEC, "~as", Json::text("instructions"));
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
-        self.system.push(with_mark(message, "~as", "instructions").into());
+        self.system.push(MessageParts { extra, ..message }.into());
     }
 
     /// Reads an input that is one text.
     fn text(&mut self, raw: Raw<'_>) {
-        let mut fields = Fields::default();
-        fields.mark("~input", "string");
-        let block = said_text(raw);
-        let extra = fields.keep(CODEC);
-        self.said(MessageParts { extra, ..MessageParts::new(Role::User, vec![block]) });
+        let extra = json::marked(CODEC, "~input", Json::text("string"));
+        self.said(MessageParts { extra, ..MessageParts::new(Role::User, said_text(raw)) });
     }
 
     fn item(&mut self, item: Item) {
@@ -76,42 +68,31 @@ impl Reader {
             Item::Answered(blocks) => self.join(Role::Assistant, blocks),
             Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
             Item::Result(block) | Item::Kept(block) => {
-                self.open(MessageParts::new(Role::User, vec![block]));
+                self.thread.push(Message::new(Role::User, vec![block]));
             }
         }
         self.more_results = is_result;
     }
 
     fn said(&mut self, mut message: MessageParts) {
-        let is_first = self.thread.is_empty() && self.open.is_none();
-        if message.role == Role::System && is_first {
-            self.system.push(with_mark(message, "~as", "item").into());
+        if message.role == Role::System && self.thread.is_empty() {
+            message.extra = message.extra.with(CODEC, "~as", Json::text("item"));
+            self.system.push(message.into());
             return;
         }
         if message.role == Role::User {
-            let last = message.content.len().checked_sub(1);
-            recognise(CODEC, &mut message.content, self.recognise, last);
+            recognise(CODEC, &mut message.content, self.recognise);
             message.content.iter_mut().for_each(mark_summary);
         }
-        self.open(message);
+        self.thread.push(message.into());
     }
 
     /// Adds blocks to the last message if it has this role, or begins a message.
     fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
-        match self.open.as_mut().filter(|last| last.role == role) {
-            Some(last) => last.content.extend(blocks),
-            None => self.open(MessageParts::new(role, blocks)),
+        match self.thread.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.make_mut().content.extend(blocks),
+            None => self.thread.push(Message::new(role, blocks)),
         }
-    }
-
-    /// Begins a message.
-    fn open(&mut self, message: MessageParts) {
-        self.close();
-        self.open = Some(message);
-    }
-
-    fn close(&mut self) {
-        self.thread.extend(self.open.take().map(Message::from));
     }
 }
 
@@ -120,11 +101,6 @@ fn mark_summary(block: &mut ContentBlock) {
     if let ContentBlock::Summary(Summary { extra, .. }) = block {
         *extra = extra.with(CODEC, "~as", Json::text("text"));
     }
-}
-
-fn with_mark(mut message: MessageParts, key: &'static str, word: &str) -> MessageParts {
-    message.extra = message.extra.with(CODEC, key, Json::text(word));
-    message
 }
 
 /// The response fields that repeat the request. They may be long, and the host has them.

@@ -3,84 +3,51 @@
 use super::marks::*;
 use crate::kit::*;
 
-/// The author of a content.
-#[derive(Clone, Copy, Debug)]
-enum By {
-    /// The user or the host.
-    Host,
-    Tool,
-}
-
-/// Reads the content of a user or system message: a string, or an array of parts; `None` if it is
-/// neither, or an empty array. Marks its form on the message.
-///
-/// Blank text becomes an opaque part, because it is valid in this dialect, but other providers
-/// refuse it and repairs would remove it.
-pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
-    if !raw.is_text() {
-        let parts = raw.items().filter(|parts| !parts.is_empty())?;
-        return array(parts, By::Host, message);
-    }
-    Some(vec![said_text(raw)])
-}
-
-/// Reads a content that is one string.
-pub(super) fn said_text(raw: Raw<'_>) -> ContentBlock {
-    let said = raw.text().filter(|text| !text.is_blank());
-    said.map_or_else(|| opaque_part(raw), ContentBlock::text)
-}
-
-/// Reads the output of a tool: a string, an array of parts, or another value, which is kept whole.
-/// Marks its form on the result.
-pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock> {
-    if raw.is_text()
-        && let Some(text) = raw.text()
-    {
-        let text = Some(text).filter(|text| !text.is_empty());
-        let block = text.map(|text| result_text(CODEC, text, Fields::default()));
-        return block.into_iter().collect();
-    }
-    let parts = raw.items();
-    if parts.as_ref().is_some_and(Vec::is_empty) {
-        result.mark("~content", "empty_array");
-        return Vec::new();
-    }
-    let parts = parts.filter(|all| all.iter().any(|raw| part(*raw, By::Tool).is_some()));
-    parts.and_then(|parts| array(parts, By::Tool, result)).unwrap_or_else(|| {
-        result.mark("~content", "whole");
-        vec![opaque_part(raw)]
-    })
-}
-
-/// Reads parts; `None` if one of them is no object, because a string among parts would become an
-/// object.
-fn array(parts: Vec<Raw<'_>>, by: By, owner: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
-    if !parts.iter().all(|raw| raw.get().starts_with('{')) {
-        return None;
-    }
-    if parts.len() == 1 {
-        owner.mark("~content", "array");
-    }
-    let parts = parts.into_iter();
-    Some(parts.map(|raw| part(raw, by).unwrap_or_else(|| opaque_part(raw))).collect())
-}
-
-/// Reads a part; `None` if it is unknown, or if its text is blank where that is not allowed.
-fn part(raw: Raw<'_>, by: By) -> Option<ContentBlock> {
-    let mut fields = Fields::of(raw)?;
-    match fields.take_word("type")?.as_ref() {
-        "input_text" => {
-            let text = fields.take_text("text")?;
-            match by {
-                By::Tool => Some(result_text(CODEC, text, fields)),
-                By::Host if text.is_blank() => None,
-                By::Host => Some(TextBlock { text, extra: fields.keep(CODEC) }.into()),
-            }
-        }
+const CONTENTS: Contents = Contents {
+    codec: CODEC,
+    text: "input_text",
+    part: |kind, fields, _| match kind {
         "input_image" => image(fields),
         "input_file" => document(fields),
         _ => None,
-    }
+    },
+    opaque_string: opaque_part,
+    opaque_part,
+};
+
+/// Reads the content of a user or system message: a string, or an array of parts; `None` if it is
+/// neither, or an empty array. Marks its form on the message.
+pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
+    let (blocks, form) = content(raw, By::User).filter(|(blocks, _)| !blocks.is_empty())?;
+    form.into_iter().for_each(|form| message.mark("~content", form));
+    Some(blocks)
+}
+
+/// Reads a content that is one string.
+pub(super) fn said_text(raw: Raw<'_>) -> Vec<ContentBlock> {
+    CONTENTS.string(raw, By::User).0
+}
+
+/// Reads the output of a tool: a string, an array of parts, or another value, which is kept whole,
+/// as is an array without a known part. Marks its form on the result.
+pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock> {
+    let read = content(raw, By::Tool).filter(|(blocks, _)| {
+        let is_known = |block: &ContentBlock| !matches!(block, ContentBlock::Opaque(_));
+        blocks.is_empty() || blocks.iter().any(is_known)
+    });
+    let (blocks, form) = read.unwrap_or_else(|| (vec![opaque_part(raw)], Some("whole")));
+    form.into_iter().for_each(|form| result.mark("~content", form));
+    blocks
+}
+
+/// Reads a string or an array of objects; `None` for anything else, because a string among parts
+/// would become an object.
+fn content(raw: Raw<'_>, by: By) -> Option<Content> {
+    let Some(parts) = raw.items() else {
+        return raw.is_text().then(|| CONTENTS.string(raw, by));
+    };
+    let are_objects = parts.iter().all(|raw| raw.is_object());
+    are_objects.then(|| CONTENTS.array(parts, by))
 }
 
 fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -95,14 +62,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let source = if let Some(data) = fields.take_text("file_data") {
-        openai::data_uri(&data)?
-    } else if let Some(url) = fields.take_text("file_url") {
-        MediaSource::Url { url }
-    } else {
-        MediaSource::File { id: fields.take_text("file_id")? }
-    };
-    let title = fields.take_text("filename");
+    let (source, title) = openai::take_file(&mut fields, Some("file_url"))?;
     Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
 }
 
@@ -167,10 +127,13 @@ pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<Co
 
 /// The readable text of a reasoning item: its summary, else its content.
 pub(super) fn thought(summary: Option<Raw<'_>>, content: Option<Raw<'_>>) -> Option<Text> {
-    let texts = |raw: Raw<'_>| -> Option<Vec<Text>> {
-        Some(raw.items()?.into_iter().filter_map(|raw| Fields::of(raw)?.text("text")).collect())
-    };
-    let summary = texts(summary?)?;
-    let texts = if summary.is_empty() { content.and_then(texts) } else { Some(summary) };
-    Some(texts.unwrap_or_default().iter().map(Text::as_str).collect::<Vec<_>>().join("\n\n").into())
+    let mut said = texts(summary?)?;
+    if said.is_empty() {
+        said = content.and_then(texts).unwrap_or_default();
+    }
+    Some(said.join("\n\n").into())
+}
+
+fn texts(parts: Raw<'_>) -> Option<Vec<Text>> {
+    Some(parts.items()?.into_iter().filter_map(|raw| Fields::of(raw)?.text("text")).collect())
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     compaction,
-    kinds::{self, Label},
+    kinds::{self, Label, Trail},
     marks::*,
     read_content::{answer, output, reasoning, said},
 };
@@ -36,9 +36,8 @@ pub(super) struct Context {
     kept_calls: HashSet<Text>,
     /// The calls so far that the provider answers in separate items.
     provider_calls: ProviderCalls,
-    /// The id of the model's last reasoning since the user's last message; empty if the reasoning
-    /// has no id.
-    reasoning: Option<Text>,
+    /// The model's last reasoning.
+    trail: Trail,
     /// Whether only items of the model followed that reasoning.
     is_adjacent: bool,
 }
@@ -46,19 +45,15 @@ pub(super) struct Context {
 impl Context {
     /// Reads all items, each with the item after it, because reasoning records what follows it.
     pub(super) fn read_all(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<Vec<Item>> {
-        let read = |(index, raw): (usize, &Raw<'_>)| {
-            if !raw.is_object() {
-                return Err(Path::Item(&path, index).mismatch("an object", *raw));
-            }
-            Ok(self.read(*raw, items.get(index + 1).copied()))
-        };
-        items.iter().enumerate().map(read).collect()
+        let numbered = items.iter().enumerate();
+        let read = numbered.map(|(index, raw)| {
+            let fields = Fields::read(*raw, Path::Item(&path, index))?;
+            Ok(self.read(*raw, fields, items.get(index + 1).copied()))
+        });
+        read.collect()
     }
 
-    fn read(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>) -> Item {
-        let Some(fields) = Fields::of(raw) else {
-            return Item::Kept(opaque_item(raw, None));
-        };
+    fn read(&mut self, raw: Raw<'_>, fields: Fields<'_>, next: Option<Raw<'_>>) -> Item {
         let label = Label::of(&fields);
         if label.kind == kinds::COMPACTION
             && let Some(message) = compaction::by_gateway(&fields)
@@ -69,20 +64,21 @@ impl Context {
             return Item::Answered(self.answered(raw, fields, &label, next));
         }
         self.is_adjacent = false;
-        if label.is_message() {
-            self.reasoning = None;
-            let message = message(&label, fields).map(Item::Said);
-            return message.unwrap_or_else(|| Item::Kept(opaque_item(raw, None)));
-        }
+        self.trail.pass(&label, false);
         let id = label.call_id.as_ref().or(label.id.as_ref());
         let called = id.and_then(|id| self.called.get(id)).copied();
         let is_missing = self.is_chained || id.is_none_or(|id| self.kept_calls.contains(id));
-        let stays_whole = !label.is_output() || (called.is_none() && is_missing);
-        let result =
-            if stays_whole { None } else { result(&label, fields, called.unwrap_or_default()) };
-        result.map_or_else(|| Item::Kept(opaque_item(raw, None)), Item::Result)
+        let item = if label.is_message() {
+            message(&label, fields).map(Item::Said)
+        } else if label.is_output() && (called.is_some() || !is_missing) {
+            result(&label, fields, called == Some(true)).map(Item::Result)
+        } else {
+            None
+        };
+        item.unwrap_or_else(|| Item::Kept(opaque_item(raw, None)))
     }
 
+    /// Reads an item of the model. One that cannot be read becomes opaque.
     fn answered(
         &mut self,
         raw: Raw<'_>,
@@ -90,48 +86,41 @@ impl Context {
         label: &Label,
         next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
-        let led = self.reasoning.clone();
+        let led = self.trail.0.clone();
         // A compaction is independent of the reasoning before it, which belongs to what it
         // replaces.
         let is_alone = [kinds::REFERENCE, kinds::COMPACTION].contains(&label.kind.as_str());
-        let is_whole = self.is_adjacent && !is_alone;
-        let led_whole = led.as_ref().filter(|_| is_whole);
-        let mark_led = |fields: &mut Fields<'_>| {
-            led.iter().for_each(|id| fields.mark("~led", id));
+        let led_whole = led.as_ref().filter(|_| self.is_adjacent && !is_alone);
+        if let Some(id) = &led
+            && (label.is_message() || label.is_call())
+        {
+            fields.mark("~led", id);
+        }
+        let mut blocks = if label.is_message() {
+            answer(fields)
+        } else if label.kind == kinds::REASONING {
+            let next = next.map(Label::read).filter(Label::is_of_model);
+            Vec::from_iter(reasoning(fields, next.map(|next| next.identity())))
+        } else if label.is_call() {
+            Vec::from_iter(self.call(raw, fields, label))
+        } else if label.is_of_provider || kinds::is_hosted(&label.kind) {
+            Vec::from_iter(self.of_provider(raw, label, led_whole))
+        } else {
+            Vec::new()
         };
-        let one = |block: Option<ContentBlock>| block.into_iter().collect();
-        let mut blocks: Vec<ContentBlock> = match label.kind.as_str() {
-            kinds::REASONING => {
-                let next = next.map(Label::read).filter(|next| next.is_of_model());
-                one(reasoning(fields, next.map(|next| next.identity())))
-            }
-            _ if label.is_message() => {
-                mark_led(&mut fields);
-                answer(fields)
-            }
-            _ if label.is_of_provider => one(self.of_provider(raw, label, led_whole)),
-            _ if label.is_call() => {
-                mark_led(&mut fields);
-                one(self.call(raw, fields, label))
-            }
-            kind if kinds::is_hosted(kind) => one(hosted(raw, label, led_whole)),
-            _ => Vec::new(),
-        };
+        self.trail.pass(label, label.kind == kinds::REASONING && !blocks.is_empty());
         if blocks.is_empty() {
             self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
             blocks.push(opaque_item(raw, led_whole));
-        } else if label.kind == kinds::REASONING {
-            self.reasoning = Some(label.id.clone().unwrap_or_default());
         }
-        self.reasoning = label.referred_reasoning().or(self.reasoning.take());
         // The item that it refers to may be the call of a later result.
         self.is_chained |= label.kind == kinds::REFERENCE;
         self.is_adjacent = true;
         blocks
     }
 
-    /// Reads a call that the provider answers in a separate item, or such an answer; `None` if it
-    /// does not identify its call, or if the call may be stored.
+    /// Reads a call that the provider answers itself, in the same item or in a separate one, or such
+    /// a separate answer; `None` if it does not identify its call, or if the call may be stored.
     fn of_provider(
         &mut self,
         raw: Raw<'_>,
@@ -140,15 +129,14 @@ impl Context {
     ) -> Option<ContentBlock> {
         let kind = label.kind.as_str();
         let extra = whole_item(kind, led);
-        if !label.is_of_providers_answer() {
-            let id = label.provider_id()?;
-            self.provider_calls.add(kind, id.clone());
-            let call = ServerToolUse::new(id, kind, raw.json());
-            return Some(ServerToolUse { extra, ..call }.into());
+        if label.is_of_providers_answer() {
+            let id = self.provider_calls.answered(label, self.is_chained)?;
+            let result = ServerToolResult::new(id, kind, raw.json());
+            return Some(ServerToolResult { extra, ..result }.into());
         }
-        let id = self.provider_calls.answered(label, self.is_chained)?;
-        let result = ServerToolResult::new(id, kind, raw.json());
-        Some(ServerToolResult { extra, ..result }.into())
+        self.provider_calls.add(label);
+        let call = ServerToolUse::new(label.provider_id()?.clone(), kind, raw.json());
+        Some(ServerToolUse { extra, ..call }.into())
     }
 
     /// Reads a call for the host; `None` if it cannot be read, or is answered already.
@@ -172,7 +160,7 @@ impl Context {
                 ToolUse { extra: marks.keep(CODEC), ..ToolUse::new(id.clone(), kind, raw.json()) }
             }
         };
-        self.called.insert(id, kinds::client_output(&label.kind).is_some());
+        self.called.insert(id, !kinds::output_of(kind).is_none_or(kinds::is_plain));
         Some(call.into())
     }
 }
@@ -186,11 +174,12 @@ pub(super) struct ProviderCalls {
 }
 
 impl ProviderCalls {
-    pub(super) fn add(&mut self, kind: &str, id: Text) {
-        if kind == kinds::SEARCH {
+    pub(super) fn add(&mut self, label: &Label) {
+        let Some(id) = label.provider_id() else { return };
+        if label.kind == kinds::SEARCH {
             self.search = Some(id.clone());
         }
-        self.ids.insert(id);
+        self.ids.insert(id.clone());
     }
 
     /// The id of the call that an item answers; `None` if it names none, or one that may be stored.
@@ -216,13 +205,6 @@ fn function(id: Text, input: &str, mut fields: Fields<'_>) -> Option<ToolUse> {
     let input = ToolInput::Text(fields.take_text(input)?);
     note_identity(&mut fields);
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
-}
-
-/// Reads a call that the provider answers in the same item. The whole item becomes its input.
-fn hosted(raw: Raw<'_>, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
-    let id = label.id.clone()?;
-    let call = ServerToolUse::new(id, label.kind.clone(), raw.json());
-    Some(ServerToolUse { extra: whole_item(&label.kind, led), ..call }.into())
 }
 
 /// Reads a user or system message; `None` if it cannot be read.

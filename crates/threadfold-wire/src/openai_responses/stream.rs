@@ -53,28 +53,7 @@ impl Response {
                 }
             }
             "response.output_item.done" => self.done(fields, out),
-            "response.output_text.delta" | "response.refusal.delta" => {
-                if let Some((shown, text)) = self.piece(fields) {
-                    shown.any = true;
-                    out.text(text);
-                }
-            }
-            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                if let Some((shown, text)) = self.piece(fields) {
-                    shown.any = true;
-                    out.thinking(text);
-                }
-            }
             "response.reasoning_summary_part.added" => self.next_part(fields, out),
-            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                // Pieces of a call that has not begun are reported with the whole call.
-                if let Some((shown, text)) = self.piece(fields)
-                    && let Some(id) = &shown.call_id
-                {
-                    shown.any = true;
-                    out.input(id, text);
-                }
-            }
             "response.completed" | "response.incomplete" | "response.cancelled" => {
                 self.complete(fields, out);
             }
@@ -84,9 +63,29 @@ impl Response {
             "" if fields.value("error").is_some() => {
                 return Err(provider_error(data));
             }
-            _ => {}
+            _ => self.delta(kind, fields, out),
         }
         Ok(())
+    }
+
+    /// Reports a piece of an item, if it is one of a known kind.
+    fn delta(&mut self, kind: &str, fields: &Fields<'_>, out: &mut Output) {
+        let text = fields.text("delta").filter(|text| !text.is_empty());
+        let Some((text, index)) = text.zip(fields.number("output_index")) else { return };
+        let shown = self.shown.entry(index).or_default();
+        match (kind, &shown.call_id) {
+            ("response.output_text.delta" | "response.refusal.delta", _) => out.text(text),
+            ("response.reasoning_summary_text.delta" | "response.reasoning_text.delta", _) => {
+                out.thinking(text);
+            }
+            (
+                "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
+                Some(id),
+            ) => out.input(id, text),
+            // Pieces of a call that has not begun are reported with the whole call.
+            (_, _) => return,
+        }
+        shown.any = true;
     }
 
     /// Reports the beginning of a call, once.
@@ -116,12 +115,6 @@ impl Response {
         self.items.insert(index, raw.json());
     }
 
-    /// The text of a piece, and what was reported of its item.
-    fn piece(&mut self, fields: &Fields<'_>) -> Option<(&mut Shown, Text)> {
-        let text = fields.text("delta").filter(|text| !text.is_empty())?;
-        Some((self.shown.entry(fields.number("output_index")?).or_default(), text))
-    }
-
     /// Reports the separator before a further part of a summary, as in the whole reasoning.
     fn next_part(&self, fields: &Fields<'_>, out: &mut Output) {
         let is_first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
@@ -133,14 +126,11 @@ impl Response {
 
     /// Takes the last event, whose `response` gets the items as its output.
     fn complete(&mut self, fields: &Fields<'_>, out: &mut Output) {
-        let response = fields.get("response").map(Raw::json);
-        let mut body = reopen(response.as_ref());
-        out.usage = usage(&body);
+        let response = fields.object("response").unwrap_or_default();
+        out.usage = usage(&response);
         out.is_complete = true;
-        let listed = match body.get("output") {
-            Some(Tree::Raw(json)) => Raw::of(json).items().map_or(0, |items| items.len()),
-            Some(_) | None => 0,
-        };
+        let listed = response.items("output").map_or(0, |items| items.len());
+        let mut body = response.tree();
         // Some servers send the last event without output.
         if listed <= self.items.len() {
             let items = std::mem::take(&mut self.items).into_values().map(Tree::Raw);
@@ -152,20 +142,16 @@ impl Response {
 
 /// The error of a response that failed.
 fn failed(fields: &Fields<'_>, data: &str, out: &mut Output) -> ModelError {
-    let response = fields.get("response").map(Raw::json);
-    let response = reopen(response.as_ref());
+    let response = fields.object("response").unwrap_or_default();
     out.usage = usage(&response);
-    match response.get("error") {
-        Some(Tree::Raw(error)) if error.is_object() => {
-            provider_error(Object::of("error", error.clone()).into_json().as_str())
-        }
-        Some(_) | None => provider_error(data),
+    match response.get("error").filter(|error| error.is_object()) {
+        Some(error) => provider_error(Object::of("error", error.json()).into_json().as_str()),
+        None => provider_error(data),
     }
 }
 
-fn usage(response: &Object) -> Option<Usage> {
-    let Some(Tree::Raw(json)) = response.get("usage") else { return None };
-    read::USAGE.read(Raw::of(json))
+fn usage(response: &Fields<'_>) -> Option<Usage> {
+    response.get("usage").and_then(|usage| read::USAGE.read(usage))
 }
 
 /// The position and the item of an event.

@@ -2,10 +2,10 @@
 //! legal in their order.
 
 use super::{
-    calls::{CallKind, Calls},
+    calls::Calls,
     kinds,
     marks::*,
-    normal::{self, Responses},
+    normal::Responses,
     order::{self, Item},
     params,
 };
@@ -13,20 +13,16 @@ use crate::kit::*;
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
     let at_rest = !names_model(request, options, CODEC);
-    if !at_rest {
-        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
-    }
-    let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
-    let mut body = params::write(request, options, &mut notes);
-    let is_chained = params::cut_chain(request, &mut body, &mut notes);
+    let (request, messages, mut notes) =
+        names::begin(request, CODEC, (&names::TOOLS, false), at_rest);
+    let mut body = params::write(&request, options, &mut notes);
+    let is_chained = params::cut_chain(&request, &mut body, &mut notes);
     let rules = Responses { binds_reasoning: options.binds_reasoning };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
     let calls = Calls::of(&mut thread, &mut notes);
-    normal::note_unplaced_fields(&thread, &mut notes);
-    let mut writer = Writer::new(calls);
+    let mut writer = Writer { items: Vec::new(), calls, at: 0, notes: &mut notes };
     let first = system.first().and_then(instructions);
     let is_first_apart = usize::from(first.is_some());
     body.set_some("instructions", first);
@@ -40,7 +36,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         let object = Object::of("role", "user").with("content", CONTINUE);
         items.push(Item::new(request.messages.len(), object, None));
     }
-    write_input(request, items, &mut body);
+    write_input(&request, items, &mut body);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
@@ -75,18 +71,15 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
 
 /// The items written so far.
 #[derive(Debug)]
-struct Writer {
+struct Writer<'n> {
     items: Vec<Item>,
     calls: Calls,
     /// The index of the current message in the request.
     at: usize,
+    notes: &'n mut Notes,
 }
 
-impl Writer {
-    fn new(calls: Calls) -> Self {
-        Self { items: Vec::new(), calls, at: 0 }
-    }
-
+impl Writer<'_> {
     /// Writes a message with this index in the request.
     fn message(&mut self, at: usize, message: &Message) {
         self.at = at;
@@ -99,7 +92,7 @@ impl Writer {
     /// Writes a user or system message: one item for adjacent texts and media, and one for each
     /// result and each opaque item.
     fn said(&mut self, message: &Message) {
-        let mut fields = item_fields(&message.extra);
+        let mut fields = Some(item_fields(&message.extra));
         let mut pieces = Vec::new();
         for block in &message.content {
             if let ContentBlock::ToolResult(result) = block {
@@ -113,10 +106,14 @@ impl Writer {
             }
         }
         self.flush(message, &mut fields, &mut pieces);
+        if fields.is_some() {
+            // All blocks are items of their own, and none has a place for these fields.
+            self.notes.turn_to(self.at).lose(&message.extra);
+        }
     }
 
     /// Writes adjacent pieces as one item. The first one gets the fields of the message.
-    fn flush(&mut self, message: &Message, fields: &mut Object, pieces: &mut Vec<Piece>) {
+    fn flush(&mut self, message: &Message, fields: &mut Option<Object>, pieces: &mut Vec<Piece>) {
         let form = marked(&message.extra, "~content");
         let content = openai::content(std::mem::take(pieces), form.as_deref(), "input_text");
         let Some(content) = content else { return };
@@ -124,18 +121,17 @@ impl Writer {
             Role::System if marked(&message.extra, "~role").is_some() => "developer",
             role @ (Role::User | Role::System | Role::Assistant) => role.as_str(),
         };
-        let object = std::mem::take(fields).with("role", role).with("content", content);
+        let object = fields.take().unwrap_or_default();
+        let object = object.with("role", role).with("content", content);
         self.items.push(Item::new(self.at, object, None));
     }
 
     fn result(&mut self, result: &ToolResult) {
         let came_as = marked(&result.extra, "~as");
-        let kind = match self.calls.kind(&result.tool_use_id) {
-            CallKind::Function => kinds::FUNCTION_OUTPUT,
-            CallKind::Custom => kinds::CUSTOM_OUTPUT,
-            CallKind::Client(output) if came_as.as_deref() == Some(output) => output,
-            CallKind::Client(_) => kinds::FUNCTION_OUTPUT,
-        };
+        let mut kind = self.calls.output(&result.tool_use_id);
+        if !kinds::is_plain(kind) && came_as.as_deref() != Some(kind) {
+            kind = kinds::FUNCTION_OUTPUT;
+        }
         let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
         let form = marked(&result.extra, "~content");
         let output = openai::content(pieces, form.as_deref(), "input_text");
@@ -145,8 +141,7 @@ impl Writer {
         object.set(key, result.tool_use_id.clone());
         // The result of a function always has an output, even if it was read in another form
         // without one.
-        let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
-        let form = form.filter(|form| form != "absent" || !of_function);
+        let form = form.filter(|form| form != "absent" || !kinds::is_plain(kind));
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
         let mut item = Item::new(self.at, object, None);
         if named.is_some() {
@@ -156,40 +151,26 @@ impl Writer {
         self.items.push(item);
     }
 
+    /// Writes a message of the model. Texts side by side are parts of one item, as far as they were
+    /// read so or come from outside this dialect.
     fn answer(&mut self, message: &Message) {
-        let mut open = None;
+        let mut open: Option<Open> = None;
         for block in &message.content {
-            match wire_text(Role::Assistant, block) {
-                Some((text, extra)) => self.text(&mut open, text, extra),
-                None => {
-                    self.close(open.take());
-                    self.item(block);
-                }
+            let Some((text, extra)) = wire_text(Role::Assistant, block) else {
+                self.close(open.take());
+                self.item(block);
+                continue;
+            };
+            let begins = extra.get(CODEC, "~item").is_some();
+            let joins = extra.get(CODEC, "~joins").is_some();
+            // A text from outside this dialect joins no item of the provider.
+            let fits = open.as_ref().is_some_and(|open| joins || open.form == Form::Ours);
+            if begins || !fits {
+                self.close(open.take());
             }
+            open.get_or_insert_with(|| Open::new(extra)).pieces.push(part(text, extra));
         }
         self.close(open);
-    }
-
-    /// Adds a text to the open item, or begins an item.
-    fn text(&mut self, open: &mut Option<Open>, text: Text, extra: &Extra) {
-        let begins = extra.get(CODEC, "~item").is_some();
-        let joins = extra.get(CODEC, "~joins").is_some();
-        // A text from outside this dialect joins no item of the provider.
-        let is_ours = open.as_ref().is_some_and(|open| open.form == Form::Ours);
-        if begins || open.is_none() || (!joins && !is_ours) {
-            let mut fields = reopen(extra.get(CODEC, "~item"));
-            fields.extend_unset(reopen(extra.get(CODEC, "item")));
-            let form = match marked(extra, "~content") {
-                Some(_) => Form::String,
-                None if begins => Form::Parts,
-                None => Form::Ours,
-            };
-            let led = marked(extra, "~led");
-            self.close(open.replace(Open { fields, form, led, pieces: Vec::new() }));
-        }
-        if let Some(open) = open {
-            open.pieces.push(part(text, extra));
-        }
     }
 
     fn close(&mut self, open: Option<Open>) {
@@ -206,36 +187,20 @@ impl Writer {
 
     /// Writes a block of the model that is an item of its own.
     fn item(&mut self, block: &ContentBlock) {
-        let item = match block {
-            ContentBlock::Thinking(thinking) => {
-                let mut object = item_fields(&thinking.extra).with("type", kinds::REASONING);
-                object.set_some("encrypted_content", thinking.signature.clone());
-                let next = marked(&thinking.extra, "~next");
-                Item { next, ..Item::new(self.at, object, None) }
-            }
-            ContentBlock::ToolUse(call) => {
-                let object = written_call(call, self.calls.kind(&call.id));
-                let mut item = Item::new(self.at, object, marked(&call.extra, "~led"));
-                item.label.call_id = Some(self.calls.id_before(&call.id));
-                item
-            }
-            ContentBlock::ServerToolUse(call) => {
-                Item::whole(self.at, call.input.clone(), marked(&call.extra, "~led"))
-            }
-            ContentBlock::ServerToolResult(result) => {
-                Item::whole(self.at, result.content.clone(), marked(&result.extra, "~led"))
-            }
-            ContentBlock::Opaque(_) => match whole(block) {
-                Some((json, led)) => Item::whole(self.at, json, led),
-                None => return,
-            },
-            // Texts are written as parts of an item, and the rules leave the other kinds out of
-            // answers.
-            texts!()
-            | ContentBlock::Image(_)
-            | ContentBlock::Document(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::ToolResult(_) => return,
+        let item = if let ContentBlock::Thinking(thinking) = block {
+            let mut object = item_fields(&thinking.extra).with("type", kinds::REASONING);
+            object.set_some("encrypted_content", thinking.signature.clone());
+            let next = marked(&thinking.extra, "~next");
+            Item { next, ..Item::new(self.at, object, None) }
+        } else if let ContentBlock::ToolUse(call) = block {
+            let object = written_call(call, self.calls.output(&call.id));
+            let mut item = Item::new(self.at, object, marked(&call.extra, "~led"));
+            item.label.call_id = Some(self.calls.id_before(&call.id));
+            item
+        } else if let Some((json, led)) = whole(block) {
+            Item::whole(self.at, json, led)
+        } else {
+            return;
         };
         self.items.push(item);
     }
@@ -250,6 +215,20 @@ struct Open {
     pieces: Vec<Piece>,
 }
 
+impl Open {
+    /// Begins an item with its first text, which has the fields of the item.
+    fn new(extra: &Extra) -> Self {
+        let mut fields = reopen(extra.get(CODEC, "~item"));
+        fields.extend_unset(reopen(extra.get(CODEC, "item")));
+        let form = match (extra.get(CODEC, "~content"), extra.get(CODEC, "~item")) {
+            (Some(_), _) => Form::String,
+            (None, Some(_)) => Form::Parts,
+            (None, None) => Form::Ours,
+        };
+        Self { fields, form, led: marked(extra, "~led"), pieces: Vec::new() }
+    }
+}
+
 /// The origin of such an item, which determines the form of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -261,23 +240,38 @@ enum Form {
     Ours,
 }
 
-/// The item in an opaque block, and the id of the reasoning that led to it.
+/// The item that a block holds whole, and the id of the reasoning that led to it.
 fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
-    let ContentBlock::Opaque(opaque) = block else { return None };
-    match kept(&opaque.value) {
-        Kept::Item(json, led) => Some((json, led)),
-        Kept::Part(_) => None,
+    match block {
+        ContentBlock::ServerToolUse(call) => {
+            Some((call.input.clone(), marked(&call.extra, "~led")))
+        }
+        ContentBlock::ServerToolResult(result) => {
+            Some((result.content.clone(), marked(&result.extra, "~led")))
+        }
+        ContentBlock::Opaque(opaque) => match kept(&opaque.value) {
+            Kept::Item(json, led) => Some((json, led)),
+            Kept::Part(_) => None,
+        },
+        // Texts and media are written as parts of an item, calls, results and reasoning field by
+        // field.
+        texts!()
+        | ContentBlock::Image(_)
+        | ContentBlock::Document(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_) => None,
     }
 }
 
-fn written_call(call: &ToolUse, kind: CallKind) -> Object {
+/// Writes a call whose answer is of this type.
+fn written_call(call: &ToolUse, output: &str) -> Object {
     let id = call.id.clone();
-    let (kind, key) = match (kind, &call.input) {
-        (CallKind::Client(_), ToolInput::Json(json)) => {
-            return reopen(Some(json)).with("call_id", id);
-        }
-        (CallKind::Custom, _) => (kinds::CUSTOM, "input"),
-        (CallKind::Function | CallKind::Client(_), _) => (kinds::FUNCTION, "arguments"),
+    let (kind, key) = match (output, &call.input) {
+        (kinds::CUSTOM_OUTPUT, _) => (kinds::CUSTOM, "input"),
+        (kinds::FUNCTION_OUTPUT, _) | (_, ToolInput::Text(_)) => (kinds::FUNCTION, "arguments"),
+        (_, ToolInput::Json(json)) => return reopen(Some(json)).with("call_id", id),
     };
     let object = item_fields(&call.extra).with("type", kind).with("call_id", id);
     object.with("name", call.name.clone()).with(key, Text::from(call.input.as_str()))
@@ -326,21 +320,12 @@ fn picture(image: &Image) -> Object {
         object.set("detail", "auto");
     }
     object.set("type", "input_image");
-    set_source(&mut object, &image.source, "image_url");
+    openai::set_source(&mut object, &image.source, "image_url");
     object
 }
 
 fn file(document: &Document) -> Object {
     let mut object = own_object(CODEC, &document.extra).with("type", "input_file");
-    let is_address = matches!(document.source, MediaSource::Url { .. });
-    set_source(&mut object, &document.source, if is_address { "file_url" } else { "file_data" });
-    object.set_some("filename", document.title.clone());
+    openai::set_file(&mut object, document);
     object
-}
-
-fn set_source(object: &mut Object, source: &MediaSource, key: &'static str) {
-    if let MediaSource::File { id } = source {
-        object.set("file_id", id.clone());
-    }
-    object.set_some(key, openai::address(source));
 }
