@@ -119,13 +119,18 @@ fn clean(messages: Vec<Message>, repairs: &mut Vec<Repair>) -> Vec<(usize, Messa
     let mut server_called: HashSet<Text> = HashSet::new();
     let mut cleaned = Vec::with_capacity(messages.len());
     for (index, mut message) in messages.into_iter().enumerate() {
-        let reasons: Vec<Option<&str>> = message
-            .content
-            .iter()
+        let blocks = message.content.iter();
+        let faults: Vec<Option<&str>> = blocks
             .map(|block| fault(message.role, block, &mut called, &mut server_called))
             .collect();
-        if reasons.iter().any(Option::is_some) {
-            drop_blocks(index, &mut message, &reasons, repairs);
+        // A message without faults keeps its handle.
+        if faults.iter().any(Option::is_some) {
+            let mut faults = faults.into_iter();
+            message.make_mut().content.retain(|block| {
+                let fault = faults.next().flatten();
+                repairs.extend(fault.map(|reason| dropped(index, block, reason)));
+                fault.is_none()
+            });
         }
         if message.content.is_empty() {
             repairs.push(Repair::MessageDropped { message: index });
@@ -172,20 +177,6 @@ fn fault(
         | ContentBlock::Opaque(_) => false,
     };
     orphan.then_some("its call was never made")
-}
-
-fn drop_blocks(
-    index: usize,
-    message: &mut Message,
-    reasons: &[Option<&str>],
-    repairs: &mut Vec<Repair>,
-) {
-    let mut reasons = reasons.iter();
-    message.make_mut().content.retain(|block| {
-        let reason = reasons.next().copied().flatten();
-        repairs.extend(reason.map(|reason| dropped(index, block, reason)));
-        reason.is_none()
-    });
 }
 
 fn dropped(message: usize, block: &ContentBlock, reason: &str) -> Repair {

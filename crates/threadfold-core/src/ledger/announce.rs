@@ -13,7 +13,7 @@ const FOR_GOOD: [&str; 9] = [
 /// downhill` demands nothing.
 pub(super) fn is_for_good(line: &str) -> bool {
     let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
-    // `I prefer this one` is about what is at hand.
+    // `I prefer this one` chooses once and for nothing later.
     const AT_HAND: &str = " this that these those it them ";
     let by_phrase = good.is_some_and(|(phrase, (before, after))| match phrase.contains("prefer") {
         true => !after.split_whitespace().next().is_some_and(|object| listed(AT_HAND, object)),

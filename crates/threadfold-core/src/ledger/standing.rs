@@ -114,7 +114,7 @@ fn is_own_verb(words: &[String], at: usize) -> bool {
     to || is_of_speaker(words, at)
 }
 
-/// Whether a sentence is a rule by itself.
+/// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
     asking(sentence).is_some_and(|clauses| is_standing(sentence, &clauses))
 }

@@ -36,7 +36,7 @@ fn own_words(text: &str) -> Cow<'_, str> {
             let next = steps::up_to(rest, rest.find('\n'));
             line_end = next.map_or(text.len(), |end| at + end + 1);
         }
-        let line = rest.get(..line_end - at).unwrap_or(rest);
+        let line = slice(rest, ..line_end - at);
         let quoted = match fence(line) {
             Some(mark) => Some((0, line.len() + fenced(slice(rest, line.len()..), mark))),
             None if is_foreign(line) => Some((0, line.len())),

@@ -225,11 +225,15 @@ mod tests {
 
     #[test]
     fn every_row_names_a_model_of_its_own() {
-        for (row, tokens) in ROWS {
+        let lines = include_str!("windows.txt").lines();
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+        assert_eq!(rows().count(), lines);
+        for (row, tokens) in rows() {
+            let tokens: u64 = tokens.replace('_', "").parse().unwrap();
             let words = row.split(' ').filter(|word| !word.ends_with('?'));
             let first: Vec<&str> = words.filter_map(|word| word.split('|').next()).collect();
             let name = first.join("-").replace("meta/-", "meta-llama/");
-            assert_eq!(published(&name), Some(*tokens), "{row}: {name}");
+            assert_eq!(published(&name), Some(tokens), "{row}: {name}");
         }
     }
 }

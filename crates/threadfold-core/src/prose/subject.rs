@@ -303,8 +303,8 @@ impl Subject {
         self.topic().count() + self.shared_names(other)
     }
 
-    /// Whether the two are clearly about different things: a shared word has different qualifiers
-    /// in each, or each has an opposite, a kind of value or an identifier of its own.
+    /// Whether the two are clearly about different things: a word of both has other qualifiers in each,
+    /// they name different kinds of value, or they name [different things](Self::is_other).
     fn contrasts(&self, other: &Self) -> bool {
         let qualified = self.words.iter().any(|(word, qualifiers)| {
             let others = other.words.get(word);
@@ -325,7 +325,8 @@ impl Subject {
         self.kinds().filter(|kind| *kind != "=limit").collect()
     }
 
-    /// Whether each has an opposite or an identifier of its own.
+    /// Whether the two name opposites (`left`, `right`), different heads (`Leo is 7`, `Mia is 9`) or
+    /// different identifiers (`room 12`, `room 14`).
     fn is_other(&self, other: &Self) -> bool {
         let opposed = self.sides.iter().any(|(pair, sides)| {
             other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))

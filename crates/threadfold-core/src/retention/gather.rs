@@ -14,7 +14,7 @@ pub(super) struct Gathered {
     pub(super) found: BTreeMap<FactClass, HashMap<String, Mention>>,
     /// The number of facts in `found`.
     facts: usize,
-    /// The keys of tasks that are done, with the index of the last message that says so.
+    /// The keys of tasks that are done, and the index of the last message that states it for each.
     pub(super) done: HashMap<String, usize>,
     /// How many facts were skipped because they were too long.
     pub(super) too_long: usize,

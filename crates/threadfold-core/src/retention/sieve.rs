@@ -32,7 +32,7 @@ impl Pairs {
     }
 }
 
-/// The most bytes of a run before and after a position.
+/// The maximum bytes of a run that are read before a position, and after it.
 const LONGEST: usize = 64;
 
 impl Default for Sieve {

@@ -283,8 +283,8 @@ pub fn key_of(text: &str) -> String {
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
 }
 
-/// Returns the paragraphs of a text. A list item carries the short heading above its list, so that it
-/// makes sense alone.
+/// Returns the paragraphs of a text. An item of a list begins with the short heading above the list, so
+/// that it can be understood alone.
 fn headed(text: &str) -> Vec<String> {
     const HEADING: usize = 40;
     let mut lists: HashMap<String, String> = HashMap::new();
