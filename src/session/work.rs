@@ -253,7 +253,8 @@ impl Session {
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
         match (self.compact_for(order, emit).await?, answer) {
             (Err(_), Ok(turn)) => return Ok(Some(turn)),
-            (Err(failed), Err(_)) => return Err(failed.into()),
+            // The events say why the compaction failed. The turn ends with what the provider said.
+            (Err(_), Err(refused)) => return Err(refused.into()),
             (Ok(_), Ok(turn)) => *usage += turn.usage.unwrap_or_default(),
             (Ok(_), Err(_)) => {}
         }

@@ -85,8 +85,6 @@ fn between(before: &[Message], after: &[Message]) -> Retention {
     let mut retention = audit(before, after, &options);
     let facts = Facts::of(before, &options);
     let new = after.iter().filter(|message| !before.contains(message));
-    let kept: Vec<Message> =
-        after.iter().filter(|message| before.contains(message)).cloned().collect();
     for block in new.flat_map(|message| &message.content) {
         let summary = if let ContentBlock::Summary(summary) = block {
             Some(&summary.text)
@@ -94,7 +92,7 @@ fn between(before: &[Message], after: &[Message]) -> Retention {
             block.as_text()
         };
         if let Some(summary) = summary {
-            retention.invented.extend(invented(summary, &facts, &kept));
+            retention.invented.extend(invented(summary, &facts, before));
         }
     }
     retention

@@ -64,10 +64,10 @@ pub(super) fn is_announced(sentence: &str) -> bool {
 pub(super) fn names_rules(head: &str) -> bool {
     const MOST: usize = 12;
     const RULES: &str = " rule rules constraint constraints guideline guidelines convention conventions preference preferences \
-        regel regeln vorgabe vorgaben regla reglas norma normas preferencias règle règles consigne consignes ";
+        regel regeln regels regra regras regola regole правило правила kural kurallar vorgabe vorgaben regla reglas norma normas preferencias règle règles consigne consignes ";
     #[rustfmt::skip]
-    const SPACELESS: [&str; 5] = [
-        "规则", "规定", "規則", "ルール", "要求",
+    const SPACELESS: [&str; 6] = [
+        "规则", "规定", "規則", "ルール", "要求", "규칙",
     ];
     let words: Vec<String> = words(head).take(MOST + 1).collect();
     let is_named = words

@@ -38,24 +38,22 @@ pub(super) enum Fit {
 }
 
 #[rustfmt::skip]
-const ALLOWS: [&str; 15] = [
-    "you may", "you can", "you are allowed to", "you're allowed to", "you are free to",
-    "you're free to", "feel free to", "go ahead and", "it's ok to", "it's okay to", "it's fine to",
+const ALLOWS: [&str; 10] = [
+    "you may", "you can", "you are allowed to", "you are free to", "feel free to", "go ahead and",
     "it is ok to", "it is okay to", "it is fine to", "you are now allowed to",
 ];
 
 #[rustfmt::skip]
-const RELEASES: [&str; 11] = [
-    "you don't have to", "you don't need to", "you do not have to", "you do not need to",
-    "you no longer have to", "you no longer need to", "you needn't", "you need not", "no need to",
-    "there is no need to", "there's no need to",
+const RELEASES: [&str; 7] = [
+    "you do not have to", "you do not need to", "you no longer have to", "you no longer need to",
+    "you need not", "no need to", "there is no need to",
 ];
 
 /// What may follow the allowed thing: `red ink is fine again`.
 #[rustfmt::skip]
-const ALLOWED: [&str; 8] = [
-    "fine", "ok", "okay", "allowed", "permitted", "welcome", "no longer forbidden",
-    "no longer banned",
+const ALLOWED: [&str; 10] = [
+    "fine", "ok", "okay", "allowed", "permitted", "welcome", "no problem", "not a problem",
+    "no longer forbidden", "no longer banned",
 ];
 
 /// What may follow a thing that is no longer demanded: `the header is no longer needed`.
@@ -80,9 +78,9 @@ const FORGETS: [&str; 10] = [
 
 /// What may precede the topic of a forgotten rule.
 #[rustfmt::skip]
-const ABOUT: [&str; 6] = [
+const ABOUT: [&str; 7] = [
     "what i said about", "what i told you about", "everything i said about", "what i said on",
-    "what i wrote about", "that about",
+    "what i wrote about", "that about", "about",
 ];
 
 /// Nouns for a rule, which are too general to name one.
@@ -93,32 +91,41 @@ const EVERY: [&str; 5] =
 
 /// Phrases that make a permission hold for good.
 #[rustfmt::skip]
-const LASTING: [&str; 8] = [
+const LASTING: [&str; 9] = [
     " again ", " anymore ", " any more ", " any longer ", " from now on ", " from here on ",
-    " after all ", " these days ",
+    " from today ", " after all ", " these days ",
 ];
 
-/// Returns which rules a sentence revokes, or `None` if it revokes none.
-pub(super) fn correction(sentence: &str) -> Option<Correction> {
-    // The text after a comma is a comment: `forget the rule about tabs, use what fits`.
-    let clause = sentence.split([',', ';']).next().unwrap_or(sentence);
+/// Returns the ways in which a sentence may revoke rules, the likeliest first.
+pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
     let line = without_fillers(sentence);
-    let clause = match clause.len() < sentence.len() {
-        true => without_fillers(clause),
-        false => line.clone(),
-    };
+    // A clause may be a comment on another: `forget the rule about tabs, use what fits`.
+    let clauses: Vec<String> = sentence.split([',', ';']).map(without_fillers).collect();
+    let forgotten = clauses.iter().enumerate().find_map(|(at, clause)| {
+        let is_sure = |found: &Correction| at == 0 || !matches!(found, Correction::Names(_));
+        forgotten(clause).filter(is_sure)
+    });
     if let Some(rest) = after(&line, &ALLOWS) {
-        let first = rest.split(' ').next().unwrap_or_default();
-        if FORGETS.contains(&first) {
-            return forgotten(&clause).or_else(|| forgotten(rest));
-        }
-        let allows = !listed(" not only never no ", first);
-        return allows.then(|| Correction::Allows(About::of(rest, false)));
+        let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));
+        let ends = listed(" stop skip drop omit quit ", first);
+        let released = ends.then(|| Correction::Releases(About::of(object, true)));
+        let allows = !ends && !listed(" not only never no ", first);
+        let allowed = allows.then(|| Correction::Allows(About::of(rest, false)));
+        return [forgotten, released, allowed].into_iter().flatten().collect();
     }
     if let Some(rest) = after(&line, &RELEASES) {
-        return Some(Correction::Releases(About::of(rest, false)));
+        return vec![Correction::Releases(About::of(rest, false))];
     }
-    forgotten(&clause).or_else(|| of_thing(&line))
+    let first = clauses.first().and_then(|clause| of_thing(clause));
+    [forgotten, of_thing(&line).or(first)].into_iter().flatten().collect()
+}
+
+/// Whether a sentence takes something back for good, so that it must not be lost.
+pub(crate) fn takes_back(sentence: &str) -> bool {
+    corrections(sentence).iter().any(|correction| match correction {
+        Correction::Allows(about) | Correction::Releases(about) => about.lasts,
+        Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
+    })
 }
 
 /// Reads `forget the rule about tabs`, `ignore the ten line limit`, `the ban on tabs is lifted`.
@@ -155,6 +162,11 @@ fn named_rule(phrase: &str) -> Option<String> {
 fn of_thing(line: &str) -> Option<Correction> {
     let (bare, lasts) = without_lasting(line);
     let is_marked = lasts || bare != line || bare.contains(" no longer ");
+    // `The red ink can be used again`.
+    let passive = bare.split_once(" can be ").or_else(|| bare.split_once(" may be "));
+    if let Some((thing, _)) = passive.filter(|(_, verb)| lasts && !verb.contains(' ')) {
+        return Some(Correction::Allows(About::of_thing(thing, lasts)));
+    }
     // Without a word such as `again` it is only a judgement: `tabs are fine`.
     if let Some(thing) = thing_before(&bare, &ALLOWED).filter(|_| is_marked) {
         return Some(Correction::Allows(About::of_thing(thing, lasts)));
@@ -166,7 +178,7 @@ fn of_thing(line: &str) -> Option<Correction> {
 /// Returns the subject of a line that ends with `is` or `are` and one of these phrases.
 fn thing_before<'a>(line: &'a str, ends: &[&str]) -> Option<&'a str> {
     let thing = ends.iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '))?;
-    thing.strip_suffix(" is").or(thing.strip_suffix(" are"))
+    [" is", " are"].iter().find_map(|verb| thing.strip_suffix(verb))
 }
 
 /// Returns the rest of a line after the first of the phrases that it begins with.
@@ -174,11 +186,24 @@ fn after<'a>(line: &'a str, phrases: &[&str]) -> Option<&'a str> {
     phrases.iter().find_map(|phrase| line.strip_prefix(phrase)?.strip_prefix(' '))
 }
 
-/// Returns the words of a text in lower case, without filler words.
+/// Returns the words of a text in lower case, without contractions, and without filler words at
+/// both ends.
 fn without_fillers(text: &str) -> String {
     const FILLERS: &str = " actually ok okay now please and so well oh then also yes sure alright ";
+    const LAST: &str = " btw though too thanks please ";
     let words = words(text).take(200).skip_while(|word| listed(FILLERS, word));
-    words.collect::<Vec<_>>().join(" ")
+    let mut words: Vec<String> = words
+        .map(|word| match word.strip_suffix("n't").filter(|verb| !matches!(*verb, "ca" | "wo")) {
+            Some(verb) => format!("{verb} not"),
+            None => {
+                word.replace("'re", " are").replace("it's", "it is").replace("there's", "there is")
+            }
+        })
+        .collect();
+    while words.last().is_some_and(|word| listed(LAST, word)) {
+        words.pop();
+    }
+    words.join(" ")
 }
 
 /// Returns a line without the phrases of time at its end, and whether one of them makes it hold for
@@ -211,11 +236,13 @@ impl About {
         if named.is_empty() {
             return Fit::None;
         }
-        if named == &topic {
+        if named == &topic || is_reordered(named, &topic) {
             return Fit::Whole;
         }
-        // Naming one thing does not revoke a rule about several.
-        if named.len() < 2 || rule.lists {
+        // Naming one thing does not revoke a rule about several, or with more to its topic than a
+        // verb: `emoji are fine again`.
+        let is_all = self.lasts && self.thing_first && topic.len() == 2;
+        if (named.len() < 2 && !is_all) || rule.lists {
             return Fit::None;
         }
         let positions: Option<Vec<usize>> =
@@ -230,6 +257,16 @@ impl About {
         });
         if ordered && fits { Fit::Part } else { Fit::None }
     }
+}
+
+/// Whether two topics have the same words in another order, and none that gives the order a meaning:
+/// `callers' phone numbers` and `phone numbers of callers`.
+fn is_reordered(named: &[String], topic: &[String]) -> bool {
+    const ORDERS: &str = " before after over above below under than until not ";
+    let (mut one, mut other) = (named.to_vec(), topic.to_vec());
+    one.sort_unstable();
+    other.sort_unstable();
+    one == other && !named.iter().any(|word| listed(ORDERS, word))
 }
 
 fn stripped(phrase: &str) -> Vec<String> {

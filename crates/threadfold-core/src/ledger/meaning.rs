@@ -173,6 +173,8 @@ fn base(word: &str) -> String {
 }
 
 fn singular(word: &str) -> &str {
+    let word = word.trim_end_matches('\'');
+    let word = word.strip_suffix("'s").unwrap_or(word);
     let is_plural = word.len() > 3 && !word.ends_with("ss");
     word.strip_suffix('s').filter(|_| is_plural).unwrap_or(word)
 }
@@ -207,9 +209,16 @@ fn choice(words: &[String]) -> Option<Choice> {
             words.push(singular(word).to_owned());
         }
     }
-    let changes =
-        [" instead ", " actually ", " changed my mind ", " on second thought ", " scratch that "];
-    let is_change = changes.iter().any(|change| line.contains(change));
+    const CHANGES: [&str; 7] = [
+        " instead ",
+        " actually ",
+        " changed my mind ",
+        " on second thought ",
+        " scratch that ",
+        " from now on ",
+        " from here on ",
+    ];
+    let is_change = CHANGES.iter().any(|change| line.contains(change));
     Some(Choice { verb: verb.to_owned(), object, circumstances, refused, is_change })
 }
 

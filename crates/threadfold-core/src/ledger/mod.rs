@@ -90,6 +90,7 @@ pub use rules::Ledger;
 
 pub(crate) use self::{
     announce::is_preface,
+    correction::takes_back,
     standing::{is_rule, lacks_subject},
     typed::typed,
 };

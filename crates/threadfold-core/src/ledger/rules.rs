@@ -1,20 +1,20 @@
 //! The ledger: the rules in the order in which they were given, and how later sentences change
 //! them.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     announce::{ends_as_preface, heads_rules, names_rules},
-    correction::{Correction, Fit, contains, correction},
+    correction::{Correction, Fit, contains, corrections},
     meaning::{Meaning, words},
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
     typed::{ends_quoted, typed},
 };
 use crate::{
-    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
+    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text, steps},
     prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
@@ -71,7 +71,7 @@ impl Ledger {
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
             let mut list = List::None;
-            for Paragraph { text, is_item } in marked_paragraphs(&text) {
+            for Paragraph { text, is_item } in marked_paragraphs(&with_plain_headings(&text)) {
                 match &list {
                     List::Rules(heading) if is_item => self.read_item(position, heading, &text),
                     // `Use the red pan` below `The plan:` is a step, not a rule.
@@ -232,8 +232,9 @@ impl Ledger {
         sentence: &str,
     ) -> bool {
         let Some(clauses) = asking(sentence) else { return false };
-        if let Some(correction) = correction(sentence) {
-            self.correct(&correction);
+        let corrections = corrections(sentence);
+        if !corrections.is_empty() {
+            let _fits = corrections.iter().any(|correction| self.correct(correction));
             return false;
         }
         let is_preface = ends_as_preface(sentence, clauses.last().map(Vec::as_slice));
@@ -355,19 +356,39 @@ impl Ledger {
         });
     }
 
-    fn correct(&mut self, correction: &Correction) {
+    /// Revokes the rules that a correction fits, and returns whether there is one.
+    fn correct(&mut self, correction: &Correction) -> bool {
         let fits: Vec<Fit> = self.entries.iter().map(|entry| entry.fit(correction)).collect();
         let best = fits.iter().max().copied().unwrap_or(Fit::None);
         // If a few words fit several rules equally well, it is unclear which one the user means.
         let meant = fits.iter().filter(|fit| **fit == best).count();
         if best == Fit::None || (best == Fit::Part && meant != 1) {
-            return;
+            return false;
         }
         for (entry, _) in self.entries.iter_mut().zip(&fits).filter(|(_, fit)| **fit == best) {
             entry.rule.status = RuleStatus::Revoked;
         }
         self.drop_inactive();
+        true
     }
+}
+
+/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
+/// headings: `## Rules`, `**Rules**`.
+fn with_plain_headings(text: &str) -> Cow<'_, str> {
+    if !steps::through(text).contains('#') && !text.contains("**") {
+        return text.into();
+    }
+    let heading = |line: &str| {
+        let line = line.trim();
+        let marked =
+            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
+        let bold = || line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**");
+        let text = marked.or_else(bold)?.trim().trim_end_matches(['#', ':', '*', ' ']);
+        (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
+    };
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| heading(line).map_or(Cow::from(line), Cow::from)).collect::<String>().into()
 }
 
 /// The kind of the list items after a paragraph.

@@ -273,14 +273,26 @@ fn is_lasting_demand(clause: &[String]) -> bool {
         "stick" => next == "to" && !listed(PRONOUNS, third) && clause.len() > 3,
         "stop" => next.ends_with("ing") && clause.len() > 2,
         "never" | "always" => clause.len() > 1 && !is_article && begins_order(clause),
-        "only" => clause.len() > 1 && !is_article,
+        "only" => {
+            clause.len() > 1
+                && !is_article
+                && !listed(" yesterday now then time joking kidding ", next)
+        }
         "avoid" => clause.len() > 1 && !listed(PRONOUNS, next),
         "call" | "address" => {
             next == "me"
                 && clause.len() > 2
                 && !listed(" back later when at on in if once again after before soon ", third)
         }
-        "no" => next == "longer" && clause.len() > 2,
+        "answer" | "reply" | "respond" => {
+            listed(" in with as using only without ", next) && !listed(PRONOUNS, third)
+        }
+        "finish" | "end" | "close" | "conclude" => next == "with" && clause.len() > 3,
+        "refer" => next == "to" && has_any(" as ", clause),
+        "give" | "mark" | "label" | "tag" | "prefix" => {
+            listed(" each every ", next) && clause.len() > 3
+        }
+        "no" => (next == "longer" && clause.len() > 2) || is_banned(clause),
         "prefer" | "preferably" => clause.len() > 1,
         "keep" | "leave" => is_kept(clause),
         "don't" | "dont" => forbids(clause.get(1..).unwrap_or_default()),
@@ -292,10 +304,24 @@ fn is_lasting_demand(clause: &[String]) -> bool {
     }
 }
 
+/// Whether a clause only names what must not be: `no semicolons`, `no nuts in any dish`. A thing in
+/// the singular may be a remark (`no internet`), as may a sentence with a verb.
+fn is_banned(clause: &[String]) -> bool {
+    const REMARKS: &str = " problem problems idea ideas worries clue doubt doubts way thanks need rush hurry luck news \
+        matter more one wonder surprise reason reasons point chance question questions answer answers error errors output \
+        result results change changes difference differences warning warnings issue issues effect success progress sign \
+        signs trace traces match matches sooner such offense offence hits tests ";
+    const VERBS: &str = " is are was were has have had will would can could do does did be been i you we he she they it it's \
+        that what who how why where there yet so far either left here now found te me se le lo la les hay complaints ";
+    let thing = clause.get(1..).unwrap_or_default();
+    let is_short = thing.len() <= 3 && thing.last().is_some_and(|word| word.ends_with('s'));
+    let is_wide = thing.len() <= 7 && has_any(" any after before without unless ", thing);
+    (is_short || is_wide) && !has_any(REMARKS, thing) && !has_any(VERBS, thing)
+}
+
 /// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.
 fn begins_order(clause: &[String]) -> bool {
-    const DONE: &str =
-        " heard seen been had known done gone got met thought felt said again ever once ";
+    const DONE: &str = " heard seen been had known done gone got met thought felt said again ever once have did before would ";
     let [adverb, verb, rest @ ..] = clause else { return false };
     let is_participle = verb.ends_with("ed") && !verb.ends_with("eed") && verb != "embed";
     let again = verb == "again" && !rest.is_empty();
@@ -358,7 +384,8 @@ fn is_general(clause: &[String]) -> bool {
                 && ((listed(" should must shall ", modal)
                     && !listed(" pass work ", verb)
                     && !guesses)
-                    || (listed(" has have needs need ", modal) && verb == "to"))
+                    || (listed(" has have needs need ", modal) && verb == "to")
+                    || listed(" needs gets requires ", modal))
         })
 }
 
@@ -370,6 +397,10 @@ fn is_excluded(clause: &[String], ever: bool) -> bool {
         ever || [" ever ", " in anything ", " anywhere "].iter().any(|end| line.contains(end));
     (none && nowhere) || line.contains(" off limits ")
 }
+
+/// What a thing is that must be so by all appearances.
+const STATES: &str = " broken wrong closed joking kidding tired asleep nice mistaken crazy somewhere back home hard difficult \
+    weird awful great lovely expensive over ";
 
 /// `you must`, `the parser must never`, `tests should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
@@ -384,7 +415,8 @@ fn is_demanded(clause: &[String]) -> bool {
         let is_guess = [next, third, fourth].contains(&"have");
         let is_statement = is_narrator(subject) || subject == "one" || is_guess || next == "know";
         let lasts = match modal.as_str() {
-            "must" => !(subject == "you" && next == "be"),
+            // `The lift must be broken` is a guess.
+            "must" => !(next == "be" && (subject == "you" || listed(STATES, third))),
             "mustn't" => true,
             "should" | "shall" => {
                 listed(" never always only ", next) || (next == "not" && third == "ever")
@@ -409,6 +441,9 @@ fn is_kept(clause: &[String]) -> bool {
     }
     if object == "out" {
         return clause.iter().any(|word| matches!(word.as_str(), "all" | "every" | "any"));
+    }
+    if clause.len() > 3 && (object == "your" || listed(OURS, object)) {
+        return true;
     }
     let line = format!(" {} ", clause.join(" "));
     let ways = [" as is ", " as it is ", " as they are ", " unchanged ", " intact ", " untouched "];

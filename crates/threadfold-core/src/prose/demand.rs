@@ -49,25 +49,27 @@ pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
     for line in steps::through(text).lines() {
         let line = line.trim();
         let fence = line.starts_with("```");
-        let item = item(line);
+        let (item, row) = (item(line), row(line));
         // A line under 30 bytes was not wrapped, so the next line begins a new paragraph.
         if fence
             || fenced
             || line.is_empty()
             || item.is_some()
+            || row.is_some()
             || line.starts_with(['#', '<'])
             || length < 30
         {
             done.push(std::mem::take(&mut open));
         }
         fenced ^= fence;
-        length = line.len();
+        // Each row of a table is a paragraph.
+        length = if row.is_some() { 0 } else { line.len() };
         if fenced || fence || line.starts_with(['#', '<']) {
             length = 0;
             continue;
         }
         open.is_item |= item.is_some();
-        let line = one_line(item.unwrap_or(line));
+        let line = row.unwrap_or_else(|| one_line(item.unwrap_or(line)).into_owned());
         if !open.text.is_empty() && !line.is_empty() {
             open.text.push(' ');
         }
@@ -84,6 +86,19 @@ pub fn item(line: &str) -> Option<&str> {
     let numbered = (numbered.len() < line.len()).then_some(numbered);
     let numbered = numbered.and_then(|rest| rest.strip_prefix(". ").or(rest.strip_prefix(") ")));
     ["- ", "* ", "> ", "\u{2022} "].iter().find_map(|mark| line.strip_prefix(mark)).or(numbered)
+}
+
+/// Returns the text of a row of a Markdown table: its cells without a number that counts the rows.
+/// The line below the head has no text.
+fn row(line: &str) -> Option<String> {
+    let cells = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim);
+    let has_text = |cell: &&str| cell.contains(char::is_alphanumeric);
+    let mut cells: Vec<&str> = cells.filter(has_text).collect();
+    if cells.len() > 1 && cells.first().is_some_and(|cell| cell.bytes().all(|b| b.is_ascii_digit()))
+    {
+        cells.remove(0);
+    }
+    Some(one_line(&cells.join(" | ")).into_owned())
 }
 
 /// Returns the sentences of a paragraph.
@@ -124,17 +139,25 @@ fn next_end_mark(text: &str) -> Option<usize> {
     steps::up_to(text, mark)
 }
 
-/// Whether a text ends with an abbreviation or the day of a German date, so that a point after it
-/// does not end the sentence.
+/// Whether a text ends with an abbreviation, an initial or an ordinal, so that a point after it does
+/// not end the sentence: `am 23. um acht`, `ask R. for it`. A capital after an initial or an ordinal
+/// begins a sentence, unless it is that of a German month.
 fn abbreviates(text: &str, after: &str) -> bool {
     const SHORT: [&str; 9] = ["e.g", "i.e", "vs", "cf", "approx", "no", "nr", "z.b", "ca"];
     // Titles count only with their capital, because `12 ms.` may end a sentence.
     const TITLES: [&str; 7] = ["Dr", "Mr", "Mrs", "Ms", "Prof", "Sr", "Sra"];
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
     let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
+    let is_initial = || {
+        let mut letters = last.chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
+    };
+    let next = after.trim_start();
+    let goes_on = next.starts_with(char::is_lowercase)
+        || (is_number && next.split_whitespace().next().is_some_and(is_german_month));
     SHORT.iter().any(|word| word.eq_ignore_ascii_case(last))
         || TITLES.contains(&last)
-        || (is_number && after.split_whitespace().next().is_some_and(is_german_month))
+        || (goes_on && (is_number || is_initial()))
 }
 
 /// Whether a sentence can demand something: it begins with a word, is not a question, introduces no
@@ -142,7 +165,25 @@ fn abbreviates(text: &str, after: &str) -> bool {
 pub fn may_demand(sentence: &str) -> bool {
     let opens =
         sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
-    opens && !sentence.ends_with(['?', ':', '{', ';', '\u{ff1f}']) && !is_code(sentence)
+    opens && !sentence.ends_with([':', '{', ';']) && !is_question(sentence) && !is_code(sentence)
+}
+
+/// Whether a sentence asks something. A demand with a tag does not: `never show it, ok?`
+pub fn is_question(sentence: &str) -> bool {
+    const TAGS: [&str; 8] = ["ok", "okay", "right", "please", "alright", "ja", "vale", "d'accord"];
+    let asks = sentence.ends_with(['?', '\u{ff1f}']);
+    let words = sentence.trim_end_matches('?').trim_end().rsplit_once([' ', ',']);
+    let is_tagged = words
+        .is_some_and(|(head, tag)| TAGS.contains(&tag) && head.split_whitespace().nth(2).is_some());
+    // `Is that right?` is a question, and begins like one.
+    asks && !(is_tagged && !begins_question(sentence))
+}
+
+fn begins_question(sentence: &str) -> bool {
+    const BEGINNINGS: &str = " is are was were do does did can could would will should what who how why where when which \
+        may might has have am shall ist sind kann darf was wer wie es est\u{e1} puede qu\u{e9} est-ce ";
+    let first = sentence.split_whitespace().next().unwrap_or_default().to_lowercase();
+    BEGINNINGS.contains(&format!(" {first} "))
 }
 
 /// Whether a sentence contains marks of code or markup.
@@ -155,6 +196,51 @@ fn is_code(sentence: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_demand_with_a_tag_is_no_question() {
+        for (text, expected) in [
+            ("never show me spoilers ok?", false),
+            ("Keep the door shut, please?", false),
+            ("Is the door shut, ok?", true),
+            ("Ok?", true),
+            ("You mean the door?", true),
+            ("Never mind.", false),
+        ] {
+            assert_eq!(is_question(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_point_after_an_initial_or_an_ordinal_ends_no_sentence_that_goes_on() {
+        let rows = [
+            ("The race is am 23. um 16 Uhr. Bring tea.", 2),
+            ("Refer to her as R. only. Thanks.", 2),
+            ("We need 12. Then we go.", 2),
+            ("It is plan B. Then we go.", 2),
+            ("It took 12 ms. then it failed.", 2),
+            ("Sie kommt am 3. Mai. Danach nicht.", 2),
+        ];
+        for (text, expected) in rows {
+            let found: Vec<&str> = sentences(text).collect();
+            assert_eq!(found.len(), expected, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_a_table_is_a_paragraph() {
+        let text = "Look:\n| # | what |\n|---|:---:|\n| 1 | The light in room three is 50 lux at most. |\n\
+                    | 2 | Never open the case of the long painting. |\nThat is all of it for now.";
+        let expected = [
+            "Look:",
+            "what",
+            "The light in room three is 50 lux at most.",
+            "Never open the case of the long painting.",
+            "That is all of it for now.",
+        ];
+        assert_eq!(paragraphs(text), expected);
+        assert!(row("| a | b").is_none() && row("||").is_some_and(|text| text.is_empty()));
+    }
 
     #[test]
     fn demands_are_sentences_that_demand_or_forbid() {

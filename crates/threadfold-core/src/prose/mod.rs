@@ -58,7 +58,7 @@ pub(crate) use self::{
 };
 pub use self::{
     command::commands,
-    demand::{demands, has_demand, item, may_demand, paragraphs, sentences},
+    demand::{demands, has_demand, is_question, item, may_demand, paragraphs, sentences},
     failure::first_failure,
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},

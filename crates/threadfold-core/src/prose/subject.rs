@@ -80,11 +80,11 @@ impl Subject {
         let announced =
             label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
-        subject.muses = subject.is_past && !(subject.changes || announced)
+        subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
+        subject.muses = subject.is_past && !subject.changes
             || statement.ends_with(['?', '\u{ff1f}'])
             || Grammar::MUSING.is_in(statement)
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
-        subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
         subject
     }
 

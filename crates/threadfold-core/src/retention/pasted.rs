@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet};
 use crate::message::steps;
 
 /// Returns a text without runs of two or more lines that look like machine output or code. A single
-/// such line among prose stays.
+/// such line among prose stays, unless it is surely one of a log.
 pub(super) fn without(text: &str) -> Cow<'_, str> {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
@@ -23,6 +23,8 @@ pub(super) fn without(text: &str) -> Cow<'_, str> {
             pasted.insert(at);
         }
     }
+    let logged = lines.iter().enumerate().filter(|(_, (line, is))| *is && is_logged(line));
+    pasted.extend(logged.map(|(at, _)| at));
     if pasted.is_empty() {
         return text.into();
     }
@@ -47,15 +49,11 @@ fn is_machine(line: &str) -> bool {
     }
     let ends_code = line.ends_with(['{', '}', ';']) || line.ends_with("};") || line.ends_with("),");
     let first = line.split_whitespace().next().unwrap_or_default();
-    let stamped = first.len() >= 8
-        && first.bytes().filter(u8::is_ascii_digit).count() * 2 > first.len()
-        && first.contains([':', '-', '/']);
-    let levels = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL"];
-    let level = levels.contains(&first.trim_matches(['[', ']', ':']));
     let traced = (line.starts_with("at ") && line.contains('(') && line.contains(':'))
-        || line.starts_with("File \"")
-        || line.starts_with("Traceback (")
+        || begins(line, "file \"")
+        || begins(line, "traceback (")
         || first.strip_suffix(':').is_some_and(is_exception);
+    let level = is_level(first) && !first.contains(char::is_lowercase);
     let (mut signs, mut all) = (0, 0);
     for c in line.chars() {
         all += 1;
@@ -64,7 +62,36 @@ fn is_machine(line: &str) -> bool {
     let digits = line.bytes().filter(u8::is_ascii_digit).count();
     let letters = line.chars().filter(|c| c.is_alphabetic()).count();
     let row = digits > letters && line.contains([';', '|', '\t', ',']);
-    row || ends_code || stamped || level || traced || signs * 4 > all
+    row || ends_code || is_stamp(first) || level || traced || signs * 4 > all
+}
+
+/// Whether a line begins with a time stamp that another one or a level follows, or is the head of a
+/// trace.
+fn is_logged(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let third = words.next().unwrap_or_default();
+    begins(line.trim_start(), "traceback (most recent")
+        || (is_stamp(first) && (is_level(second) || (is_stamp(second) && is_level(third))))
+}
+
+/// Whether a line begins with a text in lower case, in any case.
+fn begins(line: &str, text: &str) -> bool {
+    line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
+}
+
+/// Whether a word is a time or a date with more digits than other signs.
+fn is_stamp(word: &str) -> bool {
+    word.len() >= 8
+        && word.bytes().filter(u8::is_ascii_digit).count() * 2 > word.len()
+        && word.contains([':', '-', '/'])
+}
+
+/// Whether a word is the level of a line of a log.
+fn is_level(word: &str) -> bool {
+    const LEVELS: [&str; 7] = ["error", "warn", "warning", "info", "debug", "trace", "fatal"];
+    let word = word.trim_matches(['[', ']', ':']);
+    LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word))
 }
 
 /// Whether a word is the type of an exception, as in the last line of a trace.

@@ -14,8 +14,8 @@ use crate::{
     ledger,
     message::{ContentBlock, Message},
     prose::{
-        Subject, TypedItem, asks_in_any_language, has_demand, has_wish, label, one_line,
-        paragraphs, refers_back, sentences, typed_items, without_emphasis,
+        Subject, TypedItem, asks_in_any_language, has_demand, has_wish, is_question, is_unspaced,
+        label, one_line, paragraphs, refers_back, sentences, typed_items, without_emphasis,
     },
 };
 
@@ -338,14 +338,21 @@ fn units(paragraph: &str) -> Vec<String> {
 
 /// Whether a sentence asks, or is talk of the speaker, so that a label before it is not said of it.
 fn is_aside(sentence: &str) -> bool {
-    let is_question = sentence.ends_with(['?', '\u{ff1f}']);
-    is_question || (!has_demand(sentence) && Subject::of(sentence).is_talk())
+    is_question(sentence) || (!has_demand(sentence) && Subject::of(sentence).is_talk())
 }
 
 /// Whether a sentence is about something that the previous one names: `It closes at ten.`
 fn needs_sentence_before(sentence: &str) -> bool {
-    !sentence.ends_with(['?', '\u{ff1f}'])
-        && (ledger::lacks_subject(sentence) || refers_back(sentence))
+    !is_question(sentence)
+        && (ledger::lacks_subject(sentence) || (refers_back(sentence) && says_something(sentence)))
+}
+
+/// Whether a sentence demands or wants something or gives a value. Other sentences are remarks.
+fn says_something(sentence: &str) -> bool {
+    has_demand(sentence)
+        || asks_in_any_language(sentence)
+        || has_wish(sentence)
+        || Subject::of(sentence).has_value()
 }
 
 /// Returns the importance of a statement.
@@ -353,8 +360,9 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     let is_rule = sentences(text).any(ledger::is_rule);
     let is_labelled = lost_label || label(text).is_some();
     let words = text.split_whitespace().count();
-    let asks = sentences(text).all(|sentence| sentence.ends_with(['?', '\u{ff1f}']));
-    let demands = has_demand(text) || asks_in_any_language(text);
+    let asks = sentences(text).all(is_question);
+    let demands =
+        has_demand(text) || asks_in_any_language(text) || sentences(text).any(ledger::takes_back);
     let wishes = !asks && has_wish(text);
     let forbids = subject.denies() && !asks && !subject.is_talk();
     let gives_value = subject.has_value() && !asks && !is_routine;
@@ -370,7 +378,7 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
     // Few words are often `yes` or `go on`. Scripts without spaces have no words to count.
-    let says_little = asks || is_routine || (words < 4 && text.is_ascii());
+    let says_little = asks || is_routine || (words < 4 && !text.contains(is_unspaced));
     let is_talk = points == 0 && subject.is_talk();
     let base = if says_little { 1 } else { 3 - u64::from(is_talk) };
     base + points
