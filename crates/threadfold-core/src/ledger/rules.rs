@@ -379,16 +379,19 @@ fn with_plain_headings(text: &str) -> Cow<'_, str> {
     if !steps::through(text).contains('#') && !text.contains("**") {
         return text.into();
     }
-    let heading = |line: &str| {
-        let line = line.trim();
-        let marked =
-            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
-        let bold = || line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**");
-        let text = marked.or_else(bold)?.trim().trim_end_matches(['#', ':', '*', ' ']);
-        (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
-    };
     let lines = text.split_inclusive('\n');
-    lines.map(|line| heading(line).map_or(Cow::from(line), Cow::from)).collect::<String>().into()
+    lines.map(|line| plain_heading(line).map_or(line.into(), Cow::from)).collect::<String>().into()
+}
+
+/// Returns a Markdown heading as a line with a colon; `None` for any other line.
+fn plain_heading(line: &str) -> Option<String> {
+    let line = line.trim();
+    let text = match line.strip_prefix('#') {
+        Some(rest) => rest.trim_start_matches('#').strip_prefix(' '),
+        None => line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**"),
+    };
+    let text = text?.trim().trim_end_matches(['#', ':', '*', ' ']);
+    (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
 }
 
 /// The kind of the list items after a paragraph.
