@@ -1,7 +1,7 @@
 //! The ledger: the rules in the order in which they were given, and how later sentences change
 //! them.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use super::{
     meaning::{Meaning, words},
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_choice, is_standing, lacks_subject},
-    typed::{ends_quoted, typed},
+    typed::{ends_quoted, typed, with_plain_headings},
 };
 use crate::{
-    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text, steps},
+    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
     prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
@@ -371,27 +371,6 @@ impl Ledger {
         self.drop_inactive();
         true
     }
-}
-
-/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
-/// headings: `## Rules`, `**Rules**`.
-fn with_plain_headings(text: &str) -> Cow<'_, str> {
-    if !steps::through(text).contains('#') && !text.contains("**") {
-        return text.into();
-    }
-    let lines = text.split_inclusive('\n');
-    lines.map(|line| plain_heading(line).map_or(line.into(), Cow::from)).collect::<String>().into()
-}
-
-/// Returns a Markdown heading as a line with a colon; `None` for any other line.
-fn plain_heading(line: &str) -> Option<String> {
-    let line = line.trim();
-    let text = match line.strip_prefix('#') {
-        Some(rest) => rest.trim_start_matches('#').strip_prefix(' '),
-        None => line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**"),
-    };
-    let text = text?.trim().trim_end_matches(['#', ':', '*', ' ']);
-    (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
 }
 
 /// The kind of the list items after a paragraph.

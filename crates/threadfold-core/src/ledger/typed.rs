@@ -68,6 +68,27 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
     quoted
 }
 
+/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
+/// headings: `## Rules`, `**Rules**`.
+pub(super) fn with_plain_headings(text: &str) -> Cow<'_, str> {
+    if !steps::through(text).contains('#') && !text.contains("**") {
+        return text.into();
+    }
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| plain_heading(line).map_or(line.into(), Cow::from)).collect::<String>().into()
+}
+
+/// Returns a Markdown heading as a line with a colon; `None` for any other line.
+fn plain_heading(line: &str) -> Option<String> {
+    let line = line.trim();
+    let text = match line.strip_prefix('#') {
+        Some(rest) => rest.trim_start_matches('#').strip_prefix(' '),
+        None => line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**"),
+    };
+    let text = text?.trim().trim_end_matches(['#', ':', '*', ' ']);
+    (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
+}
+
 /// First words of tool output that agents pass on as a user message.
 const OUTPUTS: &str = " observation output stdout stderr result results ";
 
