@@ -116,7 +116,7 @@ impl<'a> Document<'a> {
         meter: &mut Meter<'_>,
     ) -> Result<Vec<Selected>, EditError> {
         let on_new_line = format!("{}{text}", self.line_ending);
-        let to_edit = |range: &Selected| match side {
+        let edits = selected.iter().map(|range| match side {
             Side::Instead => Edit { start: range.start, end: range.end, text },
             Side::Before => Edit { start: range.start, end: range.start, text },
             Side::After => {
@@ -125,8 +125,8 @@ impl<'a> Document<'a> {
                 let text = if is_open { &on_new_line } else { text };
                 Edit { start: range.end, end: range.end, text }
             }
-        };
-        let edits: Vec<Edit<'_>> = selected.iter().map(to_edit).collect();
+        });
+        let edits: Vec<Edit<'_>> = edits.collect();
         self.edit(&edits, meter)?;
         match side {
             Side::Instead => self.change.replacements += edits.len(),

@@ -59,7 +59,6 @@ impl Translator<'_> {
     /// Reads what follows a brace. It is a count such as `3}`, `3,}` or `3,5}`, or the brace is a
     /// literal.
     fn count(&mut self) {
-        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let least = digits(self.rest);
         let after = slice(self.rest, least..self.rest.len());
         let length = least + after.strip_prefix(',').map_or(0, |most| 1 + digits(most));
@@ -86,8 +85,8 @@ impl Translator<'_> {
             self.written.push_str("(?:");
             return Ok(());
         }
-        let is_flag = |it: char| matches!(it, 'i' | 'm' | 's' | '-');
-        let end = self.rest.char_indices().skip(1).find(|(_, it)| !is_flag(*it));
+        let mut after = self.rest.char_indices().skip(1);
+        let end = after.find(|(_, it)| !matches!(it, 'i' | 'm' | 's' | '-'));
         let Some((end, ':' | ')')) = end else {
             let found = abridge(slice(self.pattern, self.start..self.pattern.len()), 4);
             return Err(format!("a group cannot begin with `{found}`"));
@@ -204,9 +203,11 @@ impl Translator<'_> {
 
     /// Reads the name of `\p{..}`. The engine checks whether the name exists.
     fn property(&mut self, letter: char) -> Result<Item, String> {
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '=');
         let name = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-        let name = name.filter(|(name, _)| !name.is_empty() && name.chars().all(is_plain));
+        let name = name.filter(|(name, _)| {
+            let is_plain = name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_=".contains(&it));
+            is_plain && !name.is_empty()
+        });
         let (name, after) = name.ok_or_else(|| no_meaning(&letter.to_string()))?;
         self.rest = after;
         Ok(Item::Source(format!(r"\{letter}{{{name}}}")))
@@ -253,6 +254,11 @@ impl Translator<'_> {
     fn offset(&self) -> usize {
         self.pattern.len() - self.rest.len()
     }
+}
+
+/// Returns the number of digits at the start of a text.
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
 fn no_meaning(escape: &str) -> String {

@@ -10,7 +10,7 @@
 //! value    = heredoc | quoted | register
 //! ```
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, str::FromStr, sync::Arc};
 
 use super::{
     command::{Action, Area, Command, Pattern, Position, Selector, Side, Take, Value},
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
             "retain_last" => (String::new(), Action::Retain(-1)),
             "retain_nth" => {
                 let index = self.word("a whole number after `retain_nth`")?;
-                let index: i64 = index.parse().map_err(|_| no_number(index))?;
+                let index: i64 = number(index)?;
                 (index.to_string(), Action::Retain(index))
             }
             "replace" => self.put(word, Side::Instead)?,
@@ -180,6 +180,7 @@ impl<'a> Parser<'a> {
     }
 
     fn regex(&mut self, source: &'a str, flags: &'a str) -> Result<Arc<Regex>, Mistake> {
+        // Scripts repeat an expression for each file, and compiling one takes longer than a search.
         if let Some(regex) = self.regexes.get(&(source, flags)) {
             return Ok(Arc::clone(regex));
         }
@@ -240,24 +241,29 @@ fn positions(word: &str) -> Result<Option<Pattern>, String> {
 }
 
 fn position(word: &str) -> Result<Option<Position>, String> {
-    let (line, column) = word.split_once(':').unwrap_or((word, ""));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    let number = |text: &str| text.parse().map_err(|_| no_number(text));
-    Ok(match word {
-        "bof" => Some(Position::Start),
-        "eof" => Some(Position::End),
-        _ if is_number(line) && column.is_empty() => Some(Position::Line(number(line)?)),
-        _ if is_number(line) && is_number(column) => {
+    Ok(match (word, word.split_once(':').unwrap_or((word, ""))) {
+        ("bof", _) => Some(Position::Start),
+        ("eof", _) => Some(Position::End),
+        (_, (line, "")) if is_number(line) => Some(Position::Line(number(line)?)),
+        (_, (line, column)) if is_number(line) && is_number(column) => {
             Some(Position::Column { line: number(line)?, column: number(column)? })
         }
         _ => None,
     })
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+fn number<N: FromStr>(word: &str) -> Result<N, String> {
+    word.parse().map_err(|_| format!("expected a whole number, found {}", quote(word)))
+}
+
 /// Checks the name of a register. A name that reads as a position would be taken for one.
 fn register(word: &str) -> Result<String, String> {
-    let is_position = |part: &str| position(part).map_or(true, |it| it.is_some());
-    if !word.split('-').all(is_position) {
+    // A number that is too large reads as a position too.
+    if word.split('-').any(|part| position(part) == Ok(None)) {
         return Ok(word.to_owned());
     }
     Err(format!(
@@ -265,10 +271,6 @@ fn register(word: &str) -> Result<String, String> {
          `replace`, `insert_before` and `insert_after` act on what is selected",
         quote(word)
     ))
-}
-
-fn no_number(word: &str) -> String {
-    format!("expected a whole number, found {}", quote(word))
 }
 
 #[cfg(test)]

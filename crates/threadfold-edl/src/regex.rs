@@ -90,13 +90,9 @@ impl fmt::Display for Regex {
 }
 
 fn parse(source: &str, flags: &str) -> Result<Hir, Invalid> {
-    let has = |flag| flags.contains(flag);
-    let config = Config::new()
-        .case_insensitive(has('i'))
-        .multi_line(has('m'))
-        .dot_matches_new_line(has('s'))
-        .crlf(true);
-    let translated = translate(source, has('u'))?;
+    let [i, m, s, u] = ['i', 'm', 's', 'u'].map(|flag| flags.contains(flag));
+    let config = Config::new().case_insensitive(i).multi_line(m).dot_matches_new_line(s).crlf(true);
+    let translated = translate(source, u)?;
     syntax::parse_with(&translated, &config).map_err(|error| (0, last_line(&error.to_string())))
 }
 
@@ -117,18 +113,22 @@ impl Lookahead {
 /// last, as in `\n\n+`: such an expression matches after every round, so a search reads at most what
 /// comes before the repetition, its required rounds, and one round more.
 fn bytes_read_past(expression: &Hir) -> Option<usize> {
-    let longest = |part: &Hir| part.properties().maximum_len();
     if let HirKind::Repetition(repetition) = expression.kind()
         && repetition.max.is_none()
     {
         let rounds = usize::try_from(repetition.min).ok()?.saturating_add(1);
-        return Some(longest(&repetition.sub)?.saturating_mul(rounds));
+        return Some(longest_match(&repetition.sub)?.saturating_mul(rounds));
     }
-    let HirKind::Concat(parts) = expression.kind() else { return longest(expression) };
+    let HirKind::Concat(parts) = expression.kind() else { return longest_match(expression) };
     let (last, before) = parts.split_last()?;
-    before
-        .iter()
-        .try_fold(bytes_read_past(last)?, |sum, part| Some(sum.saturating_add(longest(part)?)))
+    before.iter().try_fold(bytes_read_past(last)?, |sum, part| {
+        Some(sum.saturating_add(longest_match(part)?))
+    })
+}
+
+/// Returns the bytes of the longest match, if there is a bound.
+fn longest_match(expression: &Hir) -> Option<usize> {
+    expression.properties().maximum_len()
 }
 
 fn may_match_line_feed(expression: &Hir) -> bool {

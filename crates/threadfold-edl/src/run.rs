@@ -71,6 +71,8 @@ impl<'a> Run<'a> {
             self.path = path;
         }
         if let Some(State::Failed { failure, line_ending }) = self.files.get(self.path) {
+            // The rest of a failed file is not carried out, but its new texts are kept, so that the
+            // model need not write them again.
             let (failure, line_ending) = (*failure, *line_ending);
             if let Some(failure) = self.report.failures.get_mut(failure) {
                 failure.skipped_commands += 1;
@@ -100,6 +102,7 @@ impl<'a> Run<'a> {
             return Err(EditError::FileNotFound);
         };
         match &command.action {
+            // Handled above: the file need not be open before.
             Action::Open { .. } => Ok(document.whole()),
             Action::Retain(index) => retain(selected, *index),
             Action::Select(selector, pattern) => {
@@ -126,6 +129,7 @@ impl<'a> Run<'a> {
                         found: selected.len(),
                     });
                 };
+                // The register is filled first: if it is full, the text stays in the file.
                 let text = document.selected(range).to_owned();
                 let bytes = text.len();
                 self.registers.set(register, text, meter.limits)?;
@@ -141,6 +145,7 @@ impl<'a> Run<'a> {
             (Some(State::Open(document)), _) if !is_new => return Ok(document.whole()),
             (Some(_), _) | (None, Some(_)) if is_new => return Err(EditError::FileExists),
             (None, None) if !is_new => return Err(EditError::FileNotFound),
+            // The file is opened for the first time, or made.
             (Some(_) | None, _) => {}
         }
         let document = Document::open(path, loaded);
@@ -183,6 +188,7 @@ impl<'a> Run<'a> {
             Action::Put(_, Value::Register(_)) | Action::Delete | Action::Cut(_) => None,
         };
         failure.skipped_edits += 1;
+        // The text of a register is still there, so only text of the script is kept.
         let text = value.map(|value| resolve(value, line_ending, self.registers));
         let Some(Ok(text)) = text.map(|text| text.map(Cow::into_owned)) else { return };
         let bytes = text.len();
@@ -200,6 +206,7 @@ impl<'a> Run<'a> {
         if let Some(State::Open(document)) = self.files.get(self.path) {
             self.report.selection = Some(selection(document, &self.selected));
         }
+        // A file that no edit changed keeps its version.
         let mut written = Vec::new();
         for state in self.files.into_values() {
             if let State::Open(Document { change, text, .. }) = state

@@ -33,13 +33,13 @@ impl Selecting<'_> {
             }
             Pattern::Positions(from, to) => vec![self.range(*from, *to, &areas, meter)?],
         };
-        let pattern = || self.pattern.to_string();
         if take == Take::Only && found.len() > 1 {
-            let (pattern, found) = (pattern(), found.len());
+            let (pattern, found) = (self.pattern.to_string(), found.len());
             return Err(EditError::SeveralMatches { command, pattern, found });
         }
-        let first = found.first_mut();
-        let first = first.ok_or_else(|| EditError::NoMatch { command, pattern: pattern() })?;
+        let Some(first) = found.first_mut() else {
+            return Err(EditError::NoMatch { command, pattern: self.pattern.to_string() });
+        };
         if let ([old], true) = (self.selected, extends) {
             // Whether the new range is lines depends on its end.
             *first = match area {
@@ -133,9 +133,10 @@ impl Selecting<'_> {
 /// Returns the selected range of an index, which counts from 0, or from -1 backwards.
 pub(crate) fn retain(selected: &[Selected], index: i64) -> Result<Vec<Selected>, EditError> {
     let found = selected.len();
-    let from_end = || found.checked_sub(usize::try_from(index.unsigned_abs()).ok()?);
-    let position = usize::try_from(index).ok().or_else(from_end);
-    let kept = position.and_then(|position| selected.get(position));
+    let kept = match usize::try_from(index) {
+        Ok(index) => selected.get(index),
+        Err(_) => usize::try_from(-1 - index).ok().and_then(|back| selected.iter().nth_back(back)),
+    };
     kept.map(|kept| vec![*kept]).ok_or(EditError::NoSuchRange { index, found })
 }
 
@@ -145,8 +146,8 @@ pub(crate) fn line_numbers(pattern: &Pattern) -> impl Iterator<Item = Position> 
         Pattern::Positions(from, to) => [Some(*from), *to],
         Pattern::Regex(_) | Pattern::Lines(_) => [None, None],
     };
-    let is_number = |it: &Position| matches!(it, Position::Line(_) | Position::Column { .. });
-    positions.into_iter().flatten().filter(is_number)
+    let positions = positions.into_iter().flatten();
+    positions.filter(|it| matches!(it, Position::Line(_) | Position::Column { .. }))
 }
 
 #[cfg(test)]

@@ -94,9 +94,8 @@ impl<'a> Tokens<'a> {
 
     fn regex(&mut self) -> Result<Token<'a>, String> {
         let source = self.delimited('/', "the regular expression")?;
-        let is_flag = |it: char| matches!(it, 'g' | 'i' | 'm' | 's' | 'u' | 'y');
-        let end = self.rest.find(|it| !is_flag(it)).unwrap_or(self.rest.len());
-        Ok(Token::Regex { source, flags: self.take(end) })
+        let end = self.rest.find(|it| !matches!(it, 'g' | 'i' | 'm' | 's' | 'u' | 'y'));
+        Ok(Token::Regex { source, flags: self.take(end.unwrap_or(self.rest.len())) })
     }
 
     /// Reads a text between two delimiters on one line. Escapes are left as they are.
@@ -203,8 +202,8 @@ fn split_tag(opening: &str) -> Option<(&str, &str)> {
     let (tag, after) = match opening.strip_prefix('\'') {
         Some(quoted) => quoted.split_once('\'')?,
         None => {
-            let is_tag = |it: char| it.is_ascii_alphanumeric() || it == '_';
-            opening.split_at(opening.find(|it| !is_tag(it)).unwrap_or(opening.len()))
+            let end = opening.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+            opening.split_at(end.unwrap_or(opening.len()))
         }
     };
     (!tag.is_empty()).then_some((tag, after))

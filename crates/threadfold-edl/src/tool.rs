@@ -30,28 +30,31 @@ pub const GET_FILE: &str = "get_file";
 /// ```
 #[must_use]
 pub fn specs() -> [(&'static str, &'static str, Value); 2] {
-    let number =
-        |description| json!({ "type": "integer", "minimum": 1, "description": description });
     let script = json!({ "type": "string", "description": "The edit script to run." });
     let (strings, description) = (json!({ "type": "string" }), "The files to show.");
     let paths = json!({
         "type": "array", "items": strings, "minItems": 1, "description": description,
     });
-    let start = number("The first line to show. Default: 1.");
-    let count = number("How many lines to show. Default: as many as there is room for.");
+    let [start, count] = [
+        "The first line to show. Default: 1.",
+        "How many lines to show. Default: as many as there is room for.",
+    ]
+    .map(|description| json!({ "type": "integer", "minimum": 1, "description": description }));
     let properties = json!({ "paths": paths, "start_line": start, "line_count": count });
-    let schema = |required, properties| {
-        json!({
-            "type": "object",
-            "properties": properties,
-            "required": [required],
-            "additionalProperties": false,
-        })
-    };
     [
         (EDL, include_str!("tool_edl.md"), schema("script", json!({ "script": script }))),
         (GET_FILE, include_str!("tool_get_file.md"), schema("paths", properties)),
     ]
+}
+
+/// Returns the schema of an object with these properties, one of which is required.
+fn schema(required: &str, properties: Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": [required],
+        "additionalProperties": false,
+    })
 }
 
 /// Runs a call of the tool with this name, within these limits, and returns the text for the model.
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn each_schema_has_the_fields_of_its_tool() {
-        let told = specs().map(|(name, _, schema)| {
+        let required = specs().map(|(name, _, schema)| {
             let fields = schema["properties"].as_object().into_iter().flatten();
             let fields: Vec<&String> = fields.map(|(name, _)| name).collect();
             format!("{name} {fields:?} {}", schema["required"])
@@ -312,7 +315,7 @@ mod tests {
             r#"edl ["script"] ["script"]"#,
             r#"get_file ["line_count", "paths", "start_line"] ["paths"]"#,
         ];
-        assert_eq!(told, expected);
+        assert_eq!(required, expected);
     }
 
     #[test]

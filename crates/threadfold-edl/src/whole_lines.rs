@@ -59,8 +59,9 @@ impl PlainLines {
         let found = from + self.plain.get(*from..)?.find(&pattern.plain)?;
         // The line feed that ends the match is the one before the next line, or the last of all.
         let next = found + pattern.plain.len() - 1;
-        let line_at = |feed: usize| self.lines.binary_search_by_key(&feed, |(_, it)| *it).ok();
-        let (first, next) = (line_at(found)?, line_at(next)?);
+        let [first, next] =
+            [found, next].map(|feed| self.lines.binary_search_by_key(&feed, |(_, it)| *it).ok());
+        let (first, next) = (first?, next?);
         let (start, _) = self.lines.get(first)?;
         let (end, next_feed) = self.lines.get(next)?;
         let (last_start, last_feed) = self.lines.get(next.checked_sub(1)?)?;

@@ -60,9 +60,9 @@ fn check_pair(
     }
 }
 
-/// Returns the start and index, in order, of each edit among the calls of a run and their results
-/// that inserts a message which ends the run. Such an edit separates a call before it from a result
-/// after it, even if it removes neither.
+/// Returns the edits that insert a message between the calls of a run and their results, and thereby
+/// end the run: the start and index of each, in order. Such an edit separates a call before it from a
+/// result after it, even if it removes neither.
 fn separators(
     messages: &[Message],
     edits: &[(usize, Edit)],

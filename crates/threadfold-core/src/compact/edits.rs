@@ -245,6 +245,7 @@ impl<'a> Sweep<'a> {
     fn keep(&mut self, range: Range<Position>) {
         let until = self.messages.iter().enumerate().take(range.end.message.saturating_add(1));
         for (index, message) in until.skip(range.start.message) {
+            // Only the first and the last message of the range may be cut.
             let count = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { count };
@@ -258,6 +259,7 @@ impl<'a> Sweep<'a> {
             if blocks.is_empty() {
                 continue;
             }
+            // A message that stays whole ends the splice, so that its handle is not replaced.
             if blocks.len() == count {
                 self.close(index);
                 self.next = index + 1;

@@ -159,8 +159,8 @@ pub fn open_calls(messages: &[Message]) -> Vec<Text> {
     calls.map(|call| call.id.clone()).collect()
 }
 
-/// `true` unless the cut is in an open loop with reasoning and before a message without leading
-/// reasoning.
+/// Whether a cut separates no reasoning from what was written after it: it is not in the open loop, or
+/// the message after it begins with reasoning.
 fn keeps_reasoning(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
     // At the end and before an empty message no reasoning can be missing.
     let first_block = messages.get(at).and_then(|message| message.content.first());

@@ -119,13 +119,18 @@ fn clean(messages: Vec<Message>, repairs: &mut Vec<Repair>) -> Vec<(usize, Messa
     let mut server_called: HashSet<Text> = HashSet::new();
     let mut cleaned = Vec::with_capacity(messages.len());
     for (index, mut message) in messages.into_iter().enumerate() {
-        let reasons: Vec<Option<&str>> = message
-            .content
-            .iter()
+        let blocks = message.content.iter();
+        let faults: Vec<Option<&str>> = blocks
             .map(|block| fault(message.role, block, &mut called, &mut server_called))
             .collect();
-        if reasons.iter().any(Option::is_some) {
-            drop_blocks(index, &mut message, &reasons, repairs);
+        // A message without faults keeps its handle.
+        if faults.iter().any(Option::is_some) {
+            let mut faults = faults.into_iter();
+            message.make_mut().content.retain(|block| {
+                let fault = faults.next().flatten();
+                repairs.extend(fault.map(|reason| dropped(index, block, reason)));
+                fault.is_none()
+            });
         }
         if message.content.is_empty() {
             repairs.push(Repair::MessageDropped { message: index });
@@ -154,6 +159,7 @@ fn fault(
     } else if let ContentBlock::ServerToolUse(call) = block {
         server_called.insert(call.id.clone());
     }
+    // Only the calls so far count: a result before its call answers nothing.
     let orphan = match block {
         ContentBlock::ToolResult(result) => !called.contains(&result.tool_use_id),
         ContentBlock::ServerToolResult(result) => !server_called.contains(&result.tool_use_id),
@@ -171,20 +177,6 @@ fn fault(
         | ContentBlock::Opaque(_) => false,
     };
     orphan.then_some("its call was never made")
-}
-
-fn drop_blocks(
-    index: usize,
-    message: &mut Message,
-    reasons: &[Option<&str>],
-    repairs: &mut Vec<Repair>,
-) {
-    let mut reasons = reasons.iter();
-    message.make_mut().content.retain(|block| {
-        let reason = reasons.next().copied().flatten();
-        repairs.extend(reason.map(|reason| dropped(index, block, reason)));
-        reason.is_none()
-    });
 }
 
 fn dropped(message: usize, block: &ContentBlock, reason: &str) -> Repair {
@@ -236,6 +228,7 @@ impl<'a> Pairing<'a> {
 
     fn visit(&mut self, run: &RoleRun<'a>, next: Option<&RoleRun<'a>>) {
         self.place_unmatched(run);
+        // Results wait in order, so that two calls with one id get one result each.
         let mut waiting: HashMap<&Text, VecDeque<Position>> = HashMap::new();
         for result in next.into_iter().flat_map(|next| &next.results) {
             waiting.entry(result.id).or_default().push_back(result.at);
@@ -252,6 +245,7 @@ impl<'a> Pairing<'a> {
             // A call at the end of the thread may still wait for its result.
             let answered = result.is_some() || next.is_none();
             let call = Call { mention, answer_at: run.end, id, answered };
+            // Later results with this id answer the later call, so the earlier one gets none any more.
             if let Some(before) = self.latest.insert(mention.id, call) {
                 self.add_missing_result(before);
             }
@@ -291,6 +285,7 @@ impl<'a> Pairing<'a> {
     }
 
     fn rename(&mut self, mention: Mention<'a>) -> Text {
+        // Counting on from the last number keeps the time linear if one id repeats often.
         let number = self.numbers.entry(mention.id).or_insert(1);
         let id = loop {
             *number += 1;
@@ -352,11 +347,14 @@ impl Edits {
     ) -> Vec<(usize, Message)> {
         let mut repaired = Vec::with_capacity(messages.len());
         for ((index, message), origin) in messages.iter().enumerate().zip(origins.iter().copied()) {
+            // The keys begin with the message before which a result goes, and continue with the position
+            // of its call, so that a range holds all results in the order of their calls.
             let within = (index, Position::default())..(index + 1, Position::default());
             let results: Vec<ContentBlock> =
                 self.additions.range(within).map(|(_, block)| block.clone()).collect();
             let mut message = message.clone();
             self.edit(index, &mut message);
+            // Without a user message after the call, the results become one.
             if message.role == Role::User {
                 add_results(&mut message, results);
             } else if !results.is_empty() {
@@ -398,6 +396,7 @@ fn add_results(message: &mut Message, results: Vec<ContentBlock>) {
     if results.is_empty() {
         return;
     }
+    // Providers require the results before any other block of the message.
     let content = &mut message.make_mut().content;
     let results_first = content.iter().take_while(|it| matches!(it, ContentBlock::ToolResult(_)));
     let leading = results_first.count();

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn violations_are_told_apart_by_kind_and_by_what_they_name_and_not_by_place() {
+    fn violations_of_one_kind_with_one_id_are_equal_wherever_they_are() {
         let empty = |message| Violation::EmptyMessage { message };
         let blank = |message| Violation::BlankText { message };
         let open = |message, id: &str| Violation::UnansweredCall { message, id: id.into() };

@@ -1,9 +1,6 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
-use std::borrow::Cow;
-
 use super::meaning::{clauses, has_any, listed, words};
-use crate::message::steps;
 
 /// Phrases that turn a demand into a rule.
 #[rustfmt::skip]
@@ -16,7 +13,7 @@ const FOR_GOOD: [&str; 9] = [
 /// downhill` demands nothing.
 pub(super) fn is_for_good(line: &str) -> bool {
     let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
-    // `I prefer this one` is about what is at hand.
+    // `I prefer this one` chooses once and for nothing later.
     const AT_HAND: &str = " this that these those it them ";
     let by_phrase = good.is_some_and(|(phrase, (before, after))| match phrase.contains("prefer") {
         true => !after.split_whitespace().next().is_some_and(|object| listed(AT_HAND, object)),
@@ -129,22 +126,4 @@ fn demands(heading: &str) -> bool {
     words.len() <= MOST
         && has_any(DEMANDS, &words)
         && !has_any(" i it he she we they was were ", &words)
-}
-
-/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
-/// headings: `## Rules`, `**Rules**`.
-pub(super) fn with_plain_headings(text: &str) -> Cow<'_, str> {
-    if !steps::through(text).contains('#') && !text.contains("**") {
-        return text.into();
-    }
-    let heading = |line: &str| {
-        let line = line.trim();
-        let marked =
-            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
-        let bold = || line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**");
-        let text = marked.or_else(bold)?.trim().trim_end_matches(['#', ':', '*', ' ']);
-        (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
-    };
-    let lines = text.split_inclusive('\n');
-    lines.map(|line| heading(line).map_or(Cow::from(line), Cow::from)).collect::<String>().into()
 }

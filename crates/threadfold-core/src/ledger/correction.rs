@@ -105,8 +105,7 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
         false => vec![line.clone()],
     };
     let forgotten = clauses.iter().enumerate().find_map(|(at, clause)| {
-        let is_sure = |found: &Correction| at == 0 || !matches!(found, Correction::Names(_));
-        forgotten(clause).filter(is_sure)
+        forgotten(clause).filter(|found| at == 0 || !matches!(found, Correction::Names(_)))
     });
     if let Some(rest) = after(&line, &ALLOWS) {
         let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));

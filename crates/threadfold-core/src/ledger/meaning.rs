@@ -72,6 +72,7 @@ enum Part {
 impl Meaning {
     pub(super) fn of(sentence: &str) -> Self {
         let words: Vec<String> = words(sentence).take(200).collect();
+        // Two negations may cancel each other, and a contrast may turn one round.
         let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
         let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
         let forbids = is_clear.then_some(negations == 1);
@@ -190,6 +191,7 @@ fn choice(words: &[String]) -> Option<Choice> {
     let mut words = words.filter(|word| !listed(EMPTY, word) || listed(REFUSALS, word));
     let verb = words.by_ref().take(3).find(|word| listed(CHOICES, word))?;
     let verb = if verb == "prefer" { "use" } else { verb };
+    // No grammar is parsed: a word such as `in` or `not` decides to which part the words after it belong.
     let (mut object, mut circumstances, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let mut part = Part::Object;
     for word in words {
@@ -223,6 +225,7 @@ fn choice(words: &[String]) -> Option<Choice> {
 fn limit(words: &[String]) -> Option<Vec<String>> {
     let limits =
         [["at", "most"], ["at", "least"], ["more", "than"], ["up", "to"], ["less", "than"]];
+    // Two rules set the same limit if they differ in nothing but its number.
     let mut masked = words.to_vec();
     for (word, window) in masked.iter_mut().skip(2).zip(words.windows(3)) {
         let [first, second, number] = window else { continue };

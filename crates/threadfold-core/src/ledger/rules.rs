@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    announce::{ends_as_preface, heads_rules, names_rules, with_plain_headings},
+    announce::{ends_as_preface, heads_rules, names_rules},
     correction::{Correction, Fit, contains, corrections},
     meaning::{Meaning, words},
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
-    typed::{ends_quoted, typed},
+    typed::{ends_quoted, typed, with_plain_headings},
 };
 use crate::{
     message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
@@ -254,6 +254,7 @@ impl Ledger {
 
     /// Revokes the rules whose value a sentence that is no rule itself changes.
     fn read_value(&mut self, sentence: &str) {
+        // Reading a subject takes long, and most threads have no rule with a value.
         let valued = self.entries.iter().any(|entry| entry.subject.has_value());
         let subject = if valued { Subject::of(sentence) } else { Subject::default() };
         if !subject.has_value() {

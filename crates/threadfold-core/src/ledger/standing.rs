@@ -114,7 +114,7 @@ fn is_own_verb(words: &[String], at: usize) -> bool {
     to || is_of_speaker(words, at)
 }
 
-/// Whether a sentence is a rule by itself.
+/// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
     asking(sentence).is_some_and(|clauses| is_standing(sentence, &clauses))
 }
@@ -123,6 +123,7 @@ pub(crate) fn is_rule(sentence: &str) -> bool {
 pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
+    // Such a phrase ties the whole sentence to this moment, whatever its clauses demand.
     if FOR_ONCE.iter().any(|phrase| line.contains(phrase)) {
         return false;
     }
@@ -375,6 +376,7 @@ fn is_wanted(clause: &[String]) -> bool {
 /// Whether a clause states how everything of a kind must be: `every answer should end with a
 /// question`.
 fn is_general(clause: &[String]) -> bool {
+    // `All tests are slow` only states something, `all tests must be fast` demands it.
     let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
     general
         && clause.windows(2).skip(1).enumerate().any(|(at, pair)| {
@@ -410,6 +412,7 @@ fn is_demanded(clause: &[String]) -> bool {
     {
         return true;
     }
+    // A modal demands something only of a subject, so the first word is none.
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
         let (subject, next) = (word_at(clause, at - 1), word_at(clause, at + 1));
         let (third, fourth) = (word_at(clause, at + 2), word_at(clause, at + 3));

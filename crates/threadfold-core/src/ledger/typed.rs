@@ -36,7 +36,7 @@ fn own_words(text: &str) -> Cow<'_, str> {
             let next = steps::up_to(rest, rest.find('\n'));
             line_end = next.map_or(text.len(), |end| at + end + 1);
         }
-        let line = rest.get(..line_end - at).unwrap_or(rest);
+        let line = slice(rest, ..line_end - at);
         let quoted = match fence(line) {
             Some(mark) => Some((0, line.len() + fenced(slice(rest, line.len()..), mark))),
             None if is_foreign(line) => Some((0, line.len())),
@@ -66,6 +66,27 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
         before = c;
     }
     quoted
+}
+
+/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
+/// headings: `## Rules`, `**Rules**`.
+pub(super) fn with_plain_headings(text: &str) -> Cow<'_, str> {
+    if !steps::through(text).contains('#') && !text.contains("**") {
+        return text.into();
+    }
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| plain_heading(line).map_or(line.into(), Cow::from)).collect::<String>().into()
+}
+
+/// Returns a Markdown heading as a line with a colon; `None` for any other line.
+fn plain_heading(line: &str) -> Option<String> {
+    let line = line.trim();
+    let text = match line.strip_prefix('#') {
+        Some(rest) => rest.trim_start_matches('#').strip_prefix(' '),
+        None => line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**"),
+    };
+    let text = text?.trim().trim_end_matches(['#', ':', '*', ' ']);
+    (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
 }
 
 /// First words of tool output that agents pass on as a user message.

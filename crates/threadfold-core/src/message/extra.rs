@@ -6,7 +6,7 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{json::Json, text::Text};
 
@@ -190,11 +190,7 @@ impl<'de> Deserialize<'de> for Extra {
 
 impl Serialize for Fields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, json) in &self.0 {
-            map.serialize_entry(key, json)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(key, json)| (key, json)))
     }
 }
 

@@ -75,10 +75,10 @@ fn jpeg(bytes: &Bytes<'_>) -> Option<PixelSize> {
             return None;
         }
         match bytes.at(at + 1)? {
-            // Padding, and marks without a segment.
+            // A byte of padding, or a marker that no segment follows.
             0xff => at += 1,
             0x01 | 0xd0..=0xd7 => at += 2,
-            // The picture's data, or its end: the size must come before.
+            // Here the data begin, or the picture ends. The segment with the size comes before both.
             0xd9 | 0xda => return None,
             0xc4 | 0xc8 | 0xcc => at += 2 + bytes.length(at + 2)?,
             0xc0..=0xcf => return Some((bytes.big(at + 7, 2)?, bytes.big(at + 5, 2)?)),

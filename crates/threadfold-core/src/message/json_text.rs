@@ -163,8 +163,8 @@ fn borrows(eight: u64, byte: u8) -> u64 {
     (eight ^ (ALL * u64::from(byte))).wrapping_sub(ALL)
 }
 
-/// Returns how many bytes precede the first that ends a run. `ends` tests one byte. `marks` tests
-/// eight: of the bits that it sets, the lowest is the highest bit of the first byte that ends the
+/// Returns how many bytes precede the first byte that ends a run. `ends` tests one byte. `marks` tests
+/// eight bytes at once: the lowest bit that it sets is the highest bit of the first byte that ends the
 /// run.
 ///
 /// Blocks of 16 bytes are tested without a branch, which compilers turn into few instructions. The

@@ -54,8 +54,8 @@ pub fn read_reminder(text: &str) -> Option<Text> {
     unwrap(REMINDER, text)
 }
 
-/// Returns a summary as a message of this role carries it: plain for the assistant, otherwise in
-/// its tags.
+/// Returns the text of a summary in a message of this role: without tags for the assistant, in its tags
+/// otherwise.
 #[doc(hidden)]
 #[must_use]
 pub fn summary(role: Role, summary: &Summary) -> Text {

@@ -1,114 +1,5 @@
-//! The context windows that vendors published for their models, as of November 2026.
-//!
-//! A row has a model name, word by word, and its window in tokens. In a row, `a|b` matches either
-//! word, and `a?` may be absent. A row matches only a whole name: the words after those of the row
-//! must name a release. So later models, and variants that the table does not list, have no window
-//! here.
-//!
-//! The sources are the vendors' model pages and the model lists of client libraries. Where they
-//! differ, the row has the smaller number: a window that is too small costs an early compaction,
-//! one that is too large a refused request. Some vendors state the longest prompt; their rows add
-//! the longest answer.
-
-/// The rows. The matching row with the most words wins, so their order does not matter.
-const ROWS: &[(&str, u64)] = &[
-    // Anthropic
-    ("claude v2 1?", 100_000),
-    ("claude 2 0|1?", 100_000),
-    ("claude 3 5|7? opus|sonnet|haiku", 200_000),
-    ("claude opus|sonnet 4 0|1?", 200_000),
-    ("claude 4 0|1? opus|sonnet", 200_000),
-    ("claude opus|sonnet|haiku 4 5", 200_000),
-    ("claude 4 5 opus|sonnet|haiku", 200_000),
-    ("claude opus|sonnet 4 6|7|8", 1_000_000),
-    ("claude 4 6|7|8 opus|sonnet", 1_000_000),
-    ("claude opus|sonnet 5", 1_000_000),
-    ("claude opus|sonnet|haiku 5 5", 1_000_000),
-    ("claude 5 5? opus|sonnet", 1_000_000),
-    ("claude fable|mythos 5? 1?", 1_000_000),
-    // OpenAI
-    ("gpt 6 astra|sol|luna", 1_050_000),
-    ("gpt 6 1 sol|terra", 1_050_000),
-    ("gpt 6 2 sol", 1_050_000),
-    ("gpt 5 6 sol|terra|luna?", 1_050_000),
-    ("gpt 5 6 cyber", 400_000),
-    ("gpt 5 4|5 pro?", 1_050_000),
-    ("gpt 5 4 mini|nano", 400_000),
-    ("gpt 5 3 codex", 400_000),
-    ("gpt 5 3 codex spark", 128_000),
-    ("gpt 5 2? mini|nano|pro|codex?", 400_000),
-    ("gpt 5 1", 400_000),
-    ("gpt 5 1 codex mini|max?", 400_000),
-    ("gpt 4 1 mini|nano?", 1_047_576),
-    ("gpt 4o mini? audio|search?", 128_000),
-    ("gpt 4 turbo", 128_000),
-    ("o1 pro?", 200_000),
-    ("o3 mini|pro?", 200_000),
-    ("o3 deep research", 200_000),
-    ("o4 mini", 200_000),
-    ("o4 mini deep research", 200_000),
-    // Google
-    ("gemini 2 0 flash lite?", 1_048_576),
-    ("gemini 2 5 pro", 1_048_576),
-    ("gemini 2 5 flash lite?", 1_048_576),
-    ("gemini 3 flash|pro", 1_048_576),
-    ("gemini 3 1 pro", 1_048_576),
-    ("gemini 3 1 flash lite", 1_048_576),
-    ("gemini 3 5 flash lite?", 1_048_576),
-    ("gemini 3 6|7 flash", 1_048_576),
-    ("gemini 3 8 flash", 1_000_000),
-    ("gemini pro|flash latest", 1_000_000),
-    ("gemini flash lite latest", 1_048_576),
-    // Mistral. Without a date or `latest` these names belong to local servers.
-    ("mistral large 4 0?", 1_048_576),
-    ("mistral large latest|2512|3", 262_144),
-    ("mistral large 2407|2411", 128_000),
-    ("mistral medium latest|2604", 262_144),
-    ("mistral medium 3 5", 262_144),
-    ("mistral medium 3 1?", 128_000),
-    ("mistral medium 2505|2508", 128_000),
-    ("mistral small latest|2603", 256_000),
-    ("mistral small 2506", 128_000),
-    ("magistral medium latest|2509", 128_000),
-    ("codestral latest|2508", 128_000),
-    ("devstral medium 2507", 128_000),
-    ("devstral medium|small? latest|2512", 256_000),
-    ("ministral 3b|8b|14b latest", 128_000),
-    ("ministral 3b 2512", 131_072),
-    ("ministral 8b|14b 2512", 262_144),
-    ("pixtral large latest|2411", 128_000),
-    ("open mistral nemo", 128_000),
-    // DeepSeek
-    ("deepseek chat|reasoner", 128_000),
-    ("deepseek v4? flash", 1_000_000),
-    ("deepseek v4 pro", 1_000_000),
-    // Qwen
-    ("qwen max", 32_768),
-    ("qwen plus|turbo", 131_072),
-    ("qwen flash", 1_000_000),
-    ("qwen3 max thinking?", 262_144),
-    ("qwen3 coder plus|flash", 1_000_000),
-    ("qwen3 coder 480b a35b instruct", 262_144),
-    ("qwen3 5|6 plus|flash", 1_000_000),
-    ("qwen3 7|8 max|plus|flash", 1_000_000),
-    // Llama. Local servers use these names too, but without the vendor prefix.
-    ("meta/ meta? llama3 8b|70b instruct", 8_192),
-    ("meta/ meta? llama3 1|2|3 1b|3b|8b|70b|405b instruct", 128_000),
-    ("meta/ llama3 2 11b|90b vision? instruct", 128_000),
-    ("meta/ llama4 scout|maverick 17b? 16e|128e? instruct fp8?", 128_000),
-    // xAI
-    ("grok 3 mini? fast?", 131_072),
-    ("grok 4", 256_000),
-    ("grok 4 1? fast", 2_000_000),
-    ("grok 4 1? fast non? reasoning", 2_000_000),
-    ("grok 4 3", 1_000_000),
-    ("grok 4 5", 256_000),
-    ("grok 4 6|7", 500_000),
-    ("grok 4 20", 1_000_000),
-    ("grok 4 20 0309? non? reasoning", 1_000_000),
-    ("grok code fast 1?", 256_000),
-    ("grok build 0 1", 256_000),
-];
+//! The context windows that vendors published for their models: the rows of `windows.txt`, which says how
+//! they are read.
 
 /// Routes on which a model's window differs from the published one: local servers, whose
 /// configuration decides, and gateways with lower limits.
@@ -147,12 +38,19 @@ pub(super) fn published(name: &str) -> Option<u64> {
     let vendor = route.last().filter(|part| part.starts_with("meta")).map(|_| "meta/");
     let model = without_tag(model)?.replace("llama-", "llama");
     let words: Vec<&str> = vendor.into_iter().chain(model.split(SEPARATORS)).collect();
-    let matches = ROWS.iter().filter_map(|(row, tokens)| {
+    let matches = rows().filter_map(|(row, tokens)| {
         let row: Vec<&str> = row.split(' ').collect();
         let rest = words_after(&row, &words)?;
-        is_release(rest).then_some((rest.len(), *tokens))
+        is_release(rest).then_some((rest.len(), tokens))
     });
-    matches.min_by_key(|(rest, _)| *rest).map(|(_, tokens)| tokens)
+    let (_, tokens) = matches.min_by_key(|(rest, _)| *rest)?;
+    tokens.replace('_', "").parse().ok()
+}
+
+/// Returns the name and the window of each row, as written.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("windows.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(" = "))
 }
 
 const SEPARATORS: [char; 5] = ['-', '.', '_', '@', ':'];
@@ -327,11 +225,15 @@ mod tests {
 
     #[test]
     fn every_row_names_a_model_of_its_own() {
-        for (row, tokens) in ROWS {
+        let lines = include_str!("windows.txt").lines();
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+        assert_eq!(rows().count(), lines);
+        for (row, tokens) in rows() {
+            let tokens: u64 = tokens.replace('_', "").parse().unwrap();
             let words = row.split(' ').filter(|word| !word.ends_with('?'));
             let first: Vec<&str> = words.filter_map(|word| word.split('|').next()).collect();
             let name = first.join("-").replace("meta/-", "meta-llama/");
-            assert_eq!(published(&name), Some(*tokens), "{row}: {name}");
+            assert_eq!(published(&name), Some(tokens), "{row}: {name}");
         }
     }
 }

@@ -92,8 +92,7 @@ pub fn item(line: &str) -> Option<&str> {
 /// The line below the head has no text.
 fn row(line: &str) -> Option<String> {
     let cells = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim);
-    let has_text = |cell: &&str| cell.contains(char::is_alphanumeric);
-    let mut cells: Vec<&str> = cells.filter(has_text).collect();
+    let mut cells: Vec<&str> = cells.filter(|cell| cell.contains(char::is_alphanumeric)).collect();
     if cells.len() > 1 && cells.first().is_some_and(|cell| cell.bytes().all(|b| b.is_ascii_digit()))
     {
         cells.remove(0);
@@ -148,16 +147,13 @@ fn abbreviates(text: &str, after: &str) -> bool {
     const TITLES: [&str; 7] = ["Dr", "Mr", "Mrs", "Ms", "Prof", "Sr", "Sra"];
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
     let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
-    let is_initial = || {
-        let mut letters = last.chars();
-        letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
-    };
+    let is_initial = last.starts_with(char::is_uppercase) && last.chars().nth(1).is_none();
     let next = after.trim_start();
     let goes_on = next.starts_with(char::is_lowercase)
         || (is_number && next.split_whitespace().next().is_some_and(is_german_month));
     SHORT.iter().any(|word| word.eq_ignore_ascii_case(last))
         || TITLES.contains(&last)
-        || (goes_on && (is_number || is_initial()))
+        || (goes_on && (is_number || is_initial))
 }
 
 /// Whether a sentence can demand something: it begins with a word, is not a question, introduces no

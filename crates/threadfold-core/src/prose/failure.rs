@@ -111,7 +111,7 @@ fn has_failure_phrase(line: &str) -> bool {
     phrased || (colon && has_exception(line))
 }
 
-/// Whether one of the phrases, in any case, has a space of its own at byte `at`.
+/// Whether one of these phrases, in any case, lies around the space at byte `at` of a line.
 fn is_phrase(line: &[u8], at: usize, before: u8) -> bool {
     let Some(after) = line.get(at + 1) else { return false };
     let (phrase, space) = match [before | 0x20, after | 0x20] {

@@ -246,6 +246,7 @@ fn of_value(field: &str, value: &Value, visit: Visit<'_>) {
         }
         Value::Array(items) => items.iter().for_each(|item| of_value(field, item, visit)),
         Value::Object(fields) => {
+            // An object with a text and a state is an item of a tool's task list.
             if let (Some(task), Some(state)) = (text_of(fields, &TASKS), text_of(fields, &STATES)) {
                 let done = ["done", "complete", "cancel", "closed"];
                 let done = done.iter().any(|word| state.to_ascii_lowercase().starts_with(word));

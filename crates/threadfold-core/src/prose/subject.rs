@@ -68,7 +68,8 @@ impl Subject {
         subject.read(body);
         let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
         subject.definition = defined;
-        // A label before a whole statement is not part of the subject.
+        // A label before a whole statement is not part of the subject, as in `NOTE: the port is 8080`.
+        // Before a bare value it is the subject: `Port: 8080`.
         if subject.words.len() < 2 {
             let mut named = Self::default();
             named.read(label);
@@ -156,6 +157,8 @@ impl Subject {
         if !(self.changes || (self.asserts && old.asserts)) {
             return false;
         }
+        // Values of different forms answer different questions, so `on Monday` does not replace `in
+        // room 4`.
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
             let loses_value = old.has_value() && !self.has_value();
@@ -175,6 +178,7 @@ impl Subject {
             // prohibitions that name different things both hold.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
+        // An announced change may leave words out; without one, the subjects must be the same.
         match self.changes {
             true => self.agrees(old, form),
             false => forms.len() == 1 && self.is_about_the_same(old, form),
@@ -338,8 +342,8 @@ impl Subject {
         self.topic().count() + self.shared_names(other)
     }
 
-    /// Whether the two are clearly about different things: a shared word has different qualifiers
-    /// in each, or each has an opposite, a kind of value or an identifier of its own.
+    /// Whether the two are clearly about different things: a word of both has other qualifiers in each,
+    /// they name different kinds of value, or they name [different things](Self::is_other).
     fn contrasts(&self, other: &Self) -> bool {
         let qualified = self.words.iter().any(|(word, qualifiers)| {
             let others = other.words.get(word);
@@ -360,7 +364,8 @@ impl Subject {
         self.kinds().filter(|kind| *kind != "=limit").collect()
     }
 
-    /// Whether each has an opposite or an identifier of its own.
+    /// Whether the two name opposites (`left`, `right`), different heads (`Leo is 7`, `Mia is 9`) or
+    /// different identifiers (`room 12`, `room 14`).
     fn is_other(&self, other: &Self) -> bool {
         let opposed = self.sides.iter().any(|(pair, sides)| {
             other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))

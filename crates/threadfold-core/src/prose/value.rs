@@ -78,7 +78,9 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
     let (mut at, mut is_first, mut before) = (0, true, Grammar::default());
     while let Some(token) = tokens.get(at) {
         let rest = tokens.get(at..).unwrap_or_default();
+        // The point of `Dr.` does not end the sentence, so the capital after it is that of a name.
         let is_short = token.text.ends_with('.') && token.is(Grammar::SHORT_FORM);
+        // A value of several words goes first: `three hundred dollars` is one amount.
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
@@ -192,6 +194,8 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
     if word.contains('/') && letters > 0 && !word.starts_with('/') | (digits + letters > 1) {
         return Some(Form::Path);
     }
+    // Without a digit only the shape is left: a point inside, or a capital inside a sentence. A
+    // capital after a German article is that of any noun.
     if digits == 0 {
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
         let is_noun = before.is(Grammar::ARTICLE);
@@ -207,6 +211,8 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
             Form::Amount
         });
     }
+    // With digits and signs only, the number of digits and the signs between them decide:
+    // `2026-03-17` is a date, `9:30` a time, `8443` a number.
     if letters == 0 {
         let money = word.ends_with(['$', '\u{20ac}', '\u{a3}', '%']) || next.is(Grammar::CURRENCY);
         return Some(match digits {
@@ -219,10 +225,12 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
             _ => Form::Number,
         });
     }
+    // Git shortens the hash of a commit to seven digits at least.
     let hex = word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     if hex && word.len() >= 7 {
         return Some(Form::Hash);
     }
+    // `12ms` is a number with its unit, `a4-7` is a code.
     let measured = word.starts_with(|c: char| c.is_ascii_digit()) && letters < 4;
     Some(if measured { Form::Number } else { Form::Code })
 }

@@ -13,8 +13,7 @@ use super::{
     tools,
 };
 use crate::message::{
-    ContentBlock, ContextUpdate, Document, MediaSource, Message, Opaque, Role, Text, ToolResult,
-    ToolUse,
+    ContentBlock, ContextUpdate, Document, MediaSource, Message, Role, Text, ToolResult, ToolUse,
 };
 
 /// Writes messages one after another.
@@ -99,7 +98,10 @@ impl<'a> Markdown<'a> {
                 heading(out, kind, mark.id.as_str(), [])?;
             }
             ContentBlock::Summary(summary) => self.titled(kind, &summary.text, out)?,
-            ContentBlock::Opaque(opaque) => unreadable(opaque, out)?,
+            ContentBlock::Opaque(opaque) => {
+                let size = format!("{} bytes", opaque.value.as_str().len());
+                heading(out, kind, &opaque.codec, [size.as_str()])?;
+            }
             ContentBlock::Thinking(_)
             | ContentBlock::RedactedThinking(_)
             | ContentBlock::SystemReminder(_)
@@ -193,11 +195,6 @@ impl<'a> Markdown<'a> {
         self.body.push(update.text.as_str());
         self.body.write(out, "")
     }
-}
-
-fn unreadable(opaque: &Opaque, out: &mut impl Write) -> fmt::Result {
-    let size = format!("{} bytes", opaque.value.as_str().len());
-    heading(out, "opaque", &opaque.codec, [size.as_str()])
 }
 
 /// Returns the type of an image or document, or where it is.

@@ -62,6 +62,7 @@ impl Automaton {
                     new
                 }
             };
+            // Whether the first token is glued depends on the text before it, so that does not count.
             let step = (word, token.glued && node != ROOT);
             let new = self.nodes.len() as u32;
             node = *self.next.entry((node, step)).or_insert(new);
@@ -87,14 +88,17 @@ impl Automaton {
             }
             children.entry(*node).or_default().push((*step, *child));
         }
+        // Breadth first, because the link of a node leads to a node nearer the root, whose own link
+        // must be set by then.
         let mut queue = VecDeque::from([ROOT]);
         while let Some(node) = queue.pop_front() {
             for (step, child) in children.remove(&node).unwrap_or_default() {
-                let fail = if node == ROOT { ROOT } else { self.follow(self.fail(node), step) };
-                let ends = self.nodes.get(fail as usize).is_some_and(|at| !at.phrases.is_empty());
-                let further = self.nodes.get(fail as usize).map_or(ROOT, |at| at.shorter);
+                let fail =
+                    if node == ROOT { ROOT } else { self.follow(self.node(node).fail, step) };
+                let suffix = self.node(fail);
+                let shorter = if suffix.phrases.is_empty() { suffix.shorter } else { fail };
                 if let Some(child) = self.nodes.get_mut(child as usize) {
-                    (child.fail, child.shorter) = (fail, if ends { fail } else { further });
+                    (child.fail, child.shorter) = (fail, shorter);
                 }
                 queue.push_back(child);
             }
@@ -111,7 +115,7 @@ impl Automaton {
     /// Calls `found` with the number and the token count of every phrase that ends at this node.
     pub(super) fn ending(&self, mut node: u32, mut found: impl FnMut(usize, usize)) {
         while node != ROOT {
-            let Some(at) = self.nodes.get(node as usize) else { break };
+            let at = self.node(node);
             steps::round();
             for phrase in &at.phrases {
                 if let Some(length) = self.lengths.get(*phrase) {
@@ -129,14 +133,18 @@ impl Automaton {
             if let Some(next) = self.next.get(&(node, step)) {
                 return *next;
             }
-            node = self.fail(node);
+            node = self.node(node).fail;
         }
         // The first token of a phrase may be glued to the text before it.
         self.first.get(step.0 as usize).copied().unwrap_or(ROOT)
     }
 
-    fn fail(&self, node: u32) -> u32 {
-        self.nodes.get(node as usize).map_or(ROOT, |at| at.fail)
+    /// Returns a node. Only this automaton gives numbers of nodes, so it is there.
+    fn node(&self, number: u32) -> &Node {
+        const NONE: &Node = &Node { fail: ROOT, shorter: ROOT, phrases: Vec::new() };
+        let node = self.nodes.get(number as usize);
+        debug_assert!(node.is_some(), "there is no node {number}");
+        node.unwrap_or(NONE)
     }
 }
 

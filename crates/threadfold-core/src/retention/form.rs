@@ -54,14 +54,14 @@ impl Stored {
         options: AuditOptions,
         messages: usize,
     ) -> Self {
-        let (too_long, dropped) = (gathered.too_long, gathered.dropped);
-        let (found, done) = gathered.into_parts();
-        let mut facts: Vec<StoredFact> = found
-            .map(|(class, key, Mention { text, speaker, positions })| {
+        let Gathered { found, done, too_long, dropped, .. } = gathered;
+        let mut facts = Vec::new();
+        for (class, found) in found {
+            facts.extend(found.into_iter().map(|(key, Mention { text, speaker, positions })| {
                 let count = positions.count();
                 StoredFact { class, key, text, speaker, at: positions.into_kept(), count }
-            })
-            .collect();
+            }));
+        }
         facts.sort_unstable_by(|one, other| (one.class, &one.key).cmp(&(other.class, &other.key)));
         let (statements, replaced) = statements.to_stored();
         let done = done.into_iter().collect();
@@ -86,13 +86,15 @@ impl Stored {
     }
 
     pub(super) fn into_parts(self) -> (Gathered, Statements, AuditOptions, usize) {
-        let known = self.facts.into_iter().filter_map(|fact| {
-            let StoredFact { class, key, text, speaker, at, count } = fact;
-            let positions = Positions::stored(at, count)?;
-            Some((class, key, Mention { text, speaker, positions }))
-        });
-        let mut gathered = Gathered::of_parts(known, self.done.into_iter().collect());
-        (gathered.too_long, gathered.dropped) = (self.too_long, self.dropped);
+        let Self { too_long, dropped, .. } = self;
+        let done = self.done.into_iter().collect();
+        let mut gathered = Gathered::default();
+        (gathered.done, gathered.too_long, gathered.dropped) = (done, too_long, dropped);
+        for StoredFact { class, key, text, speaker, at, count } in self.facts {
+            if let Some(positions) = Positions::stored(at, count) {
+                gathered.insert(class, key, Mention { text, speaker, positions });
+            }
+        }
         let statements = Statements::of_stored(self.statements, self.replaced);
         (gathered, statements, self.options, self.messages)
     }

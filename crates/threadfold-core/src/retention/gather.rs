@@ -11,11 +11,11 @@ use crate::{
 /// The collected facts, by class and key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
-    found: BTreeMap<FactClass, HashMap<String, Mention>>,
+    pub(super) found: BTreeMap<FactClass, HashMap<String, Mention>>,
     /// The number of facts in `found`.
     facts: usize,
-    /// The keys of tasks that are done, with the index of the last message that says so.
-    done: HashMap<String, usize>,
+    /// The keys of tasks that are done, and the index of the last message that states it for each.
+    pub(super) done: HashMap<String, usize>,
     /// How many facts were skipped because they were too long.
     pub(super) too_long: usize,
     /// How many facts were dropped because there were too many.
@@ -46,27 +46,10 @@ impl Gathered {
         }
     }
 
-    /// Returns the facts with class and key, and the keys of the tasks that are done.
-    pub(super) fn into_parts(
-        self,
-    ) -> (impl Iterator<Item = (FactClass, String, Mention)>, HashMap<String, usize>) {
-        let found = self.found.into_iter().flat_map(|(class, found)| {
-            found.into_iter().map(move |(key, mention)| (class, key, mention))
-        });
-        (found, self.done)
-    }
-
-    /// Returns gathered facts from the [parts](Self::into_parts) of others.
-    pub(super) fn of_parts(
-        parts: impl IntoIterator<Item = (FactClass, String, Mention)>,
-        done: HashMap<String, usize>,
-    ) -> Self {
-        let mut gathered = Self { done, ..Self::default() };
-        for (class, key, mention) in parts {
-            let replaced = gathered.found.entry(class).or_default().insert(key, mention);
-            gathered.facts += usize::from(replaced.is_none());
-        }
-        gathered
+    /// Adds a fact that was read before.
+    pub(super) fn insert(&mut self, class: FactClass, key: String, mention: Mention) {
+        let replaced = self.found.entry(class).or_default().insert(key, mention);
+        self.facts += usize::from(replaced.is_none());
     }
 
     /// Whether there is a fact with this key.

@@ -149,16 +149,16 @@ fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
 pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     let texts: Vec<String> = invented.iter().map(|fact| fact.text.to_lowercase()).collect();
     let by_word = by_rarest_word(&texts);
-    let is_false = |sentence: &&str| {
-        let sentence = one_line(sentence).to_lowercase();
-        keys(&sentence).any(|word| {
-            let mut texts = by_word.get(word).into_iter().flatten();
-            texts.any(|text| states(&sentence, text))
-        })
-    };
     let mut kept = String::new();
     for line in summary.split_inclusive('\n') {
-        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(line.trim_end()).partition(is_false);
+        let sentences = sentences(line.trim_end());
+        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences.partition(|sentence| {
+            let sentence = one_line(sentence).to_lowercase();
+            keys(&sentence).any(|word| {
+                let mut texts = by_word.get(word).into_iter().flatten();
+                texts.any(|text| states(&sentence, text))
+            })
+        });
         if gone.is_empty() {
             kept.push_str(line);
         } else if !stay.is_empty() {

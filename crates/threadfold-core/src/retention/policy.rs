@@ -40,8 +40,8 @@ pub fn enrich(
     facts.beside(after).enrich(summary, policy, counter, |_| true)
 }
 
-/// What the messages that stay state, to be completed by one summary or another: the messages are read
-/// once.
+/// The facts that the remaining messages state. They are read once, and several summaries can be tried
+/// beside them.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Beside<'f>(Search<'f>);

@@ -103,6 +103,8 @@ impl<'a> Search<'a> {
 
     /// Returns which facts were read so far, and which are missing.
     pub(super) fn retention(&self) -> Retention {
+        // The paths of the summary decide too which spellings are one file, so the files are known only
+        // now.
         let keys = self.paths.iter().map(|path| path.key);
         let files = Files::new(keys.chain(self.spelled.paths.iter().map(String::as_str)));
         let mut found = self.singles.clone();

@@ -1,4 +1,9 @@
 //! Finds the texts that may state some facts, in one pass over their bytes.
+//!
+//! Looking for facts means reading every token of a text. Most texts of a thread state none of the few
+//! unknown facts of a summary, so a cheaper test rules them out first. It has three steps, and each
+//! sees only the positions that the step before let through: two bytes, three bytes, runs of letters or
+//! digits. It may let a text through that states no fact, but never rules one out that does.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -8,8 +13,8 @@ use std::{cmp::Reverse, collections::HashMap};
 pub(super) struct Sieve {
     /// The bit of each pair or run, by its hash.
     bits: HashMap<u64, u64>,
-    /// A bit for each two successive bytes in the rarest three of each fact, in any case. In a text
-    /// with these three, one such two begins at an even position.
+    /// A bit for each two successive bytes, set if they are part of the rarest three bytes of a fact, in
+    /// any case. In a text with these three bytes, two of them begin at an even position.
     twos: Vec<u64>,
     /// A bit for the hash of each of these three.
     threes: [u64; 64],
@@ -27,7 +32,7 @@ impl Pairs {
     }
 }
 
-/// The most bytes of a run before and after a position.
+/// The maximum bytes of a run that are read before a position, and after it.
 const LONGEST: usize = 64;
 
 impl Default for Sieve {
@@ -45,6 +50,7 @@ impl Sieve {
         let mut parts: Vec<&[&[u8]]> = runs.windows(runs.len().clamp(1, 2)).collect();
         parts.sort_by_key(|part| Reverse(part.iter().map(|run| run.len()).sum::<usize>()));
         parts.truncate(MOST);
+        // Letters such as `q` and `z` are rare, so three bytes with them rule out most positions.
         let threes = parts.iter().flat_map(|part| part.iter()).flat_map(|run| run.windows(3));
         let rarest = threes.max_by_key(|three| rarity(three)).unwrap_or_default();
         self.is_any |= rarest.is_empty() || runs.iter().any(|run| run.len() > LONGEST);
@@ -53,6 +59,7 @@ impl Sieve {
         self.threes.get_mut(word).into_iter().for_each(|word| *word |= bit);
         let mut all = 0;
         for part in parts {
+            // From the 65th part on, parts share a bit.
             let next = 1_u64.rotate_left(self.bits.len() as u32);
             all |= *self.bits.entry(hash(part)).or_insert(next);
         }
@@ -86,6 +93,7 @@ impl Sieve {
 
     /// Whether a text has a pair of any fact. Most texts have none, and need no look at all runs.
     fn may_be_in(&self, text: &[u8]) -> bool {
+        // Every second position is enough, because three bytes in a row cover one with its next byte.
         let mut twos = text.chunks_exact(2).enumerate();
         self.is_any
             || twos.any(|(number, two)| {
@@ -93,6 +101,7 @@ impl Sieve {
                 let (word, bit) = place(*one, *other);
                 let at = number * 2;
                 self.twos.get(word).is_some_and(|word| word & bit != 0)
+                    // The two are the first of the three bytes, or the last.
                     && (self.has_three(text, at) || self.has_three(text, at.wrapping_sub(1)))
                     && self.is_around(text, at)
             })
@@ -105,6 +114,7 @@ impl Sieve {
 
     /// Whether the run at a position is one of the runs, or in one of the pairs.
     fn is_around(&self, text: &[u8], at: usize) -> bool {
+        // The parts of a fact are single runs or two successive ones, so the neighbours decide too.
         let (start, run) = run_at(text, at);
         let end = start + run.len();
         let before = text.get(..start).and_then(|text| text.iter().rposition(is_in_run));

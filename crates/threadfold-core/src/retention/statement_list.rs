@@ -51,6 +51,7 @@ impl Choice {
             .enumerate()
             .map(|(at, line)| (line.worth(labels, counter), at, line))
             .collect();
+        // Of statements of equal worth the latest goes first: it is the most likely to matter now.
         order.sort_unstable_by_key(|(worth, at, _)| (Reverse(*worth), Reverse(*at)));
         let mut left = budget.saturating_sub(counter.text(TYPED) + 1);
         let mut opened: HashSet<&str> = HashSet::new();
@@ -83,7 +84,8 @@ impl Choice {
     }
 }
 
-/// A line of common length. Shorter statements count with its tokens, so they are hardly preferred.
+/// A statement of usual length. Its tokens are added to the cost of every statement, so that a few words
+/// are not chosen only because they are short.
 const COMMON: &str = "The port of the server is 8080.";
 
 /// A statement as it may be listed.
@@ -135,6 +137,7 @@ impl<'a> Line<'a> {
 
     fn worth(&self, labels: bool, counter: &dyn TokenCounter) -> u64 {
         let cost = self.whole(labels).tokens.saturating_add(counter.text(COMMON)).max(1);
+        // The square, so that a statement of twice the rank may cost four times as much.
         let worth = self.rank * self.rank * 10_000 / cost;
         if self.comes_first { worth.saturating_add(u64::MAX / 2) } else { worth }
     }

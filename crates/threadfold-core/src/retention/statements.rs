@@ -165,6 +165,8 @@ impl Statements {
             is_change |= old.is_change;
             old.is_gone = true;
         }
+        // Only statements that share a word can have the same subject, and of these only the latest
+        // are compared: users correct what they said last, and the time stays linear.
         for at in self.alike(&subject) {
             is_change |= self.replace(at, &subject);
         }
@@ -224,6 +226,7 @@ impl Statements {
     fn prune(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|entry| !entry.is_gone);
+        // Rank decides before age: what the user demanded at the start still holds.
         let excess = entries.len().saturating_sub(MOST);
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by_key(|at| entries.get(*at).map(|entry| entry.rank));
@@ -280,8 +283,8 @@ pub fn key_of(text: &str) -> String {
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
 }
 
-/// Returns the paragraphs of a text. A list item carries the short heading above its list, so that it
-/// makes sense alone.
+/// Returns the paragraphs of a text. An item of a list begins with the short heading above the list, so
+/// that it can be understood alone.
 fn headed(text: &str) -> Vec<String> {
     const HEADING: usize = 40;
     let mut lists: HashMap<String, String> = HashMap::new();
@@ -327,6 +330,7 @@ fn units(paragraph: &str) -> Vec<String> {
             }
             None => units.push(sentence.to_owned()),
         }
+        // A preface or a colon means nothing without the text after it.
         binds_next = ledger::is_preface(sentence) || sentence.ends_with([':', '\u{ff1a}']);
     }
     units
@@ -362,6 +366,8 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     let wishes = !asks && has_wish(text);
     let forbids = subject.denies() && !asks && !subject.is_talk();
     let gives_value = subject.has_value() && !asks && !is_routine && !subject.is_order();
+    // The points decide which statements are listed if there is not room for all. No statement is lost
+    // for want of points if there is.
     let points = [
         (is_rule, 6),
         (!is_rule && !asks && !is_routine && demands, 3),
@@ -371,6 +377,7 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
         (subject.is_change() && (gives_value || demands || wishes), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
+    // Few words are often `yes` or `go on`. Scripts without spaces have no words to count.
     let says_little = asks || is_routine || (words < 4 && !text.contains(is_unspaced));
     let is_talk = points == 0 && subject.is_talk();
     let base = if says_little { 1 } else { 3 - u64::from(is_talk) };
