@@ -215,6 +215,19 @@ fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
 }
 
 #[test]
+fn a_turn_that_no_compaction_can_help_ends_with_the_refusal() {
+    let overflow = ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
+    let mut script = past(1);
+    script.push(Answer::Error(ModelError::new(overflow, "prompt is too long")));
+    let mut bench = bench(script, |builder| builder);
+    with_past(&mut bench, 1);
+    let error = say(&mut bench.session, "word ".repeat(760)).unwrap_err();
+    let SessionError::Model(refused) = error else { panic!("{error}") };
+    assert!(refused.is_overflow() && refused.to_string().contains("prompt is too long"));
+    bench.assert_whole();
+}
+
+#[test]
 fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
     let mut bench = within(1_000, Vec::<Answer>::new(), |builder| builder);
     let long = "word ".repeat(2_000);

@@ -9,6 +9,7 @@ use threadfold::{
     compact::{CompactOptions as ReplaceOptions, Size},
     drive::{Models, propose},
     legality, log,
+    retention::RetentionPolicy,
     strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, EncodeOptions, Encoded},
@@ -99,7 +100,8 @@ async fn compact(
         ByteEstimate::TRIGGER.request(&Request { messages: Vec::new().into(), ..request.clone() });
     // Half of the window leaves room for the next turns.
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
-    let brief = Brief { target: options.target.or(half), ..Brief::default() };
+    let retention = Some(RetentionPolicy::default());
+    let brief = Brief { target: options.target.or(half), retention, ..Brief::default() };
     match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_, _| {}).await {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;

@@ -45,7 +45,8 @@ pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Resul
         head(style, &first_line(&options.file.display().to_string(), 60), before, target);
     }
     let thread = Snapshot::of_request(&Request { messages: messages.into(), ..request });
-    let brief = Brief { target: Some(target), ..Brief::default() };
+    let retention = Some(RetentionPolicy::default());
+    let brief = Brief { target: Some(target), retention, ..Brief::default() };
     let registry = StrategyRegistry::default();
     let (mut reasons, mut rows) = (Vec::new(), Vec::new());
     for name in registry.names() {

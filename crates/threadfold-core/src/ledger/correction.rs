@@ -118,8 +118,9 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
     if let Some(rest) = after(&line, &RELEASES) {
         return vec![Correction::Releases(About::of(rest, false))];
     }
-    let first = clauses.first().and_then(|clause| of_thing(clause));
-    [forgotten, of_thing(&line).or(first)].into_iter().flatten().collect()
+    let first = clauses.first().filter(|_| clauses.len() > 1);
+    let thing = of_thing(&line).or_else(|| of_thing(first?));
+    [forgotten, thing].into_iter().flatten().collect()
 }
 
 /// Whether a sentence takes something back for good, so that it must not be lost.
@@ -195,18 +196,21 @@ fn without_fillers(text: &str) -> String {
     const FILLERS: &str = " actually ok okay now please and so well oh then also yes sure alright ";
     const LAST: &str = " btw though too thanks please ";
     let words = words(text).take(200).skip_while(|word| listed(FILLERS, word));
-    let mut words: Vec<String> = words
-        .map(|word| match word.strip_suffix("n't").filter(|verb| !matches!(*verb, "ca" | "wo")) {
-            Some(verb) => format!("{verb} not"),
-            None => {
-                word.replace("'re", " are").replace("it's", "it is").replace("there's", "there is")
-            }
-        })
-        .collect();
+    let mut words: Vec<String> = words.map(without_contraction).collect();
     while words.last().is_some_and(|word| listed(LAST, word)) {
         words.pop();
     }
     words.join(" ")
+}
+
+fn without_contraction(word: String) -> String {
+    if !word.contains('\'') {
+        return word;
+    }
+    match word.strip_suffix("n't").filter(|verb| !matches!(*verb, "ca" | "wo")) {
+        Some(verb) => format!("{verb} not"),
+        None => word.replace("'re", " are").replace("it's", "it is").replace("there's", "there is"),
+    }
 }
 
 /// Returns a line without the phrases of time at its end, and whether one of them makes it hold for

@@ -313,7 +313,9 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
         signs trace traces match matches sooner such offense offence hits tests ";
     const VERBS: &str = " is are was were has have had will would can could do does did be been i you we he she they it it's \
         that what who how why where there yet so far either left here now found te me se le lo la les hay complaints ";
-    let thing = clause.get(1..).unwrap_or_default();
+    let Some((_, thing)) = clause.split_first().filter(|(first, _)| *first == "no") else {
+        return false;
+    };
     // `No comas` and `no llores` are Spanish verbs.
     let is_spanish =
         matches!(thing, [one] if ["as", "es", "os"].iter().any(|end| one.ends_with(end)));

@@ -172,7 +172,7 @@ pub fn is_question(sentence: &str) -> bool {
     let is_tagged = words
         .is_some_and(|(head, tag)| TAGS.contains(&tag) && head.split_whitespace().nth(2).is_some());
     // `Is that right?` is a question, and begins like one.
-    asks && !(is_tagged && !begins_question(sentence))
+    asks && (!is_tagged || begins_question(sentence))
 }
 
 fn begins_question(sentence: &str) -> bool {

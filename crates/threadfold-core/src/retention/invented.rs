@@ -46,6 +46,9 @@ pub fn invented<'m>(
     thread: impl IntoIterator<Item = &'m Message>,
 ) -> Vec<Fact> {
     let own = without_typed(&ledger::without_titled(summary));
+    // Notes such as `[... 763 bytes omitted ...]` are not the model's words.
+    let is_note = |line: &&str| line.starts_with("[... ") && line.trim_end().ends_with(" ...]");
+    let own: String = own.split_inclusive('\n').filter(|line| !is_note(line)).collect();
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
@@ -69,7 +72,8 @@ pub fn invented<'m>(
                 wanted.remove_read(&mut names, text);
                 // To look for fewer names is faster, but making a sieve takes as long as there are
                 // names.
-                if names.len() * 2 <= wanted.made_for {
+                let is_cheap = wanted.made_for <= 64 && names.len() < wanted.made_for;
+                if is_cheap || names.len() * 2 <= wanted.made_for {
                     wanted = Wanted::new(&unknown, &names);
                 }
             }
@@ -109,7 +113,8 @@ impl Wanted {
         for word in words(steps::through(text)) {
             // Few words of a thread have the length of a name.
             if self.lengths.contains(&word.len()) || !word.is_ascii() {
-                names.remove(&word.to_lowercase());
+                let is_lower = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+                if is_lower { names.remove(word) } else { names.remove(&word.to_lowercase()) };
             }
         }
     }

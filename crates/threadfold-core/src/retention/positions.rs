@@ -28,7 +28,7 @@ impl Positions {
         if self.kept.last() == Some(&index) {
             return;
         }
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         if self.kept.len() < KEPT {
             self.kept.push(index);
         } else if let Some(last) = self.kept.last_mut() {

@@ -138,7 +138,8 @@ impl<'a> Line<'a> {
     fn worth(&self, labels: bool, counter: &dyn TokenCounter) -> u64 {
         let cost = self.whole(labels).tokens.saturating_add(counter.text(COMMON)).max(1);
         // The square, so that a statement of twice the rank may cost four times as much.
-        let worth = self.rank * self.rank * 10_000 / cost;
+        // A stored rank may be any number.
+        let worth = self.rank.saturating_mul(self.rank).saturating_mul(10_000) / cost;
         if self.comes_first { worth.saturating_add(u64::MAX / 2) } else { worth }
     }
 }

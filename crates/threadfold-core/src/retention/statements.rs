@@ -432,6 +432,44 @@ mod tests {
     }
 
     #[test]
+    fn statements_that_share_only_a_place_or_a_person_both_hold() {
+        let pairs = [
+            ["In the cellar the code is 2093.", "In the cellar we now have a lamp."],
+            ["My cousin Lea is allergic to figs.", "My cousin Lea moved to Graz."],
+            [
+                "For the picnic the tent costs 120.",
+                "For the picnic the bread was moved to the car.",
+            ],
+            ["By the way, the fee is 45 a day.", "By the way, the bin was moved to the yard."],
+        ];
+        for pair in pairs {
+            assert_eq!(of(&pair), pair);
+        }
+        assert_eq!(of(&["The cellar code is 2093.", "The cellar code is now 4410."]).len(), 1);
+        assert_eq!(of(&["The band is Moss.", "The band is now Fern."]), ["The band is now Fern."]);
+    }
+
+    #[test]
+    fn a_fact_with_a_value_matters_more_than_a_step_with_one() {
+        let rank = |text: &str| {
+            let all = Statements::of(&[Message::user(text)]);
+            all.holding().map(|one| one.rank).sum::<u64>()
+        };
+        assert!(rank("Mend the lamp in row 12.") < rank("Row 12 has a broken lamp."));
+        assert!(rank("Mend the lamp in row 12.") < rank("The lamp is in row 12."));
+        // The thread must not state the opposite of what the user said last.
+        assert!(rank("You may mention the lamp again.") > rank("You may have seen the lamp."));
+    }
+
+    #[test]
+    fn a_line_that_is_surely_of_a_log_is_no_statement() {
+        let pasted = "It stopped.\n2031-04-18 05:07:46 warn retrying (59)\nWhat now?";
+        assert_eq!(of(&[pasted]), ["It stopped.", "What now?"]);
+        let typed = "2031-04-18 we move.\nWarning signs must be red.";
+        assert_eq!(of(&[typed]), ["2031-04-18 we move.", "Warning signs must be red."]);
+    }
+
+    #[test]
     fn traces_and_rows_that_were_pasted_are_no_statements() {
         let pasted = "It fails.\nTraceback (most recent call last):\n  File \"a.py\", line 3, in main\n    run()\n\
                       ValueError: bad cell 7\nrow 89;32;19\nrow 70;16;35\nWhat now?";
