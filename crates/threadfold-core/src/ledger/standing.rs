@@ -262,7 +262,6 @@ fn recurs(clause: &[String]) -> bool {
 
 fn is_lasting_demand(clause: &[String]) -> bool {
     let (first, next, third) = (word_at(clause, 0), word_at(clause, 1), word_at(clause, 2));
-    let is_article = listed(" the a an same is was mind one two some ", next);
     match first {
         "could" | "can" | "would" | "will" if next == "you" => {
             let mut rest = clause.iter().skip(2).skip_while(|word| *word == "please");
@@ -272,10 +271,10 @@ fn is_lasting_demand(clause: &[String]) -> bool {
         "hands" => next == "off",
         "stick" => next == "to" && !listed(PRONOUNS, third) && clause.len() > 3,
         "stop" => next.ends_with("ing") && clause.len() > 2,
-        "never" | "always" => clause.len() > 1 && !is_article && begins_order(clause),
+        "never" | "always" => clause.len() > 1 && !is_article(next) && begins_order(clause),
         "only" => {
             clause.len() > 1
-                && !is_article
+                && !is_article(next)
                 && !listed(" yesterday now then time joking kidding ", next)
         }
         "avoid" => clause.len() > 1 && !listed(PRONOUNS, next),
@@ -323,6 +322,11 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
     let is_short = thing.len() <= 3 && is_plural;
     let is_wide = thing.len() <= 7 && has_any(" any after before without unless ", thing);
     (is_short || is_wide) && !has_any(REMARKS, thing) && !has_any(VERBS, thing)
+}
+
+/// Whether a word begins the name of a thing, or states something of it.
+fn is_article(word: &str) -> bool {
+    listed(" the a an same is was mind one two some ", word)
 }
 
 /// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.

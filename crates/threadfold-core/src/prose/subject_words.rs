@@ -75,8 +75,8 @@ impl Grammar {
 
     /// Whether one of the first 80 words of a statement has this function, in any script.
     fn is_stated(self, statement: &str) -> bool {
-        let mut words = spoken_words(statement).take(80);
-        self.is_in(statement) || words.any(|word| Self::of(&word.to_lowercase()).is(self))
+        self.is_in(statement)
+            || spoken_words(statement).take(80).any(|word| Self::of(&word.to_lowercase()).is(self))
     }
 }
 
