@@ -46,9 +46,7 @@ pub fn invented<'m>(
     thread: impl IntoIterator<Item = &'m Message>,
 ) -> Vec<Fact> {
     let own = without_typed(&ledger::without_titled(summary));
-    // Notes such as `[... 763 bytes omitted ...]` are not the model's words.
-    let is_note = |line: &&str| line.starts_with("[... ") && line.trim_end().ends_with(" ...]");
-    let own: String = own.split_inclusive('\n').filter(|line| !is_note(line)).collect();
+    let own: String = own.split_inclusive('\n').filter(|line| !is_note(line.trim_end())).collect();
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
@@ -87,6 +85,14 @@ pub fn invented<'m>(
     missing
 }
 
+/// Whether a line is a note of omitted text, which is not the model's: `[... 763 bytes omitted ...]`,
+/// `(763 bytes left out)`.
+fn is_note(line: &str) -> bool {
+    [("[... ", " omitted ...]"), ("(", " left out)")]
+        .iter()
+        .any(|(start, end)| line.starts_with(start) && line.ends_with(end))
+}
+
 /// What to look for in a thread: the facts and names of a summary that are still unknown.
 struct Wanted {
     sieve: Sieve,
@@ -114,7 +120,11 @@ impl Wanted {
             // Few words of a thread have the length of a name.
             if self.lengths.contains(&word.len()) || !word.is_ascii() {
                 let is_lower = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-                if is_lower { names.remove(word) } else { names.remove(&word.to_lowercase()) };
+                if is_lower {
+                    names.remove(word)
+                } else {
+                    names.remove(&word.to_lowercase())
+                };
             }
         }
     }
