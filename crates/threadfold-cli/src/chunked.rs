@@ -55,21 +55,26 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
 /// Returns the stored run if there is one, else a new one over the files. The flag is true for a
 /// stored run.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
-    if let Some(path) = options.store.as_ref().filter(|path| path.exists()) {
-        let stored = fs::read_to_string(path)?;
-        let run = serde_json::from_str::<CompactionRun>(&stored);
-        let mut run = run.map_err(|error| format!("{}: {error}", path.display()))?;
-        run.retry();
-        return Ok((run, true));
-    }
     let mut thread = Vec::new();
     for file in &options.files {
         thread.extend(Body::read(file, None)?.request.messages.to_vec());
     }
     let target = options.chunk_tokens.saturating_mul(BYTES_PER_TOKEN);
     let chunks = ChunkBudget { target, tolerance: target / 5 };
-    let run = CompactionRun::new(&thread, None, Chunked { chunks, ..Chunked::default() })?;
-    Ok((run, false))
+    let new = CompactionRun::new(&thread, None, Chunked { chunks, ..Chunked::default() })?;
+    let Some(path) = options.store.as_ref().filter(|path| path.exists()) else {
+        return Ok((new, false));
+    };
+    let stored = fs::read_to_string(path)?;
+    let run = serde_json::from_str::<CompactionRun>(&stored);
+    let mut run = run.map_err(|error| format!("{}: {error}", path.display()))?;
+    if serde_json::to_value(&run)?.get("rendered") != serde_json::to_value(&new)?.get("rendered") {
+        return Err(
+            format!("{}: the run of another thread; name another file", path.display()).into()
+        );
+    }
+    run.retry();
+    Ok((run, true))
 }
 
 /// Writes the run to a new file and renames that, so that an interruption leaves the previous file.

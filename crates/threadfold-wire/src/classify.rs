@@ -8,7 +8,7 @@
 //! | 1 | overflow | codes such as `context_length_exceeded`, with any status; a request that exceeds a limit per minute |
 //! | 2 | other | a used-up quota: waiting does not help |
 //! | 3 | retryable | 429, and codes and phrases of rate limits, unless the status is 413 |
-//! | 4 | overflow | the phrases of each provider; any 413; a 400 without a body |
+//! | 4 | overflow | the phrases of each provider; too many pictures or messages; any 413; a 400 without a body |
 //! | 5 | refused | codes and phrases of content filters |
 //! | 6 | authentication | 401, 403, and codes and phrases of keys and permissions |
 //! | 7 | other | a chat template that refuses the roles, with status 500 |
@@ -71,6 +71,9 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
     if status == 429 || (status != 413 && is_rate_limit(report, names_fault)) {
         return retryable;
     }
+    if report.is_coded(&TOO_MANY_CODES) || report.says(&TOO_MANY) {
+        return ModelErrorKind::Overflow { limit: None, found: None, output: None };
+    }
     let without_body = status == 400 && report.message.is_empty();
     if status == 413 || without_body || is_overflow(report) {
         return overflow;
@@ -111,6 +114,12 @@ fn is_overflow(report: &Report) -> bool {
 /// Codes that only an overflow has.
 const OVERFLOW_CODES: [&str; 3] =
     ["context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"];
+
+/// Codes and phrases for too many messages, pictures or documents, whatever tokens they have. Only a
+/// shorter thread helps, and their numbers are not those of tokens.
+const TOO_MANY_CODES: [&str; 2] = ["array_above_max_length", "string_above_max_length"];
+
+const TOO_MANY: [&str; 3] = ["too many images", "too many documents", "too many pages"];
 
 /// A request that alone exceeds the limit per minute: only shrinking it helps.
 const SHRINK: [&str; 1] = ["tokens must be reduced in order to run"];

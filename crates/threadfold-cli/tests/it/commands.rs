@@ -89,6 +89,8 @@ fn strategies_and_chunked_speak_to_machines() {
     assert!(!summary["summary"].as_str().unwrap().is_empty());
     // The stored run is at its end, so it says the same again.
     assert_eq!(out(0, &arguments), first);
+    let other = [&arguments[..], &[THREAD]].concat();
+    assert!(errors(1, &other).contains("the run of another thread"));
 }
 
 #[test]

@@ -125,10 +125,31 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
 
 /// Whether a sentence takes something back for good, so that it must not be lost.
 pub(crate) fn takes_back(sentence: &str) -> bool {
-    corrections(sentence).iter().any(|correction| match correction {
-        Correction::Allows(about) | Correction::Releases(about) => about.lasts,
-        Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
-    })
+    // Each reading for good has one of these. Most sentences have none, and need no closer look.
+    #[rustfmt::skip]
+    const SIGNS: [&str; 16] = [
+        "again",
+        "any",
+        "from",
+        "after all",
+        "these days",
+        "forget",
+        "Forget",
+        "gnore",
+        "isregard",
+        "rop ",
+        "cra",
+        "ancel",
+        "ift",
+        "take back",
+        "withdraw",
+        "rule",
+    ];
+    SIGNS.iter().any(|sign| sentence.contains(sign))
+        && corrections(sentence).iter().any(|correction| match correction {
+            Correction::Allows(about) | Correction::Releases(about) => about.lasts,
+            Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
+        })
 }
 
 /// Reads `forget the rule about tabs`, `ignore the ten line limit`, `the ban on tabs is lifted`.

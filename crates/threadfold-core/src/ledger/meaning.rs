@@ -31,7 +31,10 @@ const REFUSALS: &str = " not instead rather over ";
 
 /// Returns the words of a sentence in lower case, with straight apostrophes.
 pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
-    spoken_words(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+    spoken_words(sentence).map(|word| {
+        let word = word.to_lowercase();
+        if word.contains('\u{2019}') { word.replace('\u{2019}', "'") } else { word }
+    })
 }
 
 /// The meaning of a sentence that asks for something.

@@ -99,8 +99,8 @@ struct Wanted {
     /// The pairs in the sieve. Many facts have the same ones.
     facts: BTreeSet<Pairs>,
     names: BTreeSet<Pairs>,
-    /// The lengths of the names in bytes.
-    lengths: HashSet<usize>,
+    /// A bit for the length of each name in bytes.
+    lengths: u128,
     /// The number of names when the sieve was made.
     made_for: usize,
 }
@@ -110,7 +110,7 @@ impl Wanted {
         let mut sieve = Sieve::default();
         let facts = facts.iter().map(|words| sieve.add(words)).collect();
         let of_names = names.keys().map(|name| sieve.add(steps::through(name))).collect();
-        let lengths = names.keys().map(String::len).collect();
+        let lengths = names.keys().fold(0, |lengths, name| lengths | length_bit(name));
         Self { sieve, facts, names: of_names, lengths, made_for: names.len() }
     }
 
@@ -118,7 +118,7 @@ impl Wanted {
     fn remove_read(&self, names: &mut BTreeMap<String, Fact>, text: &str) {
         for word in words(steps::through(text)) {
             // Few words of a thread have the length of a name.
-            if self.lengths.contains(&word.len()) || !word.is_ascii() {
+            if self.lengths & length_bit(word) != 0 || !word.is_ascii() {
                 let is_lower = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
                 if is_lower {
                     names.remove(word)
@@ -135,6 +135,11 @@ impl Facts {
     fn is_unknown(&self, class: FactClass, key: &str) -> bool {
         class.is(Property::Checked) && !self.knows(class, key)
     }
+}
+
+/// The bit for the length of a word. All lengths from 127 bytes on share one.
+fn length_bit(word: &str) -> u128 {
+    1 << word.len().min(127)
 }
 
 /// The part of a fact that all of its spellings have: of a path, the name of the file.
