@@ -217,14 +217,13 @@ fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
 #[test]
 fn a_turn_that_no_compaction_can_help_ends_with_the_refusal() {
     let overflow = ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
-    let mut script = past(1);
-    script.push(Answer::Error(ModelError::new(overflow, "prompt is too long")));
-    let mut bench = bench(script, |builder| builder);
-    with_past(&mut bench, 1);
-    let error = say(&mut bench.session, "word ".repeat(760)).unwrap_err();
+    let refusal = Answer::Error(ModelError::new(overflow, "prompt is too long"));
+    let model = Arc::new(ScriptedModel::new(["Hello!".into(), refusal]));
+    let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
+    say(&mut session, "Hi.").unwrap();
+    let error = say(&mut session, "word ".repeat(760)).unwrap_err();
     let SessionError::Model(refused) = error else { panic!("{error}") };
     assert!(refused.is_overflow() && refused.to_string().contains("prompt is too long"));
-    bench.assert_whole();
 }
 
 #[test]

@@ -261,7 +261,7 @@ impl Subject {
         }
         let states_other = [self, old]
             .into_iter()
-            .any(|one| one.unchanged().skip(common.len()).take(3).any(is_copula));
+            .any(|one| one.unchanged().skip(common.len()).take(5).any(is_copula));
         // `My sister moved to Leeds` says nothing of what else is true of her.
         let is_verb = |word: &String| word != "now" && Grammar::of(word).is(Grammar::CHANGE);
         speaker.is_none() && !states_other && !self.frame.get(common.len()).is_some_and(is_verb)
