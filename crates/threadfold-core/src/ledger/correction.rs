@@ -125,27 +125,10 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
 
 /// Whether a sentence takes something back for good, so that it must not be lost.
 pub(crate) fn takes_back(sentence: &str) -> bool {
-    // Each reading for good has one of these. Most sentences have none, and need no closer look.
-    #[rustfmt::skip]
-    const SIGNS: [&str; 16] = [
-        "again",
-        "any",
-        "from",
-        "after all",
-        "these days",
-        "forget",
-        "Forget",
-        "gnore",
-        "isregard",
-        "rop ",
-        "cra",
-        "ancel",
-        "ift",
-        "take back",
-        "withdraw",
-        "rule",
-    ];
-    SIGNS.iter().any(|sign| sentence.contains(sign))
+    // Each such sentence has one of these phrases. Most sentences have none, and need no closer look.
+    let lower = sentence.to_lowercase();
+    let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase.trim()));
+    (has(&LASTING) || has(&FORGETS) || has(&ENDED))
         && corrections(sentence).iter().any(|correction| match correction {
             Correction::Allows(about) | Correction::Releases(about) => about.lasts,
             Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
@@ -287,8 +270,9 @@ impl About {
     }
 }
 
-/// Whether two topics have the same words in another order, and none that gives the order a meaning:
-/// `callers' phone numbers` and `phone numbers of callers`.
+/// Whether two topics have the same significant words in another order, and the whole topic of the
+/// rule has none that gives the order a meaning: `callers' phone numbers` and `phone numbers of
+/// callers`, but not `from the kitchen to the bar`.
 fn is_reordered(named: &[String], topic: &[String], whole: &[String]) -> bool {
     const ORDERS: &str = " from to into onto before after over above below under than until ";
     let (mut one, mut other) = (named.to_vec(), topic.to_vec());

@@ -19,7 +19,7 @@
 //! # What is a rule
 //!
 //! A sentence that the user typed: not in a fence, not quoted, not indented as code, not
-//! between the tags of a host, no question, and no report of another person's words. Quoted text
+//! between the tags of a host, no question (a tag such as `ok?` makes none), and no report of another person's words. Quoted text
 //! may contain its own closing mark, so a fence and a pair of tags extend to the last mark that
 //! closes them, and text after `The page says:` or `Here is the log:` extends to its last quotation
 //! mark or the end of the text. A text that begins with `OBSERVATION:` or `Tool result:` is tool
@@ -27,8 +27,8 @@
 //! marks the message [`untyped`](crate::Message::untyped). A sentence is a rule if
 //!
 //! - it is announced as a rule (`Please follow this rule: ...`), or is an item of a list whose
-//!   heading announces rules or demands (`House rules:`, `You must never:`); then the heading belongs
-//!   to it;
+//!   heading announces rules or demands (`House rules:`, `## Rules`, `You must never:`); then the
+//!   heading belongs to it;
 //! - it contains `from now on`, `for this conversation`, `for the rest of`, `at all times`, `under no
 //!   circumstances` or `I prefer`, and does not only state something (`from now on it's easy`);
 //! - a clause begins with `never`, `always`, `only`, `no longer`, `prefer`, `avoid`, or forbids
@@ -37,7 +37,10 @@
 //! - a subject other than `I`, `it`, `this`, `they` and the like `must`, `should always`, `should
 //!   never`, `should only`, `may not`, or is `not allowed`, unless the sentence is a guess (`one
 //!   would think`, `according to the guide`);
-//! - it asks to `keep` or `leave` something as it is;
+//! - it asks to `keep` or `leave` something as it is, to `answer`, `reply` or `respond` in some way, or
+//!   to `end with` something;
+//! - it only names what must not be (`no accents`, `no nuts in any dish`), or says what `every` thing
+//!   of a kind `needs` or `gets`;
 //! - it names a condition that recurs and what is to be done then (`When you name a branch, begin
 //!   with the ticket`), says something of `every reply` or `all paragraphs`, ends with `only`, or
 //!   gives the form of something that recurs (`write dates as year-month-day`);
@@ -63,7 +66,7 @@
 //! - The opposite on the same topic: `never use tabs`, `always use tabs`.
 //! - Another limit: `use at most 3 retries`, `use at most 5 retries`.
 //! - Permission on the same topic (`you may`, `feel free to`, `tabs are fine again`), or release
-//!   (`you don't have to`, `no need to`, `the header is no longer needed`). If it can mean one rule
+//!   (`you don't have to`, `you can stop`, `the header is no longer needed`). If it can mean one rule
 //!   only, that names one thing, it may leave out the verb (`red ink is fine again`), and with
 //!   `again`, `any more` or `from now on` what follows the thing (`while I'm out`).
 //! - Another choice with the same verb and circumstances that names the old one (`use spaces instead
