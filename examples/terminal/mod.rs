@@ -102,7 +102,7 @@ pub(crate) fn outline(message: &Message, most: usize) -> String {
     let marker = |block: &&ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
     let parts = message.content.iter().filter(|block| !marker(block)).map(|block| {
         if let ContentBlock::ToolUse(call) = block {
-            format!("{}({})", call.name, first_line(call.input.as_str(), 44))
+            format!("{}({})", plain(&call.name), first_line(call.input.as_str(), 44))
         } else if let ContentBlock::ToolResult(result) = block {
             let text = result.content.first().and_then(ContentBlock::as_text);
             let mark = if result.is_error { "✗" } else { "→" };

@@ -91,7 +91,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the conversation with the prices of its model, so that the report of a compaction
-    /// states its [cost](CompactReport::cost). Tokens are counted by the thread's counter,
+    /// states its [cost](crate::CompactReport::cost). Tokens are counted by the thread's counter,
     /// including system prompt and tools.
     #[must_use]
     pub fn with_prices(self, prices: Option<Prices>) -> Self {

@@ -58,7 +58,7 @@ pub(crate) struct CompactOptions {
     #[arg(long, value_name = "TOKENS")]
     pub(crate) target: Option<u64>,
     /// Window of the model, in tokens
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// Strategy; `threadfold strategies FILE` compares all
     #[arg(long, value_name = "NAME", default_value = "ladder")]
@@ -116,7 +116,7 @@ pub(crate) struct ContextOptions {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Window of the model, in tokens, if the built-in table lacks the model
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// Price of a million prompt tokens, in dollars
     #[arg(long, value_name = "DOLLARS")]
@@ -191,7 +191,7 @@ pub(crate) struct ReportOptions {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) log: PathBuf,
     /// Window of the model, in tokens
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// The page, a self-contained HTML file
     #[arg(long, short, value_name = "FILE", default_value = "threadfold-report.html")]
@@ -256,7 +256,7 @@ pub(crate) struct ProxyArguments {
     #[arg(long, value_name = "FOLDER", default_value = ".threadfold", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
     /// Window of the model, in tokens; default: the published window of the model in the request
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// Share of the window at which a thread is compacted
     #[arg(long, value_name = "SHARE", default_value_t = 0.8)]

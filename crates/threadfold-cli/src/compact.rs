@@ -20,7 +20,7 @@ use crate::{
     error::{Ended, Failure},
     input::Body,
     out,
-    terminal::{Style, outline, thousands},
+    terminal::{Style, first_line, outline, thousands},
 };
 
 pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
@@ -175,7 +175,9 @@ impl Report {
     fn adjustments(&mut self, adjustments: &[Adjustment]) {
         const MAX: usize = 12;
         for adjustment in adjustments.iter().take(MAX) {
-            self.line("adjusted", format_args!("{adjustment}"));
+            // An adjustment quotes names of the thread, which may hold control characters.
+            let text = first_line(&adjustment.to_string(), 200);
+            self.line("adjusted", format_args!("{text}"));
         }
         if let Some(more) = adjustments.len().checked_sub(MAX).filter(|more| *more > 0) {
             self.line("adjusted", format_args!("and {more} more"));

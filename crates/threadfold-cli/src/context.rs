@@ -13,7 +13,7 @@ use crate::{
     error::{Ended, Failure},
     input::Body,
     out::say,
-    terminal::{Style, outline, speaker, thousands},
+    terminal::{Style, first_line, outline, speaker, thousands},
 };
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
@@ -91,7 +91,7 @@ fn name(part: &BreakdownPart) -> String {
     let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default().replace('_', " ");
     let count = part.count;
     match &part.tool {
-        Some(tool) => format!("{kind} {tool} ({count})"),
+        Some(tool) => format!("{kind} {} ({count})", first_line(tool, 60)),
         None => format!("{kind} ({count})"),
     }
 }

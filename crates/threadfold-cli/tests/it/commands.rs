@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::folder::Folder;
 
@@ -114,6 +114,20 @@ fn help_completions_and_man_page_name_every_command() {
         }
     }
     assert!(errors(2, &[]).contains("Usage: threadfold"));
+}
+
+#[test]
+fn names_from_a_thread_command_no_terminal_and_no_window_is_empty() {
+    let folder = Folder::new();
+    let file = folder.join("escapes.json");
+    let tool =
+        json!({"name": "re\u{1b}[31md", "description": "", "input_schema": {"type": "object"}});
+    let messages = json!([{"role": "user", "content": "hi"}]);
+    let body = json!({"model": "m", "max_tokens": 9, "tools": [tool], "messages": messages});
+    fs::write(&file, body.to_string()).unwrap();
+    let shown = out(0, &["context", text(&file)]);
+    assert!(shown.contains("31md") && !shown.contains("re\u{1b}"), "{shown:?}");
+    assert!(errors(2, &["context", "--window", "0", text(&file)]).contains("--window"));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!
 //! | part | here |
 //! |---|---|
-//! | `text` | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`](super::options::DecodeOptions) asks for that |
+//! | `text` | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`] asks for that |
 //! | `text` with `thought` | [`Thinking`] with its `thoughtSignature` |
 //! | an empty `text` with a `thoughtSignature` | [`Thinking`] without text |
 //! | `functionCall` | [`ToolUse`]; a call without an id gets one that is not sent back |

@@ -11,7 +11,7 @@
 //!
 //! | part or field | here |
 //! |---|---|
-//! | `text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`](super::options::DecodeOptions) asks for that |
+//! | `text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`] asks for that |
 //! | `refusal`, as a part or a field | [`TextBlock`], marked |
 //! | `image_url` | [`Image`]; a data URI becomes Base64 where it can be put together again byte for byte |
 //! | `file` | [`Document`] of a data URI or a file id |

@@ -20,7 +20,7 @@
 //!
 //! | part or field | here |
 //! |---|---|
-//! | `input_text`, `output_text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`](super::options::DecodeOptions) asks for that |
+//! | `input_text`, `output_text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`] asks for that |
 //! | `refusal` | [`TextBlock`], marked |
 //! | `input_image` | [`Image`] of a data URI, an address or a file id |
 //! | `input_file` | [`Document`] of the same |
