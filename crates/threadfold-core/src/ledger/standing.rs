@@ -309,9 +309,9 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
     const REMARKS: &str = " rule rules problem problems idea ideas worries clue doubt doubts way thanks need rush hurry luck news \
         matter more one wonder surprise reason reasons point chance question questions answer answers error errors output \
         result results change changes difference differences warning warnings issue issues effect success progress sign \
-        signs trace traces match matches sooner such offense offence hits tests ";
+        signs trace traces match matches sooner such offense offence hits tests complaints ";
     const VERBS: &str = " is are was were has have had will would can could do does did be been i you we he she they it it's \
-        that what who how why where there yet so far either left here now found te me se le lo la les hay complaints ";
+        that what who how why where there yet so far either left here now found te me se le lo la les hay ";
     let Some((_, thing)) = clause.split_first().filter(|(first, _)| *first == "no") else {
         return false;
     };

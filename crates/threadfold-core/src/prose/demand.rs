@@ -177,7 +177,7 @@ pub fn is_question(sentence: &str) -> bool {
 
 fn begins_question(sentence: &str) -> bool {
     const BEGINNINGS: &str = " is are was were do does did can could would will should what who how why where when which \
-        may might has have am shall ist sind kann darf was wer wie es est\u{e1} puede qu\u{e9} est-ce ";
+        may might has have am shall ist sind kann darf was wer wie es está puede qué est-ce ";
     let first = sentence.split_whitespace().next().unwrap_or_default().to_lowercase();
     BEGINNINGS.contains(&format!(" {first} "))
 }
