@@ -83,7 +83,7 @@ for run in $runs; do
         tail -n 5 "$folder/err" "$folder/proxy"
         exit 1
     fi
-    grep -q "All $steps steps are done." "$folder/out"
+    grep -q "All $steps steps are done." "$folder/out" || { cat "$folder/out"; exit 1; }
     "$python" -c '
 import json, sys
 seen, steps, window = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -98,7 +98,7 @@ print("{:<6} {:<10} {} steps, {} answers, 0 refused, 0 illegal; largest request 
         echo "without the proxy $name went through: the window is not small"
         exit 1
     fi
-    grep -q -e 'too long' -e 'maximum context length' -e 'out of room' "$folder/err"
+    refused_for_length "$folder/err"
     stop
     rm -rf "$folder"
 done

@@ -55,7 +55,7 @@ print("{:<4} {:<10} {} turns, {} answers, 0 refused, 0 illegal; thread about {:,
         echo "without the proxy the agent went through: the window is not small"
         exit 1
     fi
-    grep -q -e 'too long' -e 'maximum context length' "$folder/alone"
+    refused_for_length "$folder/alone"
     stop
     rm -rf "$folder"
 done

@@ -80,7 +80,7 @@ if [ "${1:-}" = --proxy ]; then
             echo "without the proxy the thread went through: the window is not small"
             exit 1
         fi
-        grep -q -e 'too long' -e 'maximum context length' -e 'exceed context limit' "$folder/alone"
+        refused_for_length "$folder/alone"
         echo "$kind: $turns turns with the real model, a thread of $bytes bytes in $window tokens"
     done
     # The proxy sends the agent's own request where its smaller one is illegal, so only its log tells.

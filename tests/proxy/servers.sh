@@ -16,13 +16,23 @@ python=$PWD/$environment/bin/python
 threadfold=${THREADFOLD_PROGRAM:-${CARGO_TARGET_DIR:-$PWD/target}/debug/threadfold}
 tests=$PWD/tests/proxy
 
-# `wait_for FILE PATTERN`: a server has written what it listens on.
+# `wait_for FILE PATTERN`: a server has written what it listens on. It is the last that was started.
 wait_for() {
-    for _ in $(seq 200); do
-        grep -q "$2" "$1" 2>/dev/null && return
+    for _ in $(seq 600); do
+        grep -q "$2" "$1" && return
+        kill -0 "${started[-1]}" 2>/dev/null || break
         sleep 0.1
     done
+    echo "no server listens: $1"
     cat "$1"
+    return 1
+}
+
+# `refused_for_length FILE`: the output of an agent that died says that its request was too long.
+refused_for_length() {
+    grep -q -e 'too long' -e 'maximum context length' -e 'out of room' -e 'exceed context limit' "$1" && return
+    echo "without the proxy the agent died of something else:"
+    tail -n 20 "$1"
     return 1
 }
 
@@ -32,6 +42,8 @@ trap stop EXIT
 
 # `serve FOLDER WINDOW [STEPS]`: sets `upstream` and `proxy` to their addresses.
 serve() {
+    # Here, not in the process: what an earlier server wrote must be gone before anybody waits.
+    : >"$1/upstream"
     "$python" "$tests/upstream.py" "$2" "$checker" "${@:3}" >"$1/upstream" &
     started+=($!)
     wait_for "$1/upstream" '[0-9]'
@@ -41,6 +53,7 @@ serve() {
 
 # `serve_proxy FOLDER WINDOW`: a proxy in front of `upstream`.
 serve_proxy() {
+    : >"$1/proxy"
     "$threadfold" proxy --listen 127.0.0.1:0 --folder "$1/state" --window "$2" \
         --anthropic "$upstream" --openai "$upstream" 2>"$1/proxy" &
     started+=($!)
