@@ -16,7 +16,7 @@ pub enum FactClass {
     Error,
     /// The path of a file or folder.
     Path,
-    /// A URL or a host: `https://...`, `localhost:3000`.
+    /// A URL, a host or an e-mail address: `https://...`, `localhost:3000`.
     Url,
     /// A command line.
     Command,

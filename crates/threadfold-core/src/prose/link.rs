@@ -1,4 +1,4 @@
-//! URLs and hosts.
+//! URLs, hosts and e-mail addresses.
 
 use super::{
     class::{FactClass, Note},
@@ -6,11 +6,11 @@ use super::{
 };
 use crate::message::{slice, steps};
 
-/// Notes the URL or host in a word, and returns the rest of the word, which may hold other facts.
+/// Notes the URL, host or e-mail address in a word, and returns the rest of the word, which may hold other facts.
 pub(crate) fn links<'a>(word: &'a str, note: Note<'_>) -> &'a str {
     let Some(at) = steps::through(word).find("://") else {
-        if let Some(host) = local(word) {
-            note(FactClass::Url, host);
+        if let Some(address) = local(word).or_else(|| mailbox(word)) {
+            note(FactClass::Url, address);
         }
         return word;
     };
@@ -59,6 +59,17 @@ fn local(word: &str) -> Option<&str> {
         (2..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit())
     });
     ((is_ip || named) && is_valid).then_some(word)
+}
+
+/// Returns an e-mail address, without the marks around it: `ada@example.org`.
+fn mailbox(word: &str) -> Option<&str> {
+    let word = word.strip_prefix("mailto:").unwrap_or(word);
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let (name, host) = word.split_once('@')?;
+    let (_, last) = host.rsplit_once('.')?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || "._%+-".contains(c));
+    let is_host = host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'));
+    (is_name && is_host && last.len() > 1 && last.chars().all(char::is_alphabetic)).then_some(word)
 }
 
 /// Returns the form in which a URL is compared: scheme and host in lower case, no slash at the end.

@@ -7,6 +7,7 @@
 //! | `word_kinds`, `chunk`, `token` | words, pieces of words, and tokens |
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
+//! | `quantity` | numbers, dates and times of day, compared by value |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
 //! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
 //! | `definition` | statements that define a thing in words |
@@ -24,6 +25,7 @@ mod link;
 mod number;
 mod passage;
 mod path;
+mod quantity;
 mod quote;
 mod section;
 #[doc(hidden)]
@@ -49,10 +51,11 @@ pub(crate) use self::{
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
+    quantity::{Quantity, Spelled, quantities, word_quantities},
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,
     subject::heading,
-    subject_words::{asks_in_any_language, has_wish, refers_back},
+    subject_words::{asks_in_any_language, has_wish, is_act, is_calendar, is_common, refers_back},
     token::canonical,
     word_facts::word_facts,
 };

@@ -87,6 +87,11 @@ const UNITS: [&str; 80] = [
     "tokens", "us", "warnings", "week", "weeks", "year", "years", "µs",
 ];
 
+/// Whether a word is a unit.
+pub(super) fn is_unit(word: &str) -> bool {
+    is_listed(&UNITS, word)
+}
+
 /// Notes the numbers with a unit in a text.
 pub(crate) fn numbers(text: &str, note: Note<'_>) {
     let mut at = 0;
@@ -147,7 +152,7 @@ fn unit_length(text: &str) -> usize {
     let unit = slice(rest, ..length);
     let next = rest.get(length..).and_then(|rest| rest.chars().next());
     let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '(');
-    if length > 0 && ends && is_listed(&UNITS, unit) { space + length } else { 0 }
+    if length > 0 && ends && is_unit(unit) { space + length } else { 0 }
 }
 
 #[cfg(test)]

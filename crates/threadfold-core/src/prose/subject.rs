@@ -132,13 +132,42 @@ impl Subject {
         self.changes
     }
 
-    /// The values that it gives and the other statement does not give.
-    pub fn values_beside<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a str> {
-        let values = self.values.iter().flat_map(|(form, values)| {
-            let others = other.values.get(form);
-            values.iter().filter(move |value| others.is_none_or(|others| !others.contains(*value)))
+    /// The values of an older statement that this one, which replaces it, takes the place of: those of the
+    /// form in which the two differ.
+    pub fn replaced_values<'a>(&self, old: &'a Self) -> Vec<&'a str> {
+        let denied: Vec<&str> = old.values().filter(|value| self.denied.contains(*value)).collect();
+        if !denied.is_empty() {
+            return denied;
+        }
+        let forms = self.differing_forms(old);
+        let replaced =
+            old.values.iter().filter(|(form, _)| forms.is_empty() || forms.contains(form));
+        let replaced = replaced.flat_map(|(form, values)| {
+            let new = self.values.get(form);
+            values.iter().filter(move |value| new.is_none_or(|new| !new.contains(*value)))
         });
-        values.map(String::as_str)
+        replaced.map(String::as_str).collect()
+    }
+
+    /// The number of words and values that it has and the other statement lacks.
+    pub fn words_beside(&self, other: &Self) -> usize {
+        let words = self.words().filter(|word| !other.words.contains_key(*word)).count();
+        let values = self.values.iter().map(|(form, values)| {
+            let others = other.values.get(form);
+            values
+                .iter()
+                .filter(|value| others.is_none_or(|others| !others.contains(*value)))
+                .count()
+        });
+        words + values.sum::<usize>()
+    }
+
+    /// How much a clause is about this subject: its words in the clause, and its names twice.
+    pub fn weight_in(&self, clause: &str) -> usize {
+        let lower = clause.to_lowercase();
+        let names = self.values.get(&Form::Name).into_iter().flatten();
+        self.shared_topic(&Self::of(clause))
+            + 2 * names.filter(|name| lower.contains(*name)).count()
     }
 
     /// The values that it gives.

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::demand_words::spoken_words;
+use super::{demand_words::spoken_words, stem::is_mark};
 
 /// The function of a word in a statement. A word may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,13 +32,16 @@ impl Grammar {
     pub(super) const NUMBER: Self = Self(1 << 18);
     pub(super) const SHORT_FORM: Self = Self(1 << 19);
     pub(super) const ARTICLE: Self = Self(1 << 20);
+    const ACT: Self = Self(1 << 21);
+    pub(super) const WEEKDAY: Self = Self(1 << 22);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 21] = [
+    const TITLES: [&str; 23] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
+        "act", "weekday",
     ];
 
     /// Words that do not belong to the subject of a statement.
@@ -87,6 +90,8 @@ struct Words {
     /// Parts of statements, in the order of the file, because one may contain another.
     unspaced: Vec<(Grammar, &'static str)>,
     meanings: HashMap<&'static str, &'static str>,
+    /// The numbers that words for months and numbers stand for.
+    numbers: HashMap<(u32, &'static str), u32>,
     /// The number of a group of opposites, and of the side in it.
     sides: HashMap<&'static str, (u8, u8)>,
 }
@@ -96,8 +101,11 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     for list in include_str!("words.txt").split("\n[").skip(1) {
         let (title, body) = list.split_once("]\n").unwrap_or((list, ""));
         for (side, line) in (0..).zip(body.lines().filter(|line| !line.starts_with('#'))) {
-            for word in line.split(' ').filter(|word| !word.is_empty()) {
+            let number = line.split(' ').next().and_then(|word| word.parse().ok());
+            let skipped = usize::from(number.is_some());
+            for word in line.split(' ').skip(skipped).filter(|word| !word.is_empty()) {
                 if let Some(does) = Grammar::titled(title) {
+                    words.numbers.extend(number.map(|number| ((does.0, word), number)));
                     words.grammar.entry(word).or_default().0 |= does.0;
                 } else if let Some(title) = title.strip_prefix("unspaced ") {
                     words.unspaced.extend(Grammar::titled(title).map(|does| (does, word)));
@@ -126,6 +134,11 @@ pub(super) fn is_kind(word: &str) -> bool {
     word.starts_with('=')
 }
 
+/// Returns the number that a word in lower case stands for; of a month, its number in the year.
+pub(super) fn number_of(word: &str, does: Grammar) -> Option<u32> {
+    Grammar::of(word).is(does).then(|| WORDS.numbers.get(&(does.0, word)).copied())?
+}
+
 /// Returns the number of a group of opposites, and which of them this word is.
 pub(super) fn side(word: &str) -> Option<(u8, u8)> {
     WORDS.sides.get(word).copied()
@@ -151,6 +164,23 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
 /// Whether a statement expresses a preference or a goal of the user.
 pub(crate) fn has_wish(statement: &str) -> bool {
     Grammar::WISH.is_stated(statement)
+}
+
+/// Whether a word says what a person does, as `approved`.
+pub(crate) fn is_act(word: &str) -> bool {
+    Grammar::of(&word.trim_end_matches(is_mark).to_lowercase()).is(Grammar::ACT)
+}
+
+/// Whether a word in lower case is one of grammar or small talk.
+pub(crate) fn is_common(word: &str) -> bool {
+    let does = Grammar::of(word);
+    does.is_empty() || does.is(Grammar::TALK) || does.is(Grammar::BACKWARD)
+}
+
+/// Whether a word is the name of a month or a weekday.
+pub(crate) fn is_calendar(word: &str) -> bool {
+    let does = Grammar::of(&word.to_lowercase());
+    does.is(Grammar::MONTH) || does.is(Grammar::WEEKDAY)
 }
 
 /// Whether a statement has a word that demands something in a language other than English. This

@@ -29,7 +29,12 @@ fn each_word(text: &str, trust: Trust, note: Note<'_>, mut visit: impl FnMut(&Wo
             before = if kinds.has_any(CharKinds::BODY) { word } else { before };
             continue;
         }
-        let rest = if may_be_link(kinds) { link::links(word, note) } else { word };
+        let rest = if may_be_link(kinds) || (kinds.has_any(CharKinds::POINT) && word.contains('@'))
+        {
+            link::links(word, note)
+        } else {
+            word
+        };
         for chunk in chunks(rest) {
             if chunk.opens_call && path::is_dotted_call(chunk.text) {
                 symbol::symbol(&chunk, trust, note);

@@ -57,6 +57,11 @@ impl Gathered {
         self.found.get(&class).is_some_and(|found| found.contains_key(key))
     }
 
+    /// Returns the texts of the facts of this class.
+    pub(super) fn texts(&self, class: FactClass) -> impl Iterator<Item = &str> {
+        self.found.get(&class).into_iter().flatten().map(|(_, mention)| mention.text.as_str())
+    }
+
     /// Returns the number of facts.
     pub(super) fn len(&self) -> usize {
         self.facts

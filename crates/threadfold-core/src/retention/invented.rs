@@ -8,6 +8,7 @@ use super::{
     gather::Gathered,
     options::AuditOptions,
     positions::Positions,
+    quantities::Quantities,
     search::Search,
     sieve::{Pairs, Sieve},
 };
@@ -15,8 +16,8 @@ use crate::{
     ledger,
     message::{Message, slice, steps},
     prose::{
-        FactClass, Property, Speaker, is_unspaced, key, one_line, passages, sentences,
-        without_emphasis, without_typed,
+        FactClass, Kind, Property, Speaker, is_act, is_calendar, is_common, is_unspaced, key,
+        one_line, passages, sentences, without_emphasis, without_typed,
     },
 };
 
@@ -54,13 +55,21 @@ pub fn invented<'m>(
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
     let mut names = named(&own);
+    let mut quantities = Quantities::of(&own, stated.texts(FactClass::Number));
+    let groups = quantities.groups();
+    names.retain(|word, _| !groups.contains(word.as_str()) && !is_calendar(word));
+    facts
+        .gathered
+        .texts(FactClass::Number)
+        .for_each(|text| quantities.remove_read(Kind::Value, text));
     let mut wanted = Wanted::new(&unknown, &names);
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
-        if unknown.is_empty() && names.is_empty() {
+        if unknown.is_empty() && names.is_empty() && quantities.is_empty() {
             break;
         }
         passages(message, &mut |_, kind, text| {
+            quantities.remove_read(kind, text);
             // Most texts state none of these, and reading them takes long.
             let pairs = wanted.sieve.pairs(text);
             if wanted.facts.iter().any(|fact| pairs.contains(*fact)) {
@@ -78,10 +87,19 @@ pub fn invented<'m>(
         });
     }
     let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
-    missing.retain(|fact| facts.is_unknown(fact.class, &key(fact.class, &fact.text)));
+    missing.retain(|fact| {
+        let is_number = fact.class == FactClass::Number;
+        facts.is_unknown(fact.class, &key(fact.class, &fact.text))
+            && !(is_number && quantities.were_read(&fact.text))
+    });
     let listed: HashSet<String> =
         missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
-    missing.extend(names.into_iter().filter(|(name, _)| !listed.contains(name)).map(|(_, it)| it));
+    let others = names
+        .into_values()
+        .chain(quantities.into_texts().map(|text| of_word(FactClass::Number, &text)));
+    missing.extend(
+        others.filter(|fact| words(&fact.text).any(|word| !listed.contains(&word.to_lowercase()))),
+    );
     missing
 }
 
@@ -109,7 +127,9 @@ impl Wanted {
     fn new(facts: &[&str], names: &BTreeMap<String, Fact>) -> Self {
         let mut sieve = Sieve::default();
         let facts = facts.iter().map(|words| sieve.add(words)).collect();
-        let of_names = names.keys().map(|name| sieve.add(steps::through(name))).collect();
+        // As they are spelled: `\u{130}` has two characters in lower case.
+        let spelled = names.values().map(|fact| fact.text.as_str());
+        let of_names = spelled.map(|name| sieve.add(steps::through(name))).collect();
         let lengths = names.keys().fold(0, |lengths, name| lengths | length_bit(name));
         Self { sieve, facts, names: of_names, lengths, made_for: names.len() }
     }
@@ -220,51 +240,71 @@ fn states(text: &str, wanted: &str) -> bool {
     })
 }
 
-/// The names, the numbers of three digits or more, the codes and the words between backticks in a text,
+/// The names, the long numbers inside of words, the codes and the words between backticks in a text,
 /// each in lower case.
 fn named(text: &str) -> BTreeMap<String, Fact> {
     const LEAST: usize = 20;
-    const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
-    let (mut inner, mut capitals) = (0, 0);
-    let mut found = BTreeMap::new();
-    for sentence in text.lines().filter(|line| !is_heading(line)).flat_map(sentences) {
-        let (mut starts, mut is_code) = (true, false);
-        for token in sentence.split_whitespace() {
-            let ends = token.ends_with(ENDS) && !is_title(token);
-            let begins = std::mem::replace(&mut starts, ends);
-            let begins = begins || !token.starts_with(char::is_alphanumeric);
-            is_code |= token.starts_with('`');
-            for word in words(token) {
-                if is_number(word) {
-                    note(&mut found, FactClass::Number, word);
-                } else if is_coded(word) || (is_code && word.len() > 3) {
-                    note(&mut found, FactClass::Identifier, word);
-                }
-            }
-            is_code &=
-                !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
-            // A capital shows a name only inside a sentence, and at the start of a token.
-            let Some(word) = words(token).next().filter(|word| !begins && token.starts_with(word))
-            else {
-                continue;
-            };
-            inner += 1;
-            if is_name(word) {
-                capitals += 1;
-                note(&mut found, FactClass::Identifier, word);
-            }
-        }
-    }
+    let mut names = Names::default();
+    text.lines().filter(|line| !is_heading(line)).flat_map(sentences).for_each(|it| names.read(it));
+    let Names { mut found, inner, capitals, sure } = names;
     if inner >= LEAST && capitals * 5 > inner {
-        found.retain(|_, fact| fact.class == FactClass::Number || !is_name(&fact.text));
+        found.retain(|name, fact| !is_name(&fact.text) || sure.contains(name));
     }
     found
 }
 
-fn note(found: &mut BTreeMap<String, Fact>, class: FactClass, word: &str) {
+/// The names in the sentences so far.
+#[derive(Default)]
+struct Names {
+    found: BTreeMap<String, Fact>,
+    /// Those that are names in languages with a capital for every noun, too.
+    sure: HashSet<String>,
+    /// The number of words inside of sentences, and of those with a capital.
+    inner: usize,
+    capitals: usize,
+}
+
+impl Names {
+    fn read(&mut self, sentence: &str) {
+        const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
+        let (mut starts, mut is_code, mut follows) = (true, false, false);
+        let mut tokens = sentence.split_whitespace().peekable();
+        while let Some(token) = tokens.next() {
+            let ends = token.ends_with(ENDS) && !is_title(token);
+            let begins = std::mem::replace(&mut starts, ends);
+            is_code |= token.starts_with('`');
+            for word in words(token) {
+                if is_number(word) || is_coded(word) || (is_code && word.len() > 3) {
+                    self.note(word);
+                }
+            }
+            is_code &=
+                !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
+            let first = words(token).next().filter(|word| token.starts_with(word));
+            let Some(word) = first else { continue };
+            // At the start of a sentence any word has a capital. The name of a person says, asks or owns
+            // something.
+            let is_name = is_name(word) && (!begins || is_person(token, tokens.peek()));
+            self.inner += usize::from(!begins);
+            self.capitals += usize::from(!begins && is_name);
+            if is_name {
+                self.note(word);
+                // A noun after a noun without an article: `Frau Krause`.
+                self.sure.extend((follows || begins).then(|| word.to_lowercase()));
+            }
+            follows = self::is_name(word) && !ends && !is_calendar(word);
+        }
+    }
+
+    fn note(&mut self, word: &str) {
+        let class = if is_number(word) { FactClass::Number } else { FactClass::Identifier };
+        self.found.entry(word.to_lowercase()).or_insert_with(|| of_word(class, word));
+    }
+}
+
+fn of_word(class: FactClass, word: &str) -> Fact {
     let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
-    let fact = Fact { class, text: word.into(), weight: 1, speaker, positions };
-    found.entry(word.to_lowercase()).or_insert(fact);
+    Fact { class, text: word.into(), weight: 1, speaker, positions }
 }
 
 /// Whether a line is a heading or a label, in which every word may have a capital.
@@ -297,6 +337,12 @@ fn is_name(word: &str) -> bool {
     letters.next().is_some_and(char::is_uppercase)
         && word.chars().count() > 2
         && letters.all(char::is_lowercase)
+}
+
+/// Whether the first word of a sentence is the name of a person: `Ada's plan`, `Ada approved it`.
+fn is_person(token: &str, next: Option<&&str>) -> bool {
+    let (word, end) = token.split_once(['\'', '\u{2019}']).unwrap_or((token, ""));
+    (end == "s" || next.is_some_and(|next| is_act(next))) && !is_common(&word.to_lowercase())
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -347,6 +393,56 @@ mod tests {
         for is_true in [false, true] {
             let (some, more) = (of(500, is_true), of(1_000, is_true));
             assert!(more * 10 <= some * 22, "{is_true}: {some} {more}");
+        }
+    }
+
+    #[test]
+    fn other_spellings_of_a_value_are_not_invented_and_other_values_are() {
+        let said = "It starts at 16:45 on March 3 with 3,000 guests, twelve cooks and a 90 s speech. \
+                    Write to ada@example.org.";
+        let thread = [Message::user(said)];
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
+        let texts = |summary: &str| -> Vec<String> {
+            let found = invented(summary, &facts, &thread);
+            found.into_iter().map(|fact| fact.text.as_str().to_owned()).collect()
+        };
+        let same =
+            "At 4:45 pm on 2026-03-03, 3000 guests hear 90 seconds of speech, with 12 cooks.";
+        assert!(texts(same).is_empty(), "{:?}", texts(same));
+        let rows = [
+            ("It starts at 17:45.", "17:45"),
+            ("It is on March 4.", "4"),
+            ("It is on the 14th.", "14th"),
+            ("It has 3,100 guests.", "3,100"),
+            ("It has thirteen cooks.", "thirteen"),
+            ("The speech takes 90 min.", "90 min"),
+            ("Write to bob@example.org.", "bob@example.org"),
+        ];
+        for (summary, text) in rows {
+            assert_eq!(texts(summary), [text], "{summary}");
+            assert_eq!(without_invented(summary, &invented(summary, &facts, &thread)), "");
+        }
+    }
+
+    #[test]
+    fn names_are_found_at_the_start_of_a_sentence_and_among_german_nouns() {
+        let said = "The budget was approved. Die Sitzung im großen Raum am Montag hat der Vorstand \
+                    mit dem Budget und der Miete für das Lager in der Stadt geplant.";
+        let thread = [Message::user(said)];
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
+        let german = "Die Sitzung im großen Raum am Montag hat der Vorstand mit dem Budget und der Miete für \
+                      das Lager in der Stadt geplant.";
+        let rows = [
+            ("Marta approved the budget.", "Marta"),
+            ("Kenji\u{2019}s budget was approved.", "Kenji"),
+            (&format!("{german} Sie hat Frau Krause in der Stadt gesehen."), "Krause"),
+        ];
+        for (summary, name) in rows {
+            let found = invented(summary, &facts, &thread);
+            assert!(found.iter().any(|fact| fact.text == name), "{summary} {found:?}");
+        }
+        for summary in ["Everyone approved the budget.", "Today\u{2019}s budget was approved."] {
+            assert_eq!(invented(summary, &facts, &thread), [], "{summary}");
         }
     }
 

@@ -25,6 +25,7 @@
 pub(crate) mod addendum;
 mod audit;
 mod automaton;
+mod cut;
 mod fact;
 mod facts;
 mod files;
@@ -36,6 +37,7 @@ mod options;
 mod pasted;
 mod policy;
 mod positions;
+mod quantities;
 mod report;
 mod search;
 mod sieve;

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::pasted;
+use super::{cut, pasted};
 use crate::{
     ledger,
     message::{ContentBlock, Message},
@@ -190,23 +190,20 @@ impl Statements {
         if old.is_gone || !by.replaces(&old.subject) {
             return false;
         }
-        let values: Vec<&str> = old.subject.values_beside(by).collect();
-        let (gone, stay): (Vec<&str>, Vec<&str>) = sentences(&old.text).partition(|sentence| {
-            let lower = sentence.to_lowercase();
-            ledger::lacks_subject(sentence) || values.iter().any(|value| lower.contains(value))
-        });
-        let keys = gone.into_iter().map(key_of).chain([key_of(&old.text)]);
-        let keys: Vec<String> =
-            keys.chain(values.iter().map(|value| (*value).to_owned())).collect();
-        let stay = stay.join(" ");
-        if stay.is_empty() || stay == old.text {
-            old.is_gone = true;
-        } else {
+        let values = by.replaced_values(&old.subject);
+        let stay = cut::rest(&old.text, &values, by);
+        let is_cut = !values.is_empty() && !stay.is_empty() && stay != old.text;
+        let kept: HashSet<String> = sentences(&stay).filter(|_| is_cut).map(key_of).collect();
+        let gone = sentences(&old.text).chain([old.text.as_str()]).map(key_of);
+        let gone = gone.filter(|key| !kept.contains(key));
+        self.replaced.extend(gone.chain(values.iter().map(|value| (*value).to_owned())));
+        if is_cut {
             self.by_key.insert(key_of(&stay), at);
             old.subject = Subject::of(&stay);
             old.text = stay;
+        } else {
+            old.is_gone = true;
         }
-        self.replaced.extend(keys);
         true
     }
 

@@ -1,0 +1,532 @@
+//! Numbers, dates and times of day, compared by value: `3,000` is `3000`, `5 pm` is `17:00`.
+//!
+//! The same digits may have several readings: `1.500` is 1500 or one and a half, `3/4` a day in March
+//! or in April. Two spellings state the same quantity if they have a reading in common.
+
+use std::ops::Range;
+
+use super::subject_words::{Grammar, number_of};
+use crate::message::{slice, steps};
+
+/// A reading of a number, a date or a time of day.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Quantity {
+    /// The digits, with a point before decimals, and the common form of the unit; it may be empty.
+    Number(String, String),
+    /// The minutes after midnight or noon, because `5:30` may be in the afternoon.
+    Time(u32),
+    /// The month and the day.
+    Day(u32, u32),
+    /// The number of a month in the year.
+    Month(u32),
+    /// The number of a day in the week, from Monday on.
+    Weekday(u32),
+}
+
+/// A spelling of a quantity in a text.
+#[derive(Debug)]
+pub(crate) struct Spelled<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) readings: Vec<Quantity>,
+    /// Whether it is a word of its own, not part of a path, a name or a version.
+    pub(crate) is_whole: bool,
+}
+
+/// Calls `visit` with each quantity in digits. `may_be` gets the first digits, up to a sign, and tells
+/// whether their quantity is wanted, because most are not.
+pub(crate) fn quantities<'a>(
+    text: &'a str,
+    may_be: &dyn Fn(&str) -> bool,
+    visit: &mut dyn FnMut(Spelled<'a>),
+) {
+    let mut at = 0;
+    while let Some(start) = next_digit(text, at) {
+        at = start + digits(slice(text, start..));
+        if may_be(slice(text, start..at)) {
+            at = start + length(slice(text, start..));
+            let spelled = Place { text, run: start..at }.spelled();
+            // Of a date, the year and the month may be stated alone.
+            let parts: Vec<Quantity> =
+                spelled.readings.iter().flat_map(|it| parts(it, spelled.text)).collect();
+            let text = spelled.text;
+            visit(spelled);
+            visit(Spelled { text, readings: parts, is_whole: false });
+        }
+    }
+}
+
+/// Calls `visit` with each number in words of 10 or more, and with the names of months and weekdays.
+pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
+    let (mut number, mut start, mut end, mut at) = (Sum::default(), 0, 0, 0);
+    for piece in steps::through(text).split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let lower = word.to_lowercase();
+        let summand = number.summand(&lower);
+        let goes_on = match text.get(end..at) {
+            Some(" " | "-") => summand.is_some() || number.takes(&lower),
+            Some(" and " | " und " | " y ") => summand.is_some(),
+            _ => false,
+        };
+        if !goes_on {
+            std::mem::take(&mut number)
+                .spelled(text.get(start..end))
+                .into_iter()
+                .for_each(&mut *visit);
+            start = at;
+        }
+        if let Some(summand) = summand {
+            number.add(summand);
+            end = at + word.len();
+        } else if let Some(day) = named_day(slice(text, ..at), word, &lower) {
+            visit(Spelled { text: word, readings: vec![day], is_whole: true });
+        }
+        at += piece.len();
+    }
+    number.spelled(text.get(start..end)).into_iter().for_each(visit);
+}
+
+/// Returns the weekday or the month that a word names after this text. Some have a second meaning in lower
+/// case or at the start of a sentence: `May I go?`
+fn named_day(before: &str, word: &str, lower: &str) -> Option<Quantity> {
+    const AMBIGUOUS: [&str; 11] =
+        ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
+    let has_capital = word.starts_with(char::is_uppercase);
+    let is_inside = || before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ',');
+    let is_sure = if AMBIGUOUS.contains(&lower) {
+        has_capital && is_inside()
+    } else {
+        has_capital || word.len() > 4
+    };
+    let month = number_of(lower, Grammar::MONTH).map(Quantity::Month);
+    month.or_else(|| number_of(lower, Grammar::WEEKDAY).map(Quantity::Weekday)).filter(|_| is_sure)
+}
+
+/// A number in words so far: `two hundred thousand twenty`.
+#[derive(Default)]
+struct Sum {
+    thousands: u64,
+    rest: u64,
+    /// Whether it is more than a power of ten, as in `thousands of them`.
+    counts: bool,
+}
+
+impl Sum {
+    /// Returns the number that a word in lower case adds. One is only a number after tens: `twenty-one`.
+    fn summand(&self, word: &str) -> Option<u64> {
+        let is_one = matches!(word, "one" | "un" | "uno" | "ett" | "jeden" | "bir");
+        let after_tens = is_one && self.rest % 100 > 19;
+        after_tens.then_some(1).or_else(|| number_of(word, Grammar::NUMBER).map(u64::from))
+    }
+
+    /// Whether a word joins the next number to this one: `two hundred and five`.
+    fn takes(&self, word: &str) -> bool {
+        self.rest > 0 && self.rest.is_multiple_of(100) && matches!(word, "and" | "und" | "y")
+    }
+
+    fn add(&mut self, number: u64) {
+        self.counts |= number < 100;
+        match number {
+            100 => self.rest = self.rest.max(1).saturating_mul(100),
+            1_000.. => {
+                self.thousands =
+                    self.rest.max(1).saturating_mul(number).saturating_add(self.thousands);
+                self.rest = 0;
+            }
+            _ => self.rest = self.rest.saturating_add(number),
+        }
+    }
+
+    fn spelled(self, text: Option<&str>) -> Option<Spelled<'_>> {
+        let number = self.thousands.saturating_add(self.rest);
+        let text = text.filter(|_| number > 9)?;
+        let mut readings = vec![Quantity::Number(number.to_string(), String::new())];
+        // `At ten` may be an hour.
+        let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
+        readings.extend(hour.map(|hour| Quantity::Time(hour * 60 % 720)));
+        Some(Spelled { text, readings, is_whole: self.counts })
+    }
+}
+
+/// Returns what the spelling of a date states besides the day: its month and its year.
+fn parts(date: &Quantity, text: &str) -> Vec<Quantity> {
+    let Quantity::Day(month, _) = date else { return Vec::new() };
+    let years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 4);
+    let years = years.map(|year| Quantity::Number(year.into(), String::new()));
+    years.chain([Quantity::Month(*month)]).collect()
+}
+
+fn next_digit(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    Some(at + steps::up_to(rest, rest.bytes().position(|byte| byte.is_ascii_digit()))?)
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// Returns the length in bytes of the digits at the start, with a sign or a space between them. Groups
+/// after a space have three digits, or four as those of telephones.
+fn length(text: &str) -> usize {
+    /// No date, time or number is longer.
+    const MOST: usize = 32;
+    let mut end = digits(text);
+    let mut group = end;
+    while let Some(c) = slice(text, end..).chars().next().filter(|_| end < MOST) {
+        let next = digits(slice(text, end + c.len_utf8()..));
+        if !(is_sign(c) && next > 0 || is_space(c) && matches!(next, 3 | 4) && group <= 4) {
+            break;
+        }
+        (end, group) = (end + c.len_utf8() + next, next);
+    }
+    end
+}
+
+fn is_sign(c: char) -> bool {
+    matches!(c, '.' | ',' | ':' | '/' | '-' | '_' | '\'' | '\u{2019}')
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\u{a0}' | '\u{202f}')
+}
+
+/// Digits in a text.
+struct Place<'a> {
+    text: &'a str,
+    run: Range<usize>,
+}
+
+impl<'a> Place<'a> {
+    fn before(&self) -> &'a str {
+        slice(self.text, ..self.run.start)
+    }
+
+    fn after(&self) -> &'a str {
+        slice(self.text, self.run.end..)
+    }
+
+    /// Returns the word after the digits and the space before it; an empty one before a mark.
+    fn next(&self) -> (&'a str, usize) {
+        let after = self.after();
+        let rest = after.trim_start_matches(is_space);
+        (first_word(rest), after.len() - rest.len())
+    }
+
+    fn spelled(self) -> Spelled<'a> {
+        let Self { text, ref run } = self;
+        let (next, space) = self.next();
+        let glued = if space == 0 { next } else { "" };
+        let end = run.end + glued.len();
+        let is_ending = glued.is_empty() || is_unit(glued) || glued.starts_with(is_beyond_latin);
+        let is_word = begins(self.before()) && is_ending && ends(slice(text, end..));
+        let is_whole = is_word && !is_item(self.before(), self.after());
+        Spelled { text: slice(text, run.start..end), readings: self.readings(), is_whole }
+    }
+
+    fn readings(&self) -> Vec<Quantity> {
+        let run = slice(self.text, self.run.clone());
+        let groups: Vec<&str> = run.split(|c: char| !c.is_ascii_digit()).collect();
+        let signs: Vec<char> = run.chars().filter(|c| !c.is_ascii_digit()).collect();
+        if let Some(time) = self.time(&groups, &signs) {
+            return vec![time];
+        }
+        let mut found = self.days(&groups, &signs);
+        // `3.14` may be a number or a day, and `2026-03-17` is only a day.
+        if found.is_empty() || groups.len() == 2 {
+            let (next, _) = self.next();
+            let unit = currency(self.before()).unwrap_or_else(|| unit(next));
+            for number in numbers(&groups, &signs) {
+                found.extend(
+                    multiplied(&number, next).map(|it| Quantity::Number(it, String::new())),
+                );
+                if !unit.is_empty() {
+                    found.push(Quantity::Number(number.clone(), unit.clone()));
+                }
+                found.push(Quantity::Number(number, String::new()));
+            }
+            found.extend(self.bare_hour(&groups));
+        }
+        found
+    }
+
+    fn time(&self, groups: &[&str], signs: &[char]) -> Option<Quantity> {
+        let (next, _) = self.next();
+        let minutes = match (groups, signs) {
+            ([_, minutes, ..], [':', ..]) => *minutes,
+            ([_, minutes], ['.']) if is_hour(next) => *minutes,
+            ([_], []) if is_hour(next) => minutes_after(self.after(), next),
+            _ => return None,
+        };
+        let hour: u32 = groups.first()?.parse().ok()?;
+        let is_time = minutes.len() == 2 && hour < 25 && minutes < "60";
+        if !is_time {
+            return None;
+        }
+        Some(Quantity::Time((hour * 60 + minutes.parse::<u32>().ok()?) % 720))
+    }
+
+    /// Returns the hour that a number may be: `from 10 to 18`.
+    fn bare_hour(&self, groups: &[&str]) -> Option<Quantity> {
+        let [hour] = groups else { return None };
+        let hour: u32 = hour.parse().ok().filter(|hour| *hour < 25)?;
+        Some(Quantity::Time(hour * 60 % 720))
+    }
+
+    fn days(&self, groups: &[&str], signs: &[char]) -> Vec<Quantity> {
+        let is_date = signs.iter().all(|sign| matches!(sign, '-' | '/' | '.'));
+        let (one, other) = match groups {
+            [year, month, day] if year.len() == 4 && is_date => {
+                return day_of(month, day).into_iter().collect();
+            }
+            [one, other, year] if matches!(year.len(), 2 | 4) && is_date => (one, other),
+            [one, other] if signs == ['/'] || (signs == ['.'] && self.after().starts_with('.')) => {
+                (one, other)
+            }
+            [day] => {
+                let month = month_beside(self.before(), self.after());
+                return month
+                    .and_then(|month| day_of(&month.to_string(), day))
+                    .into_iter()
+                    .collect();
+            }
+            _ => return Vec::new(),
+        };
+        day_of(one, other).into_iter().chain(day_of(other, one)).collect()
+    }
+}
+
+/// Whether a character is of a script that writes particles directly after digits.
+fn is_beyond_latin(c: char) -> bool {
+    c > '\u{2e7f}' && c.is_alphabetic()
+}
+
+/// Whether a word may begin after this text.
+fn begins(before: &str) -> bool {
+    let before = before.chars().next_back();
+    before
+        .is_none_or(|c| is_beyond_latin(c) || !(c.is_alphanumeric() || "._-/:#,@=\\+".contains(c)))
+}
+
+/// Whether a word may end before this text.
+fn ends(after: &str) -> bool {
+    let mut rest = after.chars();
+    let next = rest.next();
+    let follows = rest.next().is_some_and(char::is_alphanumeric);
+    next.is_none_or(|c| !("_/\\@=(".contains(c) || (".:-".contains(c) && follows)))
+}
+
+/// Whether digits between these texts count the items of a list: `12. Run the tests`.
+fn is_item(before: &str, after: &str) -> bool {
+    let starts = before.trim_end_matches([' ', '*', '#']);
+    (starts.is_empty() || starts.ends_with('\n'))
+        && [". ", ") "].iter().any(|end| after.starts_with(end))
+}
+
+/// Returns the word or the sign of a unit at the start of a text, or an empty one.
+fn first_word(text: &str) -> &str {
+    let mut chars = text.char_indices();
+    let is_sign = chars.next().is_some_and(|(_, c)| "%$\u{20ac}\u{a3}".contains(c));
+    let end =
+        if is_sign { chars.next() } else { text.char_indices().find(|(_, c)| !c.is_alphabetic()) };
+    slice(text, ..end.map_or(text.len(), |(at, _)| at))
+}
+
+/// Returns the month and the day, if they are one.
+fn day_of(month: &str, day: &str) -> Option<Quantity> {
+    let (month, day) = (month.parse().ok()?, day.parse().ok()?);
+    ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(Quantity::Day(month, day))
+}
+
+/// Returns the number of the month before or after the digits of a day: `March 3`, `3 de marzo`, `3rd of
+/// March`, `3\u{6708}17\u{65e5}`.
+fn month_beside(before: &str, after: &str) -> Option<u32> {
+    const MOST: usize = 4;
+    let before = before.trim_end_matches(is_space);
+    if let Some(before) = before.strip_suffix(['\u{6708}', '\u{c6d4}']) {
+        let digits = before.bytes().rev().take_while(u8::is_ascii_digit).count();
+        return slice(before, before.len() - digits..).parse().ok();
+    }
+    let last = before.split(|c: char| !c.is_alphabetic()).next_back()?;
+    let mut next = after.split(|c: char| !c.is_alphabetic()).take(MOST);
+    let is_between =
+        |word: &&str| word.is_empty() || is_ordinal(word) || matches!(*word, "de" | "of");
+    month_of(last).or_else(|| next.find(|word| !is_between(word)).and_then(month_of))
+}
+
+fn month_of(word: &str) -> Option<u32> {
+    number_of(&word.to_lowercase(), Grammar::MONTH)
+}
+
+fn is_ordinal(word: &str) -> bool {
+    matches!(word, "st" | "nd" | "rd" | "th" | "er" | "\u{ba}" | "\u{aa}")
+}
+
+/// Whether a word after a number makes it an hour.
+fn is_hour(word: &str) -> bool {
+    let is_hour = |c| matches!(c, '\u{70b9}' | '\u{65f6}' | '\u{6642}' | '\u{c2dc}');
+    word == "h"
+        || word.starts_with(is_hour)
+        || Grammar::of(&word.to_lowercase()).is(Grammar::TIME_UNIT)
+}
+
+/// Returns the minutes after the word for the hour: `16h45`.
+fn minutes_after<'a>(after: &'a str, hour: &str) -> &'a str {
+    let rest = after.trim_start_matches(is_space);
+    let rest = rest.trim_start_matches(|c| hour.starts_with(c)).trim_start_matches(is_space);
+    if digits(rest) == 2 { slice(rest, ..2) } else { "00" }
+}
+
+/// Returns the numbers that these groups of digits may be, with a point before decimals.
+fn numbers(groups: &[&str], signs: &[char]) -> Vec<String> {
+    let [first, rest @ ..] = groups else { return Vec::new() };
+    let same = signs.windows(2).all(|two| two.first() == two.last());
+    let is_range = signs.iter().any(|sign| matches!(sign, '-' | '/' | ':'));
+    let mut found = Vec::new();
+    if same && !is_range && first.len() < 4 && rest.iter().all(|group| group.len() == 3) {
+        found.push(groups.concat());
+    }
+    if let ([decimals], ['.' | ',']) = (rest, signs) {
+        found
+            .push(format!("{first}.{decimals}").trim_end_matches('0').trim_end_matches('.').into());
+    } else if let ([thousands @ .., decimals], [.., '.' | ',']) = (rest, signs)
+        && !same
+    {
+        let whole = format!("{first}{}", thousands.concat());
+        found
+            .push(format!("{whole}.{decimals}").trim_end_matches('0').trim_end_matches('.').into());
+    }
+    if found.is_empty() && groups.concat().len() > 5 {
+        // The number of a telephone or an order, however it is divided.
+        found.push(groups.concat());
+    }
+    if found.is_empty() || signs.iter().any(|sign| is_space(*sign)) {
+        found.extend(groups.iter().map(|group| group.to_string()));
+    }
+    for number in &mut found {
+        let zeros = number.bytes().take_while(|byte| *byte == b'0').count();
+        let is_decimal = slice(number, zeros..).starts_with('.');
+        number.drain(..zeros.saturating_sub(usize::from(is_decimal || zeros == number.len())));
+    }
+    found
+}
+
+/// Returns a number times the factor that the word after it stands for: `3k`, `1.5 million`.
+fn multiplied(number: &str, word: &str) -> Option<String> {
+    let zeros = match word.to_lowercase().as_str() {
+        "k" | "tsd" => 3,
+        "m" | "mio" | "mn" => 6,
+        "\u{4e07}" => 4,
+        word => match number_of(word, Grammar::NUMBER)? {
+            1_000 => 3,
+            1_000_000 => 6,
+            _ => return None,
+        },
+    };
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    (decimals.len() <= zeros).then(|| format!("{whole}{decimals:0<zeros$}"))
+}
+
+/// Whether a word may follow the digits of a quantity directly: `14th`, `5pm`, `12ms`, `3k`.
+fn is_unit(word: &str) -> bool {
+    let is_known = super::number::is_unit(word) || !unit(word).is_empty();
+    is_known || is_ordinal(word) || is_hour(word) || multiplied("1", word).is_some()
+}
+
+fn currency(before: &str) -> Option<String> {
+    let sign = before.chars().next_back()?;
+    matches!(sign, '$' | '\u{20ac}' | '\u{a3}').then(|| sign.into())
+}
+
+/// Returns the common form of a unit of measure or a currency, or an empty text. Words for what was counted
+/// are none: `12 files` are `12 changed files`.
+fn unit(word: &str) -> String {
+    const FORMS: [(&str, &[&str]); 12] = [
+        ("s", &["sec", "secs", "second", "seconds"]),
+        ("min", &["mins", "minute", "minutes"]),
+        ("h", &["hour", "hours", "hr", "hrs"]),
+        ("ms", &["millisecond", "milliseconds"]),
+        ("day", &["d", "days"]),
+        ("%", &["percent", "prozent"]),
+        ("$", &["usd", "dollar", "dollars"]),
+        ("\u{20ac}", &["eur", "euro", "euros"]),
+        ("\u{a3}", &["gbp", "pound", "pounds"]),
+        ("kb", &["kib", "kilobytes"]),
+        ("mb", &["mib", "megabytes"]),
+        ("gb", &["gib", "gigabytes"]),
+    ];
+    let word = word.to_lowercase();
+    let known =
+        FORMS.iter().find(|(form, others)| word == *form || others.contains(&word.as_str()));
+    known.map_or_else(String::new, |(form, _)| (*form).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readings(text: &str) -> Vec<Quantity> {
+        let mut found = Vec::new();
+        quantities(text, &|_| true, &mut |spelled| found.extend(spelled.readings));
+        word_quantities(text, &mut |spelled| found.extend(spelled.readings));
+        found
+    }
+
+    #[test]
+    fn spellings_of_one_quantity_have_a_reading_in_common() {
+        let rows = [
+            ["3,000 rows", "3000"],
+            ["3.000", "3 000"],
+            ["3k", "three thousand"],
+            ["1.5 million", "1,500,000"],
+            ["0.50", "0,5"],
+            ["12 days", "twelve days"],
+            ["zwanzig", "20"],
+            ["21", "twenty-one"],
+            ["$1,200", "1200 dollars"],
+            ["90 sec", "90 seconds"],
+            ["5 pm", "17:00"],
+            ["16h45", "4:45 PM"],
+            ["9.30 Uhr", "09:30"],
+            ["\u{4e0b}\u{5348}5\u{70b9}", "17:00"],
+            ["March 3", "2026-03-03"],
+            ["the 3rd of March", "3. M\u{e4}rz"],
+            ["3 de marzo", "3/3"],
+            ["3\u{6708}17\u{65e5}", "17.03.2026"],
+            ["555-0199", "555 0199"],
+            ["the 14th", "14"],
+        ];
+        for [one, other] in rows {
+            let (one_is, other_is) = (readings(one), readings(other));
+            let shares = one_is.iter().any(|reading| other_is.contains(reading));
+            assert!(shares, "{one} {one_is:?}, {other} {other_is:?}");
+        }
+    }
+
+    #[test]
+    fn another_value_or_unit_is_another_quantity() {
+        let rows = [
+            ["3,000", "3,001"],
+            ["16:45", "16:54"],
+            ["3. M\u{e4}rz", "3. Mai"],
+            ["thirteen", "thirty"],
+            ["555-0199", "555-0198"],
+            ["1.25", "1.26"],
+        ];
+        for [one, other] in rows {
+            let (one_is, other_is) = (readings(one), readings(other));
+            let shares = one_is.iter().any(|reading| other_is.contains(reading));
+            assert!(!shares, "{one} {one_is:?}, {other} {other_is:?}");
+        }
+        assert!(readings("15 ms").contains(&Quantity::Number("15".into(), "ms".into())));
+        assert!(readings("15 s").contains(&Quantity::Number("15".into(), "s".into())));
+    }
+
+    #[test]
+    fn parts_of_paths_names_and_versions_are_no_words_of_their_own() {
+        let text = "See src/p12.rs, v1.25, T45, #42, a-17, 12_a, 13/x, localhost:80.\n14. Then 15.";
+        let mut whole = Vec::new();
+        quantities(text, &|_| true, &mut |spelled| {
+            whole.extend(spelled.is_whole.then_some(spelled.text));
+        });
+        assert_eq!(whole, ["15"]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Cuts out of a statement what a later one replaces, so that everything beside it stays.
+
+use crate::{
+    ledger,
+    message::slice,
+    prose::{Subject, refers_back, sentences},
+};
+
+/// The words and values that the rest of a sentence must have to make sense alone.
+const LEAST: usize = 2;
+
+/// Where a clause begins. A list is read in order.
+const JOINTS: [&str; 12] = [
+    ", and ", ", but ", ", ", "; ", " and ", " but ", " so ", " und ", " aber ", " y ", " et ",
+    "\u{ff0c}",
+];
+
+/// Returns what stays of a statement after a later one replaced these values of it: the sentences and
+/// clauses that state none of them and make sense alone.
+pub(super) fn rest(statement: &str, values: &[&str], by: &Subject) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    let mut follows_cut = false;
+    for sentence in sentences(statement) {
+        let states = states_any(sentence, values);
+        if !states && !(follows_cut && ledger::lacks_subject(sentence)) {
+            kept.push(sentence.to_owned());
+            continue;
+        }
+        follows_cut = true;
+        kept.extend(states.then(|| without_clauses(sentence, values, by)).flatten());
+    }
+    kept.join(" ")
+}
+
+/// Returns a sentence without the clauses that state one of these values and are most about the later
+/// statement.
+fn without_clauses(sentence: &str, values: &[&str], by: &Subject) -> Option<String> {
+    let clauses = clauses(sentence);
+    let states = clauses.iter().copied().filter(|clause| states_any(clause, values));
+    let weighed: Vec<(usize, &str)> = states.map(|clause| (by.weight_in(clause), clause)).collect();
+    let most = weighed.iter().map(|(weight, _)| *weight).max()?;
+    let gone: Vec<&str> = weighed
+        .into_iter()
+        .filter(|(weight, _)| *weight == most)
+        .map(|(_, clause)| clause)
+        .collect();
+    let rest: String = clauses.into_iter().filter(|clause| !gone.contains(clause)).collect();
+    let joint = JOINTS
+        .iter()
+        .map(|joint| joint.trim_start())
+        .find(|joint| rest.trim_start().starts_with(joint));
+    let rest = rest.trim_start();
+    let rest = joint.and_then(|joint| rest.strip_prefix(joint)).unwrap_or(rest);
+    let says = Subject::of(rest).words_beside(by) >= LEAST && !refers_back(rest);
+    says.then(|| rest.to_owned())
+}
+
+/// Returns the clauses of a sentence, each with the joint before it.
+fn clauses(sentence: &str) -> Vec<&str> {
+    let (mut clauses, mut start, mut at) = (Vec::new(), 0, 0);
+    while let Some(c) = slice(sentence, at..).chars().next() {
+        let joint = JOINTS.iter().find(|joint| slice(sentence, at..).starts_with(**joint));
+        if joint.is_some() && at > start {
+            clauses.push(slice(sentence, start..at));
+            start = at;
+        }
+        at += joint.map_or(c.len_utf8(), |joint| joint.len());
+    }
+    clauses.push(slice(sentence, start..));
+    clauses
+}
+
+fn states_any(text: &str, values: &[&str]) -> bool {
+    let lower = text.to_lowercase();
+    values.iter().any(|value| lower.contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_clause_with_the_replaced_value_goes() {
+        let rows = [
+            (
+                "For the fair we need 12 tables, 40 chairs and 3 tents.",
+                "We need 50 chairs now.",
+                "For the fair we need 12 tables and 3 tents.",
+            ),
+            (
+                "The budget is 1,900 for flour and Ines keeps the receipts.",
+                "The budget is 2,100 now.",
+                "Ines keeps the receipts.",
+            ),
+            (
+                "our spec is a 2019 laptop and we go with fixed timestep 0.02",
+                "make the timestep 0.01 instead",
+                "our spec is a 2019 laptop",
+            ),
+            (
+                "Meet Kaarina at nine and Joonas at ten.",
+                "Meet Joonas at eleven instead.",
+                "Meet Kaarina at nine",
+            ),
+            ("The date is 2031-04-18 and does not move.", "The date is now 2031-05-02.", ""),
+            (
+                "Tea is at noon. The fee is $30. Never raise it.",
+                "The fee is $40.",
+                "Tea is at noon.",
+            ),
+        ];
+        for (old, new, stays) in rows {
+            let (old_subject, new) = (Subject::of(old), Subject::of(new));
+            assert_eq!(rest(old, &new.replaced_values(&old_subject), &new), stays, "{old}");
+        }
+    }
+}

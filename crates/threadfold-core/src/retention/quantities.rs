@@ -1,0 +1,132 @@
+//! The quantities of a summary that are still to be found in a thread.
+
+use std::collections::HashSet;
+
+use crate::prose::{Kind, Quantity, Spelled, quantities, word_quantities};
+
+/// The quantities of a summary that no text has stated so far.
+#[derive(Debug, Default)]
+pub(super) struct Quantities {
+    wanted: Vec<Wanted>,
+    /// The first digits that the spellings of these quantities may have.
+    starts: HashSet<String>,
+    /// Whether one is a day, whose date may begin with any year.
+    has_days: bool,
+}
+
+/// A quantity of a summary.
+#[derive(Debug)]
+struct Wanted {
+    text: String,
+    readings: Vec<Quantity>,
+    /// Whether it is a fact that is also looked for word for word.
+    is_fact: bool,
+}
+
+impl Quantities {
+    /// Returns the quantities of a text that are words of their own, and those of its facts. Numbers below
+    /// ten are left out: a summary counts itself.
+    pub(super) fn of<'a>(text: &str, facts: impl Iterator<Item = &'a str>) -> Self {
+        let mut all = Self::default();
+        let mut texts = HashSet::new();
+        let mut add = |spelled: Spelled<'_>| {
+            if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text.to_owned()) {
+                all.wanted.push(Wanted::new(spelled, false));
+            }
+        };
+        quantities(text, &|_| true, &mut add);
+        word_quantities(text, &mut add);
+        for fact in facts {
+            quantities(fact, &|_| true, &mut |spelled| {
+                if spelled.is_whole {
+                    all.wanted.push(Wanted { text: fact.to_owned(), ..Wanted::new(spelled, true) });
+                }
+            });
+        }
+        let mut readings = all.wanted.iter().flat_map(|wanted| &wanted.readings);
+        all.has_days =
+            readings.any(|reading| matches!(reading, Quantity::Day(..) | Quantity::Month(_)));
+        all.starts =
+            all.wanted.iter().flat_map(|wanted| &wanted.readings).flat_map(starts).collect();
+        all
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Removes the quantities that a text states.
+    pub(super) fn remove_read(&mut self, kind: Kind, text: &str) {
+        if self.wanted.is_empty() {
+            return;
+        }
+        let mut read = HashSet::new();
+        let may_be = |digits: &str| self.may_start(digits);
+        quantities(text, &may_be, &mut |spelled| read.extend(spelled.readings));
+        if matches!(kind, Kind::Said | Kind::Summary) {
+            word_quantities(text, &mut |spelled| read.extend(spelled.readings));
+        }
+        if !read.is_empty() {
+            self.wanted
+                .retain(|wanted| !wanted.readings.iter().any(|reading| read.contains(reading)));
+        }
+    }
+
+    /// Whether a text with this fact was read, in any spelling.
+    pub(super) fn were_read(&self, fact: &str) -> bool {
+        !self.wanted.iter().any(|wanted| wanted.is_fact && wanted.text == fact)
+    }
+
+    /// Returns the groups of digits in the quantities that are words of their own.
+    pub(super) fn groups(&self) -> HashSet<&str> {
+        let own = self.wanted.iter().filter(|wanted| !wanted.is_fact);
+        own.flat_map(|wanted| wanted.text.split(|c: char| !c.is_ascii_digit())).collect()
+    }
+
+    /// Returns the texts of the quantities that are no facts and were not read.
+    pub(super) fn into_texts(self) -> impl Iterator<Item = String> {
+        self.wanted.into_iter().filter(|wanted| !wanted.is_fact).map(|wanted| wanted.text)
+    }
+
+    fn may_start(&self, digits: &str) -> bool {
+        let digits = digits.trim_start_matches('0');
+        digits.is_empty() || self.starts.contains(digits) || (self.has_days && digits.len() == 4)
+    }
+}
+
+/// Whether a quantity is a number below ten, and no day: `5`, but not `5th`.
+fn is_small(spelled: &Spelled<'_>) -> bool {
+    let is_digit =
+        |reading: &Quantity| matches!(reading, Quantity::Number(digits, _) if digits.len() < 2);
+    spelled.readings.iter().any(is_digit) && spelled.text.len() < 2
+}
+
+impl Wanted {
+    fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
+        let Spelled { text, mut readings, .. } = spelled;
+        let has_unit =
+            |reading: &Quantity| matches!(reading, Quantity::Number(_, unit) if !unit.is_empty());
+        // With another unit it is another quantity.
+        if readings.iter().any(has_unit) {
+            readings.retain(has_unit);
+        }
+        Self { text: text.to_owned(), readings, is_fact }
+    }
+}
+
+/// Returns the first digits of all spellings of a quantity, without zeros at the start.
+fn starts(reading: &Quantity) -> Vec<String> {
+    match reading {
+        Quantity::Number(digits, _) => {
+            let whole = digits.split('.').next().unwrap_or(digits).trim_start_matches('0');
+            (1..=whole.len()).filter_map(|end| Some(whole.get(..end)?.to_owned())).collect()
+        }
+        Quantity::Time(minutes) => {
+            let hour = minutes / 60;
+            [hour, hour + 12, hour + 24].iter().map(u32::to_string).collect()
+        }
+        Quantity::Day(month, day) => [month, day].map(u32::to_string).to_vec(),
+        Quantity::Month(month) => vec![month.to_string()],
+        Quantity::Weekday(_) => Vec::new(),
+    }
+}
