@@ -9,9 +9,11 @@ use crate::message::{slice, steps};
 /// Notes the URL, host or e-mail address in a word, and returns the rest of the word, which may hold other facts.
 pub(crate) fn links<'a>(word: &'a str, note: Note<'_>) -> &'a str {
     let Some(at) = steps::through(word).find("://") else {
-        if let Some(address) = local(word).or_else(|| mailbox(word)) {
+        if let Some(address) = mailbox(word).or_else(|| site(word)) {
             note(FactClass::Url, address);
+            return "";
         }
+        local(word).into_iter().for_each(|host| note(FactClass::Url, host));
         return word;
     };
     let before = slice(word, ..at);
@@ -61,6 +63,20 @@ fn local(word: &str) -> Option<&str> {
     ((is_ip || named) && is_valid).then_some(word)
 }
 
+/// Returns the address of a site without a scheme: `www.example.org`, `example.org/start`. Other words with
+/// points are names in code more often.
+fn site(word: &str) -> Option<&str> {
+    const ENDS: [&str; 9] = ["com", "de", "edu", "example", "fr", "io", "net", "org", "uk"];
+    let word = unbracketed(word.trim_matches(|c: char| "\"'`(<>*".contains(c)));
+    let (host, page) = word.split_once('/').unwrap_or((word, ""));
+    let (name, last) = host.rsplit_once('.')?;
+    let is_name =
+        name.len() > 1 && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'));
+    let is_certain =
+        host.starts_with("www.") || !page.is_empty() || matches!(last, "com" | "org" | "example");
+    (is_name && is_certain && ENDS.contains(&last)).then_some(word)
+}
+
 /// Returns an e-mail address, without the marks around it: `ada@example.org`.
 fn mailbox(word: &str) -> Option<&str> {
     let word = word.strip_prefix("mailto:").unwrap_or(word);
@@ -79,4 +95,30 @@ pub(super) fn key(address: &str) -> String {
     let (host, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
     let path = path.strip_suffix('/').unwrap_or(path);
     format!("{}://{}{path}", scheme.to_ascii_lowercase(), host.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_without_a_scheme() {
+        let rows = [
+            ("www.example.net", Some("www.example.net")),
+            ("(docs.tool.example/start).", Some("docs.tool.example/start")),
+            ("example.org,", Some("example.org")),
+            ("<ada@example.org>", Some("ada@example.org")),
+            ("mailto:ada@example.org", Some("ada@example.org")),
+            ("self.com.run", None),
+            ("Tool.app/main.rs", None),
+            ("obj.io", None),
+            ("git@host.org:a/b", None),
+            ("pkg@1.2.3", None),
+        ];
+        for (word, expected) in rows {
+            let mut found = Vec::new();
+            links(word, &mut |_, text| found.push(text.to_owned()));
+            assert_eq!(found.first().map(String::as_str), expected, "{word}");
+        }
+    }
 }

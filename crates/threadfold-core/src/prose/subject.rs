@@ -162,6 +162,15 @@ impl Subject {
         words + values.sum::<usize>()
     }
 
+    /// Whether it says again, in other words, most of what an older statement says.
+    pub fn restates(&self, old: &Self) -> bool {
+        const ADDRESSED: [&str; 3] = ["agent", "assist", "model"];
+        let words: BTreeSet<&String> =
+            self.content.iter().filter(|word| !ADDRESSED.contains(&word.as_str())).collect();
+        let shared = words.iter().filter(|word| old.content.contains(word)).count();
+        self.denies == old.denies && shared > 0 && shared * 5 >= words.len() * 3
+    }
+
     /// How much a clause is about this subject: its words in the clause, and its names twice.
     pub fn weight_in(&self, clause: &str) -> usize {
         let lower = clause.to_lowercase();

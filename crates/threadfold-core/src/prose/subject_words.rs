@@ -34,14 +34,16 @@ impl Grammar {
     pub(super) const ARTICLE: Self = Self(1 << 20);
     const ACT: Self = Self(1 << 21);
     pub(super) const WEEKDAY: Self = Self(1 << 22);
+    const ORDER: Self = Self(1 << 23);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 23] = [
+    const TITLES: [&str; 24] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
+        "order",
     ];
 
     /// Words that do not belong to the subject of a statement.
@@ -164,6 +166,11 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
 /// Whether a statement expresses a preference or a goal of the user.
 pub(crate) fn has_wish(statement: &str) -> bool {
     Grammar::WISH.is_stated(statement)
+}
+
+/// Whether a sentence has a word of these lists that binds its reader for good.
+pub(crate) fn orders_in_any_language(sentence: &str) -> bool {
+    Grammar::ORDER.is_stated(sentence)
 }
 
 /// Whether a word says what a person does, as `approved`.

@@ -29,12 +29,7 @@ fn each_word(text: &str, trust: Trust, note: Note<'_>, mut visit: impl FnMut(&Wo
             before = if kinds.has_any(CharKinds::BODY) { word } else { before };
             continue;
         }
-        let rest = if may_be_link(kinds) || (kinds.has_any(CharKinds::POINT) && word.contains('@'))
-        {
-            link::links(word, note)
-        } else {
-            word
-        };
+        let rest = if may_be_link(word, kinds) { link::links(word, note) } else { word };
         for chunk in chunks(rest) {
             if chunk.opens_call && path::is_dotted_call(chunk.text) {
                 symbol::symbol(&chunk, trust, note);
@@ -63,11 +58,17 @@ fn may_be_fact(kinds: CharKinds) -> bool {
     kinds.has_any(NAME.and(PATH)) || (kinds.has_any(CharKinds::DIGIT) && kinds.has_any(LETTER))
 }
 
-fn may_be_link(kinds: CharKinds) -> bool {
-    let address = kinds.has_any(CharKinds::COLON) && kinds.has_any(CharKinds::SLASH);
-    address
-        || (kinds.has_any(CharKinds::DIGIT)
-            && kinds.has_any(CharKinds::COLON.and(CharKinds::POINT)))
+fn may_be_link(word: &str, kinds: CharKinds) -> bool {
+    let has_slash = kinds.has_any(CharKinds::SLASH);
+    let has_point = kinds.has_any(CharKinds::POINT);
+    let is_site = has_point
+        && (has_slash
+            || word.contains('@')
+            || [".com", ".org", "www."].iter().any(|it| word.contains(it)));
+    let has_number = kinds.has_any(CharKinds::DIGIT);
+    is_site
+        || (kinds.has_any(CharKinds::COLON) && has_slash)
+        || (has_number && (has_point || kinds.has_any(CharKinds::COLON)))
 }
 
 /// The maximum length of a fact of one word, in bytes.

@@ -113,7 +113,8 @@ impl Gathered {
         }
     }
 
-    fn note(&mut self, index: usize, span: &Span<'_>, options: &AuditOptions) {
+    /// Adds a fact of the message with this index.
+    pub(super) fn note(&mut self, index: usize, span: &Span<'_>, options: &AuditOptions) {
         let Span { class, text, speaker, is_done } = *span;
         if is_done {
             self.done.insert(key(class, text).into_owned(), index);

@@ -16,10 +16,14 @@ use crate::{
     ledger,
     message::{Message, slice, steps},
     prose::{
-        FactClass, Kind, Property, Speaker, is_act, is_calendar, is_common, is_unspaced, key,
-        one_line, passages, sentences, without_emphasis, without_typed,
+        FactClass, Kind, Property, Span, Speaker, heading, is_act, is_calendar, is_common,
+        is_unspaced, key, one_line, orders_in_any_language, passages, sentences, without_emphasis,
+        without_typed,
     },
 };
+
+/// How many instructions of a summary are compared with all statements of the user.
+const MOST_INSTRUCTIONS: usize = 200;
 
 /// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes,
 /// numbers and instructions in it that neither the facts of the conversation nor a message of the
@@ -51,6 +55,10 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
+    for text in own.lines().flat_map(sentences).filter(|it| orders_in_any_language(it)) {
+        let (class, speaker) = (FactClass::Constraint, Speaker::Assistant);
+        stated.note(0, &Span { class, text, speaker, is_done: false }, &options);
+    }
     let unknown = stated.relevant(&options).filter(|(class, key, _)| facts.is_unknown(*class, key));
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
@@ -92,11 +100,18 @@ pub fn invented<'m>(
         facts.is_unknown(fact.class, &key(fact.class, &fact.text))
             && !(is_number && quantities.were_read(&fact.text))
     });
+    // An instruction in other words than the user's is not invented. The first ones are compared.
+    let mut compared = 0..MOST_INSTRUCTIONS;
+    missing.retain(|fact| {
+        fact.class != FactClass::Constraint
+            || compared.next().is_none()
+            || !facts.statements().say(&fact.text)
+    });
     let listed: HashSet<String> =
         missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
     let others = names
         .into_values()
-        .chain(quantities.into_texts().map(|text| of_word(FactClass::Number, &text)));
+        .chain(quantities.into_texts().map(|(class, text)| of_word(class, &text)));
     missing.extend(
         others.filter(|fact| words(&fact.text).any(|word| !listed.contains(&word.to_lowercase()))),
     );
@@ -266,15 +281,23 @@ struct Names {
 
 impl Names {
     fn read(&mut self, sentence: &str) {
+        /// A label is followed by a name if not more words are after it.
+        const VALUE: usize = 3;
         const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
+        // A label may have a capital in every word: `Open Points: none`.
+        let bare = sentence.trim_start_matches(['*', '-', '#', '>', ' ']);
+        let label = heading(bare);
+        let body = label.map_or(sentence, |(_, body)| body.trim_start_matches(['*', ' ']));
+        let is_value = label.is_some() && body.split_whitespace().count() <= VALUE;
         let (mut starts, mut is_code, mut follows) = (true, false, false);
-        let mut tokens = sentence.split_whitespace().peekable();
+        let mut tokens = body.split_whitespace().peekable();
         while let Some(token) = tokens.next() {
             let ends = token.ends_with(ENDS) && !is_title(token);
             let begins = std::mem::replace(&mut starts, ends);
             is_code |= token.starts_with('`');
             for word in words(token) {
-                if is_number(word) || is_coded(word) || (is_code && word.len() > 3) {
+                let is_flag = token.starts_with('-');
+                if is_number(word) || is_coded(word) || ((is_code || is_flag) && word.len() > 3) {
                     self.note(word);
                 }
             }
@@ -284,7 +307,7 @@ impl Names {
             let Some(word) = first else { continue };
             // At the start of a sentence any word has a capital. The name of a person says, asks or owns
             // something.
-            let is_name = is_name(word) && (!begins || is_person(token, tokens.peek()));
+            let is_name = is_name(word) && (!begins || is_value || is_person(token, tokens.peek()));
             self.inner += usize::from(!begins);
             self.capitals += usize::from(!begins && is_name);
             if is_name {
@@ -339,10 +362,18 @@ fn is_name(word: &str) -> bool {
         && letters.all(char::is_lowercase)
 }
 
+/// Whether a word has no ending of nouns for things and of participles: `Deployment`, `Tests`, `Fixed`.
+fn is_rare(word: &str) -> bool {
+    const ENDS: [&str; 11] =
+        ["s", "ed", "ing", "ion", "ment", "ness", "ity", "ism", "ship", "ance", "ence"];
+    !ENDS.iter().any(|end| word.ends_with(end))
+}
+
 /// Whether the first word of a sentence is the name of a person: `Ada's plan`, `Ada approved it`.
 fn is_person(token: &str, next: Option<&&str>) -> bool {
     let (word, end) = token.split_once(['\'', '\u{2019}']).unwrap_or((token, ""));
-    (end == "s" || next.is_some_and(|next| is_act(next))) && !is_common(&word.to_lowercase())
+    let acts = next.is_some_and(|next| is_act(next) || (next.ends_with("ed") && is_rare(word)));
+    (end == "s" || acts) && !is_common(&word.to_lowercase())
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

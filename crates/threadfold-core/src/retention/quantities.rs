@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::prose::{Kind, Quantity, Spelled, quantities, word_quantities};
+use crate::prose::{FactClass, Kind, Quantity, Spelled, quantities, word_quantities};
 
 /// The quantities of a summary that no text has stated so far.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub(super) struct Quantities {
     starts: HashSet<String>,
     /// Whether one is a day, whose date may begin with any year.
     has_days: bool,
+    /// Whether one is spelled in words.
+    has_words: bool,
 }
 
 /// A quantity of a summary.
@@ -46,6 +48,8 @@ impl Quantities {
         let mut readings = all.wanted.iter().flat_map(|wanted| &wanted.readings);
         all.has_days =
             readings.any(|reading| matches!(reading, Quantity::Day(..) | Quantity::Month(_)));
+        let mut texts = all.wanted.iter().map(|wanted| &wanted.text);
+        all.has_words = texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()));
         all.starts =
             all.wanted.iter().flat_map(|wanted| &wanted.readings).flat_map(starts).collect();
         all
@@ -63,7 +67,8 @@ impl Quantities {
         let mut read = HashSet::new();
         let may_be = |digits: &str| self.may_start(digits);
         quantities(text, &may_be, &mut |spelled| read.extend(spelled.readings));
-        if matches!(kind, Kind::Said | Kind::Summary) {
+        // Numbers in words are rare in the output of tools, but what is copied from there is not invented.
+        if self.has_words || matches!(kind, Kind::Said | Kind::Summary) {
             word_quantities(text, &mut |spelled| read.extend(spelled.readings));
         }
         if !read.is_empty() {
@@ -83,9 +88,14 @@ impl Quantities {
         own.flat_map(|wanted| wanted.text.split(|c: char| !c.is_ascii_digit())).collect()
     }
 
-    /// Returns the texts of the quantities that are no facts and were not read.
-    pub(super) fn into_texts(self) -> impl Iterator<Item = String> {
-        self.wanted.into_iter().filter(|wanted| !wanted.is_fact).map(|wanted| wanted.text)
+    /// Returns the class and the text of each quantity that is no fact and was not read.
+    pub(super) fn into_texts(self) -> impl Iterator<Item = (FactClass, String)> {
+        let own = self.wanted.into_iter().filter(|wanted| !wanted.is_fact);
+        own.map(|Wanted { text, readings, .. }| {
+            let is_name =
+                matches!(readings.first(), Some(Quantity::Weekday(_) | Quantity::Month(_)));
+            (if is_name { FactClass::Identifier } else { FactClass::Number }, text)
+        })
     }
 
     fn may_start(&self, digits: &str) -> bool {

@@ -118,6 +118,12 @@ impl Statements {
         self.entries.iter().filter(|statement| !statement.is_gone)
     }
 
+    /// Whether a statement that holds says the same in other words.
+    pub fn say(&self, sentence: &str) -> bool {
+        let subject = Subject::of(sentence);
+        self.holding().any(|statement| subject.restates(&statement.subject))
+    }
+
     /// Whether the user's later text replaced a line or a value.
     pub fn is_replaced(&self, text: &str) -> bool {
         !self.replaced.is_empty() && self.replaced.contains(&key_of(text))
