@@ -45,7 +45,7 @@ pub(crate) fn quantities<'a>(
         if may_be(slice(text, start..at)) {
             at = start + length(slice(text, start..));
             let spelled = Place { text, run: start..at }.spelled();
-            // Of a date, the year and the month may be stated alone.
+            // The parts of a date may be stated alone.
             let parts: Vec<Quantity> =
                 spelled.readings.iter().flat_map(|it| parts(it, spelled.text)).collect();
             let text = spelled.text;
@@ -58,10 +58,19 @@ pub(crate) fn quantities<'a>(
 /// Calls `visit` with each number in words of 10 or more, and with the names of months and weekdays.
 pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
     let (mut number, mut start, mut end, mut at) = (Sum::default(), 0, 0, 0);
+    let mut clock = Clock::default();
     for piece in steps::through(text).split_inclusive(|c: char| !c.is_alphanumeric()) {
         let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
         let lower = word.to_lowercase();
-        let summand = number.summand(&lower);
+        if let Some((from, time)) = clock.read(at, &lower) {
+            let text = slice(text, from..at + word.len());
+            visit(Spelled { text, readings: vec![time], is_whole: true });
+            (number, start) = (Sum::default(), at);
+        }
+        if clock.is_open() {
+            number = Sum::default();
+        }
+        let summand = number.summand(&lower).filter(|_| !clock.is_open());
         let goes_on = match text.get(end..at) {
             Some(" " | "-") => summand.is_some() || number.takes(&lower),
             Some(" and " | " und " | " y ") => summand.is_some(),
@@ -99,6 +108,48 @@ fn named_day(before: &str, word: &str, lower: &str) -> Option<Quantity> {
     };
     let month = number_of(lower, Grammar::MONTH).map(Quantity::Month);
     month.or_else(|| number_of(lower, Grammar::WEEKDAY).map(Quantity::Weekday)).filter(|_| is_sure)
+}
+
+/// A time in words so far: `half past nine`, `ten to six`.
+#[derive(Default)]
+struct Clock {
+    /// Where the last word began, and the minutes that it may be.
+    minutes: Option<(usize, u32)>,
+    /// Where the time begins, and the minutes to add to its hour.
+    before_hour: Option<(usize, u32)>,
+    is_range: bool,
+}
+
+impl Clock {
+    /// Reads the next word, which begins at this byte, and returns where a time that it ends began.
+    fn read(&mut self, at: usize, word: &str) -> Option<(usize, Quantity)> {
+        let number = if word == "one" { Some(1) } else { number_of(word, Grammar::NUMBER) };
+        let minutes = self.minutes.take();
+        if let Some((start, minutes)) = self.before_hour.take() {
+            let hour = number.filter(|hour| *hour < 13)?;
+            return Some((start, Quantity::Time((hour * 60 + minutes) % 720)));
+        }
+        match word {
+            "past" => self.before_hour = minutes,
+            // `From ten to six` and `two to three weeks` are no times.
+            "to" if !self.is_range => {
+                let minutes = minutes.filter(|(_, minutes)| minutes.is_multiple_of(5));
+                self.before_hour = minutes.map(|(start, minutes)| (start, 720 - minutes));
+            }
+            "noon" | "midnight" => return Some((at, Quantity::Time(0))),
+            "half" => self.minutes = Some((at, 30)),
+            "quarter" => self.minutes = Some((at, 15)),
+            _ => self.minutes = number.filter(|number| *number < 30).map(|number| (at, number)),
+        }
+        self.is_range =
+            matches!(word, "from" | "between") || (self.is_range && self.minutes.is_some());
+        None
+    }
+
+    /// Whether the next word is the hour.
+    fn is_open(&self) -> bool {
+        self.before_hour.is_some()
+    }
 }
 
 /// A number in words so far: `two hundred thousand twenty`.
@@ -147,12 +198,13 @@ impl Sum {
     }
 }
 
-/// Returns what the spelling of a date states besides the day: its month and its year.
+/// Returns what the spelling of a date states besides: its month, its day in any month and its year.
 fn parts(date: &Quantity, text: &str) -> Vec<Quantity> {
-    let Quantity::Day(month, _) = date else { return Vec::new() };
+    let Quantity::Day(month, day) = date else { return Vec::new() };
     let years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 4);
     let years = years.map(|year| Quantity::Number(year.into(), String::new()));
-    years.chain([Quantity::Month(*month)]).collect()
+    let day = Quantity::Number(day.to_string(), String::new());
+    years.chain([day, Quantity::Month(*month)]).collect()
 }
 
 fn next_digit(text: &str, at: usize) -> Option<usize> {
@@ -487,6 +539,9 @@ mod tests {
             ["16h45", "4:45 PM"],
             ["9.30 Uhr", "09:30"],
             ["\u{4e0b}\u{5348}5\u{70b9}", "17:00"],
+            ["half past nine", "09:30"],
+            ["ten to six", "5:50"],
+            ["noon", "12:00"],
             ["March 3", "2026-03-03"],
             ["the 3rd of March", "3. M\u{e4}rz"],
             ["3 de marzo", "3/3"],
@@ -518,6 +573,13 @@ mod tests {
         }
         assert!(readings("15 ms").contains(&Quantity::Number("15".into(), "ms".into())));
         assert!(readings("15 s").contains(&Quantity::Number("15".into(), "s".into())));
+    }
+
+    #[test]
+    fn the_minutes_of_a_time_in_words_are_no_number() {
+        let mut texts = Vec::new();
+        word_quantities("at ten past six, two to three of twelve", &mut |it| texts.push(it.text));
+        assert_eq!(texts, ["ten past six", "twelve"]);
     }
 
     #[test]

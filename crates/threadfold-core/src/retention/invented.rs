@@ -55,7 +55,7 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own.as_str()), &options);
-    for text in own.lines().flat_map(sentences).filter(|it| orders_in_any_language(it)) {
+    for text in own.lines().flat_map(sentences).filter(|it| orders(it)) {
         let (class, speaker) = (FactClass::Constraint, Speaker::Assistant);
         stated.note(0, &Span { class, text, speaker, is_done: false }, &options);
     }
@@ -116,6 +116,20 @@ pub fn invented<'m>(
         others.filter(|fact| words(&fact.text).any(|word| !listed.contains(&word.to_lowercase()))),
     );
     missing
+}
+
+/// Whether a sentence of a summary orders something for good, other than by the words of a user's demand.
+fn orders(sentence: &str) -> bool {
+    const ADDRESSED: [&str; 6] = [
+        "the agent to ",
+        "the assistant to ",
+        "the agent is to ",
+        "the assistant is to ",
+        "wants you to ",
+        "you are to ",
+    ];
+    let lower = sentence.to_lowercase();
+    orders_in_any_language(sentence) || ADDRESSED.iter().any(|phrase| lower.contains(phrase))
 }
 
 /// Whether a line is a note of omitted text, which is not the model's: `[... 763 bytes omitted ...]`,
@@ -284,23 +298,24 @@ impl Names {
         /// A label is followed by a name if not more words are after it.
         const VALUE: usize = 3;
         const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
+        let sentence = sentence.replace("**", "");
         // A label may have a capital in every word: `Open Points: none`.
-        let bare = sentence.trim_start_matches(['*', '-', '#', '>', ' ']);
-        let label = heading(bare);
-        let body = label.map_or(sentence, |(_, body)| body.trim_start_matches(['*', ' ']));
+        let label = heading(sentence.trim_start_matches(['*', '-', '#', '>', ' ']));
+        let body = label.map_or(sentence.as_str(), |(_, body)| body);
         let is_value = label.is_some() && body.split_whitespace().count() <= VALUE;
-        let (mut starts, mut is_code, mut follows) = (true, false, false);
+        let (mut starts, mut is_code, mut follows, mut program) = (true, false, false, false);
         let mut tokens = body.split_whitespace().peekable();
         while let Some(token) = tokens.next() {
             let ends = token.ends_with(ENDS) && !is_title(token);
             let begins = std::mem::replace(&mut starts, ends);
             is_code |= token.starts_with('`');
             for word in words(token) {
-                let is_flag = token.starts_with('-');
-                if is_number(word) || is_coded(word) || ((is_code || is_flag) && word.len() > 3) {
+                let is_typed = is_code || program || token.starts_with('-');
+                if is_number(word) || is_coded(word) || (is_typed && word.len() > 3) {
                     self.note(word);
                 }
             }
+            program = is_program(token);
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
             let first = words(token).next().filter(|word| token.starts_with(word));
@@ -347,6 +362,15 @@ fn is_coded(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_uppercase())
+}
+
+/// Whether a token is the name of a program, after which its command is written: `git rebase`.
+fn is_program(token: &str) -> bool {
+    const PROGRAMS: [&str; 12] = [
+        "apt", "brew", "bundle", "cargo", "docker", "git", "kubectl", "npm", "npx", "pip", "pnpm",
+        "yarn",
+    ];
+    PROGRAMS.contains(&token)
 }
 
 /// Whether a token is a title before a name, whose point does not end a sentence.
