@@ -7,7 +7,7 @@
 //! | `word_kinds`, `chunk`, `token` | words, pieces of words, and tokens |
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
-//! | `quantity` | numbers, dates and times of day, compared by value |
+//! | `quantity`, `quantity_words` | numbers, dates and times of day, compared by value |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
 //! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
 //! | `definition` | statements that define a thing in words |
@@ -26,6 +26,7 @@ mod number;
 mod passage;
 mod path;
 mod quantity;
+mod quantity_words;
 mod quote;
 mod section;
 #[doc(hidden)]
@@ -51,7 +52,8 @@ pub(crate) use self::{
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
-    quantity::{Quantity, Spelled, quantities, word_quantities},
+    quantity::{Quantity, Spelled, quantities},
+    quantity_words::word_quantities,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,
     subject::heading,

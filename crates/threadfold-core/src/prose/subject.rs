@@ -151,15 +151,7 @@ impl Subject {
 
     /// The number of words and values that it has and the other statement lacks.
     pub fn words_beside(&self, other: &Self) -> usize {
-        let words = self.words().filter(|word| !other.words.contains_key(*word)).count();
-        let values = self.values.iter().map(|(form, values)| {
-            let others = other.values.get(form);
-            values
-                .iter()
-                .filter(|value| others.is_none_or(|others| !others.contains(*value)))
-                .count()
-        });
-        words + values.sum::<usize>()
+        self.content.iter().filter(|word| !other.content.contains(word)).count()
     }
 
     /// Whether it says again, in other words, most of what an older statement says.

@@ -6,8 +6,8 @@ use super::{
     fact::Fact,
     facts::Facts,
     gather::Gathered,
+    names::{named, of_word, words},
     options::AuditOptions,
-    positions::Positions,
     quantities::Quantities,
     search::Search,
     sieve::{Pairs, Sieve},
@@ -16,9 +16,8 @@ use crate::{
     ledger,
     message::{Message, slice, steps},
     prose::{
-        FactClass, Kind, Property, Span, Speaker, heading, is_act, is_calendar, is_common,
-        is_unspaced, key, one_line, orders_in_any_language, passages, sentences, without_emphasis,
-        without_typed,
+        FactClass, Kind, Property, Span, Speaker, is_calendar, is_unspaced, key, one_line,
+        orders_in_any_language, passages, sentences, without_emphasis, without_typed,
     },
 };
 
@@ -53,12 +52,7 @@ pub fn invented<'m>(
     let own = without_typed(&ledger::without_titled(summary));
     let own: String = own.split_inclusive('\n').filter(|line| !is_note(line.trim_end())).collect();
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
-    let mut stated = Gathered::default();
-    stated.read(0, &Message::user(own.as_str()), &options);
-    for text in own.lines().flat_map(sentences).filter(|it| orders(it)) {
-        let (class, speaker) = (FactClass::Constraint, Speaker::Assistant);
-        stated.note(0, &Span { class, text, speaker, is_done: false }, &options);
-    }
+    let stated = stated(&own, &options);
     let unknown = stated.relevant(&options).filter(|(class, key, _)| facts.is_unknown(*class, key));
     let unknown: Vec<&str> =
         unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
@@ -94,19 +88,8 @@ pub fn invented<'m>(
             }
         });
     }
-    let mut missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
-    missing.retain(|fact| {
-        let is_number = fact.class == FactClass::Number;
-        facts.is_unknown(fact.class, &key(fact.class, &fact.text))
-            && !(is_number && quantities.were_read(&fact.text))
-    });
-    // An instruction in other words than the user's is not invented. The first ones are compared.
-    let mut compared = 0..MOST_INSTRUCTIONS;
-    missing.retain(|fact| {
-        fact.class != FactClass::Constraint
-            || compared.next().is_none()
-            || !facts.statements().say(&fact.text)
-    });
+    let missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
+    let mut missing = without_known(missing, facts, &quantities);
     let listed: HashSet<String> =
         missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
     let others = names
@@ -115,6 +98,34 @@ pub fn invented<'m>(
     missing.extend(
         others.filter(|fact| words(&fact.text).any(|word| !listed.contains(&word.to_lowercase()))),
     );
+    missing
+}
+
+/// Returns the facts of a summary. Its instructions are read as if the user gave them.
+fn stated(summary: &str, options: &AuditOptions) -> Gathered {
+    let mut stated = Gathered::default();
+    stated.read(0, &Message::user(summary), options);
+    for text in summary.lines().flat_map(sentences).filter(|it| orders(it)) {
+        let (class, speaker) = (FactClass::Constraint, Speaker::Assistant);
+        stated.note(0, &Span { class, text, speaker, is_done: false }, options);
+    }
+    stated
+}
+
+/// Returns the missing facts without those that the thread states in another form: numbers in another
+/// spelling, and instructions in other words.
+fn without_known(mut missing: Vec<Fact>, facts: &Facts, quantities: &Quantities) -> Vec<Fact> {
+    let mut compared = 0..MOST_INSTRUCTIONS;
+    missing.retain(|fact| {
+        let is_known = match fact.class {
+            FactClass::Number => quantities.were_read(&fact.text),
+            FactClass::Constraint => {
+                compared.next().is_some() && facts.statements().say(&fact.text)
+            }
+            _ => false,
+        };
+        facts.is_unknown(fact.class, &key(fact.class, &fact.text)) && !is_known
+    });
     missing
 }
 
@@ -267,145 +278,6 @@ fn states(text: &str, wanted: &str) -> bool {
         let after = slice(text, start + found.len()..);
         !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
     })
-}
-
-/// The names, the long numbers inside of words, the codes and the words between backticks in a text,
-/// each in lower case.
-fn named(text: &str) -> BTreeMap<String, Fact> {
-    const LEAST: usize = 20;
-    let mut names = Names::default();
-    text.lines().filter(|line| !is_heading(line)).flat_map(sentences).for_each(|it| names.read(it));
-    let Names { mut found, inner, capitals, sure } = names;
-    if inner >= LEAST && capitals * 5 > inner {
-        found.retain(|name, fact| !is_name(&fact.text) || sure.contains(name));
-    }
-    found
-}
-
-/// The names in the sentences so far.
-#[derive(Default)]
-struct Names {
-    found: BTreeMap<String, Fact>,
-    /// Those that are names in languages with a capital for every noun, too.
-    sure: HashSet<String>,
-    /// The number of words inside of sentences, and of those with a capital.
-    inner: usize,
-    capitals: usize,
-}
-
-impl Names {
-    fn read(&mut self, sentence: &str) {
-        /// A label is followed by a name if not more words are after it.
-        const VALUE: usize = 3;
-        const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
-        let sentence = sentence.replace("**", "");
-        // A label may have a capital in every word: `Open Points: none`.
-        let label = heading(sentence.trim_start_matches(['*', '-', '#', '>', ' ']));
-        let body = label.map_or(sentence.as_str(), |(_, body)| body);
-        let is_value = label.is_some() && body.split_whitespace().count() <= VALUE;
-        let (mut starts, mut is_code, mut follows, mut program) = (true, false, false, false);
-        let mut tokens = body.split_whitespace().peekable();
-        while let Some(token) = tokens.next() {
-            let ends = token.ends_with(ENDS) && !is_title(token);
-            let begins = std::mem::replace(&mut starts, ends);
-            is_code |= token.starts_with('`');
-            for word in words(token) {
-                let is_typed = is_code || program || token.starts_with('-');
-                if is_number(word) || is_coded(word) || (is_typed && word.len() > 3) {
-                    self.note(word);
-                }
-            }
-            program = is_program(token);
-            is_code &=
-                !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
-            let first = words(token).next().filter(|word| token.starts_with(word));
-            let Some(word) = first else { continue };
-            // At the start of a sentence any word has a capital. The name of a person says, asks or owns
-            // something.
-            let is_name = is_name(word) && (!begins || is_value || is_person(token, tokens.peek()));
-            self.inner += usize::from(!begins);
-            self.capitals += usize::from(!begins && is_name);
-            if is_name {
-                self.note(word);
-                // A noun after a noun without an article: `Frau Krause`.
-                self.sure.extend((follows || begins).then(|| word.to_lowercase()));
-            }
-            follows = self::is_name(word) && !ends && !is_calendar(word);
-        }
-    }
-
-    fn note(&mut self, word: &str) {
-        let class = if is_number(word) { FactClass::Number } else { FactClass::Identifier };
-        self.found.entry(word.to_lowercase()).or_insert_with(|| of_word(class, word));
-    }
-}
-
-fn of_word(class: FactClass, word: &str) -> Fact {
-    let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
-    Fact { class, text: word.into(), weight: 1, speaker, positions }
-}
-
-/// Whether a line is a heading or a label, in which every word may have a capital.
-fn is_heading(line: &str) -> bool {
-    let line = line.trim().trim_end_matches('*');
-    line.starts_with('#') || line.ends_with(':')
-}
-
-/// Whether a word is a number of three digits or more.
-fn is_number(word: &str) -> bool {
-    word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether a word is a code of capitals and digits: `E0425`.
-fn is_coded(word: &str) -> bool {
-    word.len() > 3
-        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        && word.contains(|c: char| c.is_ascii_digit())
-        && word.contains(|c: char| c.is_ascii_uppercase())
-}
-
-/// Whether a token is the name of a program, after which its command is written: `git rebase`.
-fn is_program(token: &str) -> bool {
-    const PROGRAMS: [&str; 12] = [
-        "apt", "brew", "bundle", "cargo", "docker", "git", "kubectl", "npm", "npx", "pip", "pnpm",
-        "yarn",
-    ];
-    PROGRAMS.contains(&token)
-}
-
-/// Whether a token is a title before a name, whose point does not end a sentence.
-fn is_title(token: &str) -> bool {
-    matches!(token, "Dr." | "Mr." | "Mrs." | "Ms." | "Prof." | "Sr." | "Sra.")
-}
-
-/// Whether a word has a capital and then only small letters.
-fn is_name(word: &str) -> bool {
-    let mut letters = word.chars();
-    letters.next().is_some_and(char::is_uppercase)
-        && word.chars().count() > 2
-        && letters.all(char::is_lowercase)
-}
-
-/// Whether a word has no ending of nouns for things and of participles: `Deployment`, `Tests`, `Fixed`.
-fn is_rare(word: &str) -> bool {
-    const ENDS: [&str; 11] =
-        ["s", "ed", "ing", "ion", "ment", "ness", "ity", "ism", "ship", "ance", "ence"];
-    !ENDS.iter().any(|end| word.ends_with(end))
-}
-
-/// Whether the first word of a sentence is the name of a person: `Ada's plan`, `Ada approved it`.
-fn is_person(token: &str, next: Option<&&str>) -> bool {
-    let (word, end) = token.split_once(['\'', '\u{2019}']).unwrap_or((token, ""));
-    let acts = next.is_some_and(|next| is_act(next) || (next.ends_with("ed") && is_rare(word)));
-    (end == "s" || acts) && !is_common(&word.to_lowercase())
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    // Most text is ASCII, and few characters beyond it are marks.
-    let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
-    words
-        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)))
-        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

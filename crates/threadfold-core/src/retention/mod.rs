@@ -33,6 +33,7 @@ mod form;
 mod gather;
 mod index;
 mod invented;
+mod names;
 mod options;
 mod pasted;
 mod policy;

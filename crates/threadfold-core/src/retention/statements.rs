@@ -198,7 +198,10 @@ impl Statements {
         }
         let values = by.replaced_values(&old.subject);
         let stay = cut::rest(&old.text, &values, by);
-        let is_cut = !values.is_empty() && !stay.is_empty() && stay != old.text;
+        let is_cut = !values.is_empty()
+            && !stay.is_empty()
+            && stay != old.text
+            && !self.by_key.contains_key(&key_of(&stay));
         let kept: HashSet<String> = sentences(&stay).filter(|_| is_cut).map(key_of).collect();
         let gone = sentences(&old.text).chain([old.text.as_str()]).map(key_of);
         let gone = gone.filter(|key| !kept.contains(key));

@@ -1,0 +1,162 @@
+//! Numbers and times of day in words, and the names of weekdays and months.
+
+use super::{
+    quantity::{Quantity, Spelled},
+    subject_words::{Grammar, number_of},
+};
+use crate::message::{slice, steps};
+
+/// Calls `visit` with each number in words of 10 or more, and with the names of months and weekdays.
+pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
+    let (mut number, mut start, mut end, mut at) = (Sum::default(), 0, 0, 0);
+    let mut clock = Clock::default();
+    for piece in steps::through(text).split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let lower = word.to_lowercase();
+        if let Some((from, time)) = clock.read(at, &lower) {
+            let text = slice(text, from..at + word.len());
+            visit(Spelled { text, readings: vec![time], is_whole: true });
+            (number, start) = (Sum::default(), at);
+        }
+        if clock.is_open() {
+            number = Sum::default();
+        }
+        let summand = number.summand(&lower).filter(|_| !clock.is_open());
+        let goes_on = match text.get(end..at) {
+            Some(" " | "-") => summand.is_some() || number.takes(&lower),
+            Some(" and " | " und " | " y ") => summand.is_some(),
+            _ => false,
+        };
+        if !goes_on {
+            std::mem::take(&mut number)
+                .spelled(text.get(start..end))
+                .into_iter()
+                .for_each(&mut *visit);
+            start = at;
+        }
+        if let Some(summand) = summand {
+            number.add(summand);
+            end = at + word.len();
+        } else if let Some(day) = named_day(slice(text, ..at), word, &lower) {
+            visit(Spelled { text: word, readings: vec![day], is_whole: true });
+        }
+        at += piece.len();
+    }
+    number.spelled(text.get(start..end)).into_iter().for_each(visit);
+}
+
+/// Returns the weekday or the month that a word names after this text. Some have a second meaning in lower
+/// case or at the start of a sentence: `May I go?`
+fn named_day(before: &str, word: &str, lower: &str) -> Option<Quantity> {
+    const AMBIGUOUS: [&str; 11] =
+        ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
+    let has_capital = word.starts_with(char::is_uppercase);
+    let is_inside = || before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ',');
+    let is_sure = if AMBIGUOUS.contains(&lower) {
+        has_capital && is_inside()
+    } else {
+        has_capital || word.len() > 4
+    };
+    let month = number_of(lower, Grammar::MONTH).map(Quantity::Month);
+    month.or_else(|| number_of(lower, Grammar::WEEKDAY).map(Quantity::Weekday)).filter(|_| is_sure)
+}
+
+/// A time in words so far: `half past nine`, `ten to six`.
+#[derive(Default)]
+struct Clock {
+    /// Where the last word began, and the minutes that it may be.
+    minutes: Option<(usize, u32)>,
+    /// Where the time begins, and the minutes to add to its hour.
+    before_hour: Option<(usize, u32)>,
+    is_range: bool,
+}
+
+impl Clock {
+    /// Reads the next word, which begins at this byte, and returns where a time that it ends began.
+    fn read(&mut self, at: usize, word: &str) -> Option<(usize, Quantity)> {
+        let number = if word == "one" { Some(1) } else { number_of(word, Grammar::NUMBER) };
+        let minutes = self.minutes.take();
+        if let Some((start, minutes)) = self.before_hour.take() {
+            let hour = number.filter(|hour| *hour < 13)?;
+            return Some((start, Quantity::Time((hour * 60 + minutes) % 720)));
+        }
+        match word {
+            "past" => self.before_hour = minutes,
+            // `From ten to six` and `two to three weeks` are no times.
+            "to" if !self.is_range => {
+                let minutes = minutes.filter(|(_, minutes)| minutes.is_multiple_of(5));
+                self.before_hour = minutes.map(|(start, minutes)| (start, 720 - minutes));
+            }
+            "noon" | "midnight" => return Some((at, Quantity::Time(0))),
+            "half" => self.minutes = Some((at, 30)),
+            "quarter" => self.minutes = Some((at, 15)),
+            _ => self.minutes = number.filter(|number| *number < 30).map(|number| (at, number)),
+        }
+        self.is_range =
+            matches!(word, "from" | "between") || (self.is_range && self.minutes.is_some());
+        None
+    }
+
+    /// Whether the next word is the hour.
+    fn is_open(&self) -> bool {
+        self.before_hour.is_some()
+    }
+}
+
+/// A number in words so far: `two hundred thousand twenty`.
+#[derive(Default)]
+struct Sum {
+    thousands: u64,
+    rest: u64,
+    /// Whether it is more than a power of ten, as in `thousands of them`.
+    counts: bool,
+}
+
+impl Sum {
+    /// Returns the number that a word in lower case adds. One is only a number after tens: `twenty-one`.
+    fn summand(&self, word: &str) -> Option<u64> {
+        let is_one = matches!(word, "one" | "un" | "uno" | "ett" | "jeden" | "bir");
+        let after_tens = is_one && self.rest % 100 > 19;
+        after_tens.then_some(1).or_else(|| number_of(word, Grammar::NUMBER).map(u64::from))
+    }
+
+    /// Whether a word joins the next number to this one: `two hundred and five`.
+    fn takes(&self, word: &str) -> bool {
+        self.rest > 0 && self.rest.is_multiple_of(100) && matches!(word, "and" | "und" | "y")
+    }
+
+    fn add(&mut self, number: u64) {
+        self.counts |= number < 100;
+        match number {
+            100 => self.rest = self.rest.max(1).saturating_mul(100),
+            1_000.. => {
+                self.thousands =
+                    self.rest.max(1).saturating_mul(number).saturating_add(self.thousands);
+                self.rest = 0;
+            }
+            _ => self.rest = self.rest.saturating_add(number),
+        }
+    }
+
+    fn spelled(self, text: Option<&str>) -> Option<Spelled<'_>> {
+        let number = self.thousands.saturating_add(self.rest);
+        let text = text.filter(|_| number > 9)?;
+        let mut readings = vec![Quantity::Number(number.to_string(), String::new())];
+        // `At ten` may be an hour.
+        let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
+        readings.extend(hour.map(|hour| Quantity::Time(hour * 60 % 720)));
+        Some(Spelled { text, readings, is_whole: self.counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minutes_of_a_time_in_words_are_no_number() {
+        let mut texts = Vec::new();
+        word_quantities("at ten past six, two to three of twelve", &mut |it| texts.push(it.text));
+        assert_eq!(texts, ["ten past six", "twelve"]);
+    }
+}

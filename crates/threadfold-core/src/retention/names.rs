@@ -1,0 +1,149 @@
+//! The names, codes and other words of a summary that are facts by their form alone.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{fact::Fact, positions::Positions};
+use crate::prose::{
+    FactClass, Speaker, heading, is_act, is_calendar, is_common, is_unspaced, sentences,
+};
+
+/// The names, the long numbers inside of words, the codes and the words between backticks in a text,
+/// each in lower case.
+pub(super) fn named(text: &str) -> BTreeMap<String, Fact> {
+    const LEAST: usize = 20;
+    let mut names = Names::default();
+    text.lines().filter(|line| !is_heading(line)).flat_map(sentences).for_each(|it| names.read(it));
+    let Names { mut found, inner, capitals, sure } = names;
+    if inner >= LEAST && capitals * 5 > inner {
+        found.retain(|name, fact| !is_name(&fact.text) || sure.contains(name));
+    }
+    found
+}
+
+/// The names in the sentences so far.
+#[derive(Default)]
+struct Names {
+    found: BTreeMap<String, Fact>,
+    /// Those that are names in languages with a capital for every noun, too.
+    sure: HashSet<String>,
+    /// The number of words inside of sentences, and of those with a capital.
+    inner: usize,
+    capitals: usize,
+}
+
+impl Names {
+    fn read(&mut self, sentence: &str) {
+        /// A label is followed by a name if not more words are after it.
+        const VALUE: usize = 3;
+        const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
+        let sentence = sentence.replace("**", "");
+        // A label may have a capital in every word: `Open Points: none`.
+        let label = heading(sentence.trim_start_matches(['*', '-', '#', '>', ' ']));
+        let body = label.map_or(sentence.as_str(), |(_, body)| body);
+        let is_value = label.is_some() && body.split_whitespace().count() <= VALUE;
+        let (mut starts, mut is_code, mut follows, mut program) = (true, false, false, false);
+        let mut tokens = body.split_whitespace().peekable();
+        while let Some(token) = tokens.next() {
+            let ends = token.ends_with(ENDS) && !is_title(token);
+            let begins = std::mem::replace(&mut starts, ends);
+            is_code |= token.starts_with('`');
+            for word in words(token) {
+                let is_typed = is_code || program || token.starts_with('-');
+                if is_number(word) || is_coded(word) || (is_typed && word.len() > 3) {
+                    self.note(word);
+                }
+            }
+            program = is_program(token);
+            is_code &=
+                !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
+            let first = words(token).next().filter(|word| token.starts_with(word));
+            let Some(word) = first else { continue };
+            // At the start of a sentence any word has a capital. The name of a person says, asks or owns
+            // something.
+            let is_name = is_name(word) && (!begins || is_value || is_person(token, tokens.peek()));
+            self.inner += usize::from(!begins);
+            self.capitals += usize::from(!begins && is_name);
+            if is_name {
+                self.note(word);
+                // A noun after a noun without an article: `Frau Krause`.
+                self.sure.extend((follows || begins).then(|| word.to_lowercase()));
+            }
+            follows = self::is_name(word) && !ends && !is_calendar(word);
+        }
+    }
+
+    fn note(&mut self, word: &str) {
+        let class = if is_number(word) { FactClass::Number } else { FactClass::Identifier };
+        self.found.entry(word.to_lowercase()).or_insert_with(|| of_word(class, word));
+    }
+}
+
+/// Returns a fact of a summary with this text.
+pub(super) fn of_word(class: FactClass, word: &str) -> Fact {
+    let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
+    Fact { class, text: word.into(), weight: 1, speaker, positions }
+}
+
+/// Whether a line is a heading or a label, in which every word may have a capital.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim().trim_end_matches('*');
+    line.starts_with('#') || line.ends_with(':')
+}
+
+/// Whether a word is a number of three digits or more.
+fn is_number(word: &str) -> bool {
+    word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a word is a code of capitals and digits: `E0425`.
+fn is_coded(word: &str) -> bool {
+    word.len() > 3
+        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && word.contains(|c: char| c.is_ascii_digit())
+        && word.contains(|c: char| c.is_ascii_uppercase())
+}
+
+/// Whether a token is the name of a program, after which its command is written: `git rebase`.
+fn is_program(token: &str) -> bool {
+    const PROGRAMS: [&str; 12] = [
+        "apt", "brew", "bundle", "cargo", "docker", "git", "kubectl", "npm", "npx", "pip", "pnpm",
+        "yarn",
+    ];
+    PROGRAMS.contains(&token)
+}
+
+/// Whether a token is a title before a name, whose point does not end a sentence.
+fn is_title(token: &str) -> bool {
+    matches!(token, "Dr." | "Mr." | "Mrs." | "Ms." | "Prof." | "Sr." | "Sra.")
+}
+
+/// Whether a word has a capital and then only small letters.
+fn is_name(word: &str) -> bool {
+    let mut letters = word.chars();
+    letters.next().is_some_and(char::is_uppercase)
+        && word.chars().count() > 2
+        && letters.all(char::is_lowercase)
+}
+
+/// Whether a word has no ending of nouns for things and of participles: `Deployment`, `Tests`, `Fixed`.
+fn is_rare(word: &str) -> bool {
+    const ENDS: [&str; 11] =
+        ["s", "ed", "ing", "ion", "ment", "ness", "ity", "ism", "ship", "ance", "ence"];
+    !ENDS.iter().any(|end| word.ends_with(end))
+}
+
+/// Whether the first word of a sentence is the name of a person: `Ada's plan`, `Ada approved it`.
+fn is_person(token: &str, next: Option<&&str>) -> bool {
+    let (word, end) = token.split_once(['\'', '\u{2019}']).unwrap_or((token, ""));
+    let acts = next.is_some_and(|next| is_act(next) || (next.ends_with("ed") && is_rare(word)));
+    (end == "s" || acts) && !is_common(&word.to_lowercase())
+}
+
+/// Returns the words of a text: runs of letters and digits.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    // Most text is ASCII, and few characters beyond it are marks.
+    let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
+    words
+        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)))
+        .filter(|word| !word.is_empty())
+}
