@@ -254,7 +254,8 @@ pub enum Change {
         /// The repair.
         repair: Repair,
     },
-    /// A block was left out, because the dialect has no form for it or the provider refuses it.
+    /// A block was left out, because the dialect has no form for it or the provider refuses it. A
+    /// picture that the provider would refuse is replaced by a text that names it.
     BlockDropped {
         /// The kind of the block.
         kind: Text,
@@ -292,8 +293,9 @@ pub enum Change {
         /// The id now.
         to: Text,
     },
-    /// The name of a tool or a document was rewritten everywhere. For a declared tool the change
-    /// concerns the request as a whole, and [`Encoded::declared_name`] finds the declared name.
+    /// The name of a tool or a document was rewritten everywhere, or the media type of a picture
+    /// was not that of its data. For a declared tool the change concerns the request as a whole,
+    /// and [`Encoded::declared_name`] finds the declared name.
     NameRewritten {
         /// The name before.
         from: Text,

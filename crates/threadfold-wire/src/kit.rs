@@ -11,6 +11,7 @@
 //! | `texts` | the kinds of blocks that travel as text |
 //! | `notes` | the adjustments; the changes that every codec makes before it writes |
 //! | `rules`, `normal` | which blocks a provider takes, and how messages must follow each other |
+//! | `pictures` | which pictures a provider takes |
 //! | `names` | names and ids that a provider refuses |
 //! | `cache` | cache marks |
 //! | `params`, `schemas` | parameters and schemas of tools |
@@ -42,6 +43,7 @@ pub(crate) use crate::{
         Param, Section, does_not_think, is_met, limit, temperature, thinks_manually, write_float,
         write_to_one,
     },
+    pictures::{self, Pictures},
     rules::{
         self, FittedSource, Medium, PLAIN, Rules, Sources, accepts_system_after,
         foreign_server_calls, is_made_by, signed_fault,

@@ -6,6 +6,7 @@ use super::{
     notes::{Notes, with_object},
     options::EncodeOptions,
     params::{Param, is_met, temperature, write_float},
+    pictures::Pictures,
     rules::{BLANK, FittedSource},
     schemas::no_parameters,
 };
@@ -45,6 +46,15 @@ pub(super) fn fit_source(source: &MediaSource, is_own: bool) -> FittedSource {
         }
     }
 }
+
+/// The limits for pictures. The provider makes large ones smaller.
+pub(super) const PICTURES: Pictures = Pictures {
+    longest: 50 * 1024 * 1024,
+    side: u64::MAX,
+    side_of_many: u64::MAX,
+    most: 500,
+    ..Pictures::CLAUDE
+};
 
 /// Wraps a JSON input that is no object. An input that was read as text stays as it is.
 pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {

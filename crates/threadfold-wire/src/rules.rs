@@ -10,6 +10,7 @@ use super::{
     normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
     notes::{Fitted, Notes, with_object},
     options::EncodeOptions,
+    pictures::{Pictures, data_uri, stand_in},
     texts::texts,
 };
 use threadfold_core::message::{
@@ -100,6 +101,9 @@ pub(super) trait Rules {
     /// body.
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
 
+    /// The limits of the provider for pictures.
+    fn pictures(&self) -> Pictures;
+
     /// Why the provider would refuse reasoning; `None` if it accepts it.
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str>;
 
@@ -174,6 +178,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
         let message = if stays { fit_message(rules, message, &foreign, notes) } else { message };
         thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
     }
+    rules.pictures().limit(&mut thread, notes);
     thread
 }
 
@@ -243,16 +248,6 @@ pub(super) fn foreign_server_calls(
         }
     }
     ids
-}
-
-/// The media type, without parameters, and the data of a Base64 data URI.
-pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_once(':')?;
-    let (head, data) = rest.split_once(',')?;
-    let (kind, coding) = head.rsplit_once(';')?;
-    let media_type = kind.split(';').next()?.trim();
-    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
-    is_data.then_some((media_type, data))
 }
 
 fn fit_message(
@@ -358,8 +353,13 @@ fn fit_opaque(rules: &dyn Rules, role: Option<Role>, opaque: &Opaque, notes: &mu
 }
 
 fn fit_image(rules: &dyn Rules, image: &Image, notes: &mut Notes) -> Fitted {
-    let source = rules.source(&image.source, Medium::Image, image.extra.codec());
-    let source = source.map_err(|reason| notes.leave_out("image", reason))?;
+    let judged = match rules.pictures().fit(image, notes) {
+        Ok(judged) => judged,
+        Err(reason) => return Ok(Some(stand_in(image, reason, notes))),
+    };
+    let source = judged.as_ref().unwrap_or(&image.source);
+    let source = rules.source(source, Medium::Image, image.extra.codec());
+    let source = source.map_err(|reason| notes.leave_out("image", reason))?.or(judged);
     Ok(source.map(|source| Image { source, ..image.clone() }.into()))
 }
 

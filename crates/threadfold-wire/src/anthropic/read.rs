@@ -115,6 +115,7 @@ fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
     match kind {
         "image" => {
             let source = media::read(fields.take("source")?, Medium::Image)?;
+            pictures::mark(&mut fields, &source);
             Some(Image { source, extra: fields.keep(NAME) }.into())
         }
         "document" => {

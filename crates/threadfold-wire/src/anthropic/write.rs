@@ -179,6 +179,15 @@ impl Rules for Target {
         media::SOURCES.fit(source, medium, reader)
     }
 
+    /// Models with a larger window accept more.
+    fn pictures(&self) -> Pictures {
+        const WINDOW: u64 = 200_000;
+        let name = self.model.as_ref().and_then(Tree::text);
+        let window = name.and_then(|name| ContextWindow::for_model(&name));
+        let is_larger = window.is_some_and(|window| window.tokens() > WINDOW);
+        Pictures { most: if is_larger { 600 } else { 100 }, ..Pictures::CLAUDE }
+    }
+
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
         signed_fault(NAME, (message, block), &self.options, true)
     }

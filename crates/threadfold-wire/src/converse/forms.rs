@@ -14,6 +14,7 @@
 //! | `~content: []` | result | it was empty |
 //! | `~status` | result | `success`, or another status than `error`, was explicit |
 //! | `~type` | server call or result | its `type` |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~format` | text document | it had no `format` |
 //! | `~schema` | tool | its schema, which had no `type` |
 //! | `~role: "system"` | message of the system role | it was within the thread |

@@ -124,6 +124,10 @@ impl Rules for Target {
         media::SOURCES.fit(source, medium, reader)
     }
 
+    fn pictures(&self) -> Pictures {
+        Pictures { most: 20, ..Pictures::CLAUDE }
+    }
+
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
         signed_fault(NAME, (message, block), &self.options, self.family.is_claude)
     }

@@ -95,6 +95,7 @@ fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
     match key {
         "image" => {
             let source = media::read(&mut inner, Medium::Image)?;
+            pictures::mark(&mut inner, &source);
             Some(Image { source, extra: inner.keep(NAME) }.into())
         }
         "document" => {

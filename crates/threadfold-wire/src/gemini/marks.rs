@@ -18,6 +18,7 @@
 //! | `~args` | call | `absent` if there were none |
 //! | `~parts` | result | its images and documents were within |
 //! | `~base64` | image, document | `url` or `url_unpadded`: the alphabet of the data that were read |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~title` | document | it had a `displayName` |
 //! | `~group` | tool | the number of its object in `tools` |
 //! | `~schema` | tool | the field of its schema; `absent` if there was none |

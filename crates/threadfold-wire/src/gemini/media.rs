@@ -20,6 +20,7 @@ impl Part<'_> {
             return None;
         };
         if is_image {
+            pictures::mark(&mut self.rest, &source);
             return Some(Image { source, extra: self.keep(inner) }.into());
         }
         let title = inner.take_text("displayName");

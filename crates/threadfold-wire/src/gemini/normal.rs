@@ -25,6 +25,16 @@ impl Rules for Gemini {
         }
     }
 
+    fn pictures(&self) -> Pictures {
+        Pictures {
+            types: &["image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"],
+            longest: 100 * 1024 * 1024,
+            side: u64::MAX,
+            side_of_many: u64::MAX,
+            most: 3_000,
+        }
+    }
+
     fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
         matches!(source, MediaSource::Text { .. })
     }

@@ -17,6 +17,7 @@
 //! | `~as` | call | `custom`, or `function_call` for the deprecated field |
 //! | `~as` | result | `function` for the deprecated role |
 //! | `~raw` | call | the whole item, if its form is unknown |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~id` | result | `absent` if the message named no call |
 //! | `~parameters` | tool | `absent` if the function had none |
 //! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the JSON text of a parameter that we would write differently |

@@ -230,6 +230,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let url = image.take_text("url")?;
     let source = openai::data_uri(&url).unwrap_or(MediaSource::Url { url });
     fields.note_inner("image_url", &image);
+    pictures::mark(&mut fields, &source);
     Some(Image { source, extra: fields.keep(CODEC) }.into())
 }
 
