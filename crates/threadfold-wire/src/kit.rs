@@ -50,7 +50,7 @@ pub(crate) use crate::{
     },
     schemas::{is_typed, no_parameters, typed_schema},
     stream::{StreamEvent, Taken},
-    texts::{kept_form, recognise, texts, wire_text},
+    texts::{blocks, kept_form, recognise, wire_text},
     usage::Counts,
 };
 pub(crate) use threadfold_core::message::*;

@@ -73,6 +73,7 @@ pub mod openai_responses;
 mod options;
 mod overflow;
 mod params;
+mod phrases;
 mod pictures;
 mod retry_after;
 mod rules;

@@ -8,9 +8,7 @@ use super::{
     options::DecodeOptions,
     texts::recognise,
 };
-use threadfold_core::message::{
-    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, ToolSpec,
-};
+use threadfold_core::message::*;
 
 /// The mark on a system message within the thread.
 pub(super) const ROLE: &str = "~role";

@@ -16,9 +16,7 @@ use super::{
     normal::{Thread, call_id, fit_blocks, is_call, with_call_id},
     notes::{self, Notes},
 };
-use threadfold_core::message::{
-    ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolUse,
-};
+use threadfold_core::message::*;
 
 /// The rule for one kind of name.
 pub(super) struct NameRules {

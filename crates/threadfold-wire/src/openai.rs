@@ -10,10 +10,7 @@ use super::{
     rules::{BLANK, FittedSource},
     schemas::no_parameters,
 };
-use threadfold_core::message::{
-    ContentBlock, Document, Extra, Json, MediaSource, Message, Request, Text, TextBlock,
-    ToolChoice, ToolInput, ToolResult, ToolSpec, ToolUse,
-};
+use threadfold_core::message::*;
 
 /// Whether the body names a model. A body without a model is stored, not sent.
 pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {

@@ -13,9 +13,7 @@ use super::{
     normal::{Thread, fit, fit_blocks},
     notes::Notes,
 };
-use threadfold_core::message::{
-    ContentBlock, Image, Json, MediaSource, ToolResult, picture_size, picture_type,
-};
+use threadfold_core::message::*;
 
 /// The limits of a provider, by its documentation.
 #[derive(Clone, Copy, Debug)]

@@ -11,12 +11,9 @@ use super::{
     notes::{Fitted, Notes, with_object},
     options::EncodeOptions,
     pictures::{Pictures, data_uri, stand_in},
-    texts::texts,
+    texts::blocks,
 };
-use threadfold_core::message::{
-    ContentBlock, Document, Extra, Image, MediaSource, Message, Opaque, Role, Text, TextBlock,
-    Thinking, ToolResult, ToolUse, markup,
-};
+use threadfold_core::message::*;
 
 /// Whether a source belongs to an image or a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,10 +277,10 @@ fn fit_block(
 ) -> Fitted {
     let (role, is_own) = (message.role, is_made_by(message, notes.codec()));
     match block {
-        texts!() if role == Role::System && block.is_blank() => {
+        blocks!(text) if role == Role::System && block.is_blank() => {
             Err(notes.leave_out(block.kind(), "blank text"))
         }
-        texts!() => Ok(rules.text(role, block, notes)),
+        blocks!(text) => Ok(rules.text(role, block, notes)),
         ContentBlock::Opaque(opaque) => fit_opaque(rules, Some(role), opaque, notes),
         ContentBlock::Image(image) if rules.takes_media(role, is_own) => {
             fit_image(rules, image, notes)
@@ -294,16 +291,14 @@ fn fit_block(
             fit_document(rules, role, document, notes)
         }
         _ if role == Role::System => Err(notes.leave_out(block.kind(), "a system message is text")),
-        ContentBlock::Image(_) | ContentBlock::Document(_) => {
-            Err(notes.leave_out(block.kind(), "only users send it"))
-        }
-        ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => {
+        blocks!(media) => Err(notes.leave_out(block.kind(), "only users send it")),
+        blocks!(reasoning) => {
             let fault = rules.reasoning_fault(message, block);
             fault.map_or(Ok(None), |reason| Err(notes.drop_reasoning(reason)))
         }
         ContentBlock::ToolUse(call) => Ok(rules.call(call, notes).map(ContentBlock::ToolUse)),
         ContentBlock::ToolResult(result) => Ok(fit_result(rules, result, notes)),
-        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => Ok(None),
+        blocks!(server) => Ok(None),
     }
 }
 
@@ -329,16 +324,11 @@ fn fit_nested(rules: &dyn Rules, block: &ContentBlock, notes: &mut Notes) -> Fit
         {
             Err(notes.leave_out(block.kind(), "blank text"))
         }
-        texts!() => Ok(rules.text(Role::User, block, notes)),
+        blocks!(text) => Ok(rules.text(Role::User, block, notes)),
         ContentBlock::Image(image) => fit_image(rules, image, notes),
         ContentBlock::Document(document) => fit_document(rules, Role::User, document, notes),
         ContentBlock::Opaque(opaque) => fit_opaque(rules, None, opaque, notes),
-        ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_) => {
+        blocks!(reasoning) | blocks!(call) => {
             Err(notes.leave_out(block.kind(), "a tool result cannot hold it"))
         }
     }
@@ -409,7 +399,5 @@ pub(super) fn is_made_by(message: &Message, codec: &str) -> bool {
 
 /// The fields and the id of a server call, or of the result of one.
 fn server_call(block: &ContentBlock) -> Option<(&Extra, &Text)> {
-    let is_server =
-        matches!(block, ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_));
-    extra(block).zip(call_id(block)).filter(|_| is_server)
+    extra(block).zip(call_id(block)).filter(|_| matches!(block, blocks!(server)))
 }

@@ -240,7 +240,7 @@ fn blocks(role: Role, blocks: &[ContentBlock]) -> Vec<Tree> {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     let (object, extra) = match block {
-        texts!() => {
+        blocks!(text) => {
             let Some((text, extra)) = wire_text(role, block) else { return Tree::Null };
             (Object::typed("text").with("text", text), extra)
         }

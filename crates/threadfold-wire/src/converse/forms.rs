@@ -43,20 +43,10 @@ pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'
 
 /// The keys that determine the type of a block. All are listed, so that a block with two of them is
 /// recognised as malformed.
+#[rustfmt::skip]
 const KEYS: [&str; 14] = [
-    "text",
-    "image",
-    "document",
-    "video",
-    "audio",
-    "toolUse",
-    "toolResult",
-    "guardContent",
-    "cachePoint",
-    "reasoningContent",
-    "citationsContent",
-    "searchResult",
-    "toolAddition",
+    "text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent",
+    "cachePoint", "reasoningContent", "citationsContent", "searchResult", "toolAddition",
     "toolRemoval",
 ];
 

@@ -162,7 +162,7 @@ fn specification(tool: &ToolSpec) -> Tree {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     match block {
-        texts!() => {
+        blocks!(text) => {
             wire_text(role, block).map_or(Tree::Null, |(text, extra)| text_block(text, extra))
         }
         ContentBlock::Image(image) => {

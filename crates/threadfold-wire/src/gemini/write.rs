@@ -102,7 +102,7 @@ fn role(message: &Message) -> Option<Tree> {
 /// Returns a block as a part; `None` for a result.
 pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
     let (data, extra) = match block {
-        texts!() => {
+        blocks!(text) => {
             let (text, extra) = wire_text(role, block)?;
             (Object::of("text", text), extra)
         }

@@ -184,13 +184,7 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
         ContentBlock::Document(document) => Some(file(document)),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
         // Texts are handled above; calls, results and reasoning have fields of their own.
-        texts!()
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_) => None,
+        blocks!(text) | blocks!(reasoning) | blocks!(call) => None,
     }
 }
 

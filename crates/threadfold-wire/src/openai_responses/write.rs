@@ -241,13 +241,8 @@ fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
         ContentBlock::Opaque(opaque) => kept_item(&opaque.value),
         // Texts and media are written as parts of an item, calls, results and reasoning field by
         // field.
-        texts!()
-        | ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_) => None,
+        blocks!(text) | blocks!(media) | blocks!(reasoning) => None,
+        ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) => None,
     }
 }
 
