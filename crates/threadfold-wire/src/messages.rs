@@ -2,7 +2,7 @@
 
 use super::{
     contract::Result,
-    extras::marked,
+    extras::text_mark,
     json::{Fields, Path, Raw},
     normal::is_call,
     options::DecodeOptions,
@@ -129,7 +129,7 @@ pub(super) fn ended(codec: &str, content: &[ContentBlock]) -> StopReason {
     }
     let mut forms = content.iter().filter_map(|block| {
         let ContentBlock::Text(text) = block else { return None };
-        marked(codec, &text.extra, "~as")
+        text_mark(codec, &text.extra, "~as")
     });
     let is_refused = forms.any(|form| form.starts_with("refusal"));
     if is_refused { StopReason::Refusal } else { StopReason::EndTurn }

@@ -84,7 +84,7 @@ pub(super) fn beside(mut object: Object, extra: &Extra) -> Tree {
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    extras::marked(CODEC, extra, key)
+    extras::text_mark(CODEC, extra, key)
 }
 
 /// Whether a value has this mark.

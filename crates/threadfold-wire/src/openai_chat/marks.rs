@@ -37,7 +37,7 @@ pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    extras::marked(CODEC, extra, key)
+    extras::text_mark(CODEC, extra, key)
 }
 
 /// Returns an opaque block for a part of the content.

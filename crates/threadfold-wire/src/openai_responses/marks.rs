@@ -39,7 +39,7 @@ pub(super) const CODEC: &str = "openai-responses";
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    extras::marked(CODEC, extra, key)
+    extras::text_mark(CODEC, extra, key)
 }
 
 /// Removes the fields that identify an item for the provider, and keeps them as a mark, because
