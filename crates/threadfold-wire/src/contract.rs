@@ -5,14 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    options::{DecodeOptions, EncodeOptions},
-    stream::TurnBuilder,
-};
-use threadfold_core::{
-    compact::legality::Repair,
-    message::{ContentBlock, Delta, Json, Request, Text, Turn, Usage},
-};
+use super::{options::*, stream::TurnBuilder};
+use threadfold_core::{legality::Repair, message::*};
 
 /// A provider's dialect: reads and writes request bodies, and reads answers.
 ///

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{
-    overflow::{self, after},
-    phrases::phrases,
-};
+use super::{overflow, overflow::after, phrases::phrases};
 use threadfold_core::message::Text;
 
 /// Larger bodies, in bytes, are not parsed as JSON.
@@ -55,16 +52,16 @@ impl Report {
         }
         // In plain text nothing tells words from codes.
         let mut codes: Vec<&str> = fields.codes.iter().map(String::as_str).collect();
-        let texts = fields.messages.iter().map(|text| searched(text));
-        codes.extend(texts.filter(|text| value.is_none() || !text.contains(char::is_whitespace)));
-        let words: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
-        let words = words.join(": ").to_ascii_lowercase();
+        let mut texts: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
+        let words = texts.join(": ").to_ascii_lowercase();
+        texts.retain(|text| value.is_none() || !text.contains(char::is_whitespace));
+        codes.extend(texts);
         Self {
             message: abridged(&fields.messages.join(": ")),
             codes: codes.join("\n").to_ascii_lowercase(),
             status: fields.status,
             retry_after: fields.retry_after.or_else(|| wait(&words)),
-            limit: fields.limit.or_else(|| overflow::limit(&words)),
+            limit: fields.limit.or_else(|| overflow::stated(&words, "limit")),
             found: fields.found.or_else(|| overflow::found(&words)),
             output: overflow::output(&words),
             words,

@@ -24,6 +24,7 @@ pub(crate) use crate::{
     assembly::*, cache, cache::CacheRules, cache::Parts, compaction::*, contract::*, dialect::*,
     extras, extras::*, growing::*, json, json::*, messages, messages::*, names, names::*,
     normal::*, notes, notes::*, openai, openai::*, options::*, params::*, pictures,
-    pictures::Pictures, rules, rules::*, schemas::*, stream::*, texts::*, usage::*,
+    pictures::FittedSource, pictures::Pictures, rules, rules::*, schemas::*, stream::*, texts::*,
+    usage::*,
 };
 pub(crate) use threadfold_core::message::*;

@@ -1,11 +1,7 @@
 //! Reading the bodies of the dialects whose messages have a role and blocks.
 
 use super::{
-    contract::Result,
-    extras::text_mark,
-    json::{Fields, Path, Raw},
-    normal::is_call,
-    options::DecodeOptions,
+    contract::Result, extras::text_mark, json::*, normal::is_call, options::DecodeOptions,
     texts::recognise,
 };
 use threadfold_core::message::*;

@@ -4,17 +4,9 @@
 //! functions for blocks.
 
 use super::{
-    contract::Change,
-    extras::without_forms,
-    growing::Merged,
-    json::{Raw, is_mark},
-    notes::{BEGIN, CONTINUE, Fitted, Notes},
-    texts::{blocks, wire_text},
+    contract::Change, extras::without_forms, growing::Merged, json::*, notes::*, texts::*,
 };
 use threadfold_core::message::*;
-
-/// The messages to write, each with its index in the request.
-pub(super) type Thread = Vec<(usize, Message)>;
 
 /// Which blocks a dialect writes as results and as reasoning.
 #[derive(Clone, Copy, Debug)]

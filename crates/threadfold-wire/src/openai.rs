@@ -1,14 +1,8 @@
 //! What the two OpenAI dialects share: data URIs, inputs and failures as text, and parameters.
 
 use super::{
-    extras::{own_object, wire_fields},
-    json::{Fields, Object, Raw, Tree},
-    notes::{Notes, with_object},
-    options::EncodeOptions,
-    params::{Param, is_met, temperature, write_float},
-    pictures::Pictures,
-    rules::{BLANK, FittedSource},
-    schemas::no_parameters,
+    extras::*, json::*, notes::*, options::EncodeOptions, params::*, pictures::FittedSource,
+    rules::BLANK, schemas::no_parameters,
 };
 use threadfold_core::message::*;
 
@@ -43,15 +37,6 @@ pub(super) fn fit_source(source: &MediaSource, is_own: bool) -> FittedSource {
         }
     }
 }
-
-/// The limits for pictures. The provider makes large ones smaller.
-pub(super) const PICTURES: Pictures = Pictures {
-    longest: 50 * 1024 * 1024,
-    side: u64::MAX,
-    side_of_many: u64::MAX,
-    most: 500,
-    ..Pictures::CLAUDE
-};
 
 /// Wraps a JSON input that is no object. An input that was read as text stays as it is.
 pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
@@ -164,14 +149,12 @@ pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
     if !result.is_error {
         return false;
     }
-    let first = result.content.first_mut();
-    let says =
-        |text: &str| text.get(..FAILED.len()).is_some_and(|it| it.eq_ignore_ascii_case(FAILED));
-    match first {
+    match result.content.first_mut() {
         Some(ContentBlock::Text(TextBlock { text, extra }))
             if own_object(codec, extra).len() == 0 =>
         {
-            if !says(text) {
+            let start = text.get(..FAILED.len());
+            if !start.is_some_and(|start| start.eq_ignore_ascii_case(FAILED)) {
                 *text = format!("{FAILED} {text}").into();
             }
         }
@@ -328,10 +311,7 @@ pub(super) fn read_choice(raw: Raw<'_>) -> Option<ToolChoice> {
 }
 
 /// Writes a tool choice; `named` writes the choice of one tool.
-pub(super) fn write_choice(
-    choice: &ToolChoice,
-    named: impl FnOnce(Text) -> Object,
-) -> Option<Tree> {
+pub(super) fn write_choice(choice: &ToolChoice, named: fn(Text) -> Object) -> Option<Tree> {
     Some(match choice {
         ToolChoice::Auto => "auto".into(),
         ToolChoice::Required => "required".into(),

@@ -7,11 +7,6 @@
 
 use super::phrases::phrases;
 
-/// The window in tokens.
-pub(super) fn limit(words: &str) -> Option<u64> {
-    stated(words, "limit")
-}
-
 /// The prompt in tokens: as the message states it, or the sum without the reserve, or the sum.
 pub(super) fn found(words: &str) -> Option<u64> {
     if phrases("lower", "text").any(|bound| words.contains(bound)) {
@@ -29,7 +24,7 @@ pub(super) fn output(words: &str) -> Option<u64> {
 }
 
 /// The number that a message states with this meaning.
-fn stated(words: &str, meaning: &str) -> Option<u64> {
+pub(super) fn stated(words: &str, meaning: &str) -> Option<u64> {
     let after = phrases(meaning, "after").find_map(|start| number(after(words, start)?));
     after.or_else(|| phrases(meaning, "before").find_map(|end| last_number(words, end)))
 }

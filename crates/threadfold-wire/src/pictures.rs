@@ -7,12 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    contract::Change,
-    json::Fields,
-    normal::{Thread, fit, fit_blocks},
-    notes::Notes,
-};
+use super::{contract::Change, json::Fields, normal::*, notes::*};
 use threadfold_core::message::*;
 
 /// The limits of a provider, by its documentation.
@@ -30,6 +25,10 @@ pub(super) struct Pictures {
     pub(super) most: usize,
 }
 
+/// The source to write instead; `None` if the source is written unchanged. An error is the reason
+/// why it cannot be written.
+pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
+
 /// More pictures than these may have smaller sides only.
 const MANY: usize = 20;
 
@@ -46,25 +45,31 @@ impl Pictures {
         side_of_many: 2_000,
         most: 100,
     };
+    /// The limits of OpenAI, which makes large pictures smaller.
+    pub(super) const OPENAI: Self = Self {
+        longest: 50 * 1024 * 1024,
+        side: u64::MAX,
+        side_of_many: u64::MAX,
+        most: 500,
+        ..Self::CLAUDE
+    };
 
     /// Returns the source to write instead of that of a picture; `None` if it stays. An error is the
     /// reason why the provider would refuse the picture.
-    pub(super) fn fit(
-        &self,
-        image: &Image,
-        notes: &mut Notes,
-    ) -> Result<Option<MediaSource>, &'static str> {
+    pub(super) fn fit(&self, image: &Image, notes: &mut Notes) -> FittedSource {
         let Some((stated, data)) = data(&image.source).filter(|_| !came_so(image, notes)) else {
             return Ok(None);
         };
         let (media_type, mended) = self.judge(data)?;
-        let stays = matches!(&image.source, MediaSource::Base64 { media_type: stated, data }
-            if *stated == media_type && *data == *mended);
+        if matches!(&image.source, MediaSource::Base64 { media_type: stated, data }
+            if *stated == media_type && *data == *mended)
+        {
+            return Ok(None);
+        }
         if !stated.eq_ignore_ascii_case(media_type) && !stated.eq_ignore_ascii_case("image/jpg") {
             notes.note(Change::NameRewritten { from: stated.into(), to: media_type.into() });
         }
-        let source = MediaSource::Base64 { media_type: media_type.into(), data: mended.into() };
-        Ok((!stays).then_some(source))
+        Ok(Some(MediaSource::Base64 { media_type: media_type.into(), data: mended.into() }))
     }
 
     /// Returns the type of a picture by its first bytes, and its data in the standard alphabet.
@@ -84,49 +89,47 @@ impl Pictures {
         Ok((media_type, data))
     }
 
-    /// Replaces pictures of a thread that has more of them than the provider accepts: the earliest,
-    /// and if the newest are small, large ones before these. More go than must, so that the next
-    /// requests begin as this one does and the provider finds them in its cache.
-    pub(super) fn limit(&self, thread: &mut Thread, notes: &mut Notes) {
-        let mut pictures: Vec<&Image> = Vec::new();
-        let mut documents = 0;
-        let blocks = thread.iter().flat_map(|(_, message)| &message.content);
-        for block in blocks.flat_map(with_nested) {
-            if let ContentBlock::Image(image) = block {
-                pictures.push(image);
-            } else if matches!(block, ContentBlock::Document(_)) {
-                documents += 1;
-            }
-        }
-        let is_judged = pictures.iter().any(|image| !came_so(image, notes));
-        if !is_judged || pictures.len() + documents <= MANY.min(self.most) {
-            return;
-        }
-        let newest = pictures.len().saturating_sub(MANY);
-        let are_large = pictures.iter().skip(newest).any(|image| self.is_large(image));
-        let most = if are_large { MANY } else { self.most };
-        let excess = (pictures.len() + documents).saturating_sub(most);
-        let excess = excess.next_multiple_of((most / 5).max(1));
-        let pictures = pictures.into_iter().enumerate();
-        let faults: Vec<Fault> = pictures
-            .map(|(index, image)| match index {
-                _ if index < excess => Some("a request may not hold so many"),
-                _ if index < newest && self.is_large(image) => {
-                    Some("a request with so many may not hold one of so many pixels")
-                }
-                _ => None,
-            })
-            .collect();
-        let mut faults = faults.into_iter();
-        for (at, message) in thread {
-            notes.turn_to(*at);
-            fit_blocks(message, |block| Ok(replaced(block, &mut faults, notes)));
-        }
-    }
-
     /// Whether a picture may not be one of many.
     fn is_large(&self, image: &Image) -> bool {
         data(&image.source).is_some_and(|(_, data)| longest_side(data) > self.side_of_many)
+    }
+}
+
+/// Replaces pictures of a thread that has more of them than the provider accepts: the earliest, and
+/// if the newest are small, large ones before these. More go than must, so that the next requests
+/// begin as this one does and the provider finds them in its cache. `limits` are those of a request
+/// with this many pictures and documents.
+pub(super) fn limit(thread: &mut Thread, limits: &dyn Fn(usize) -> Pictures, notes: &mut Notes) {
+    let mut pictures: Vec<&Image> = Vec::new();
+    let mut documents = 0;
+    let blocks = thread.iter().flat_map(|(_, message)| &message.content);
+    for block in blocks.flat_map(with_nested) {
+        if let ContentBlock::Image(image) = block {
+            pictures.push(image);
+        } else if matches!(block, ContentBlock::Document(_)) {
+            documents += 1;
+        }
+    }
+    let count = pictures.len() + documents;
+    if count <= MANY || pictures.iter().all(|image| came_so(image, notes)) {
+        return;
+    }
+    let limits = limits(count);
+    let newest = pictures.len().saturating_sub(MANY);
+    let are_large = pictures.iter().skip(newest).any(|image| limits.is_large(image));
+    let most = if are_large { MANY } else { limits.most };
+    let excess = count.saturating_sub(most).next_multiple_of(most / 5);
+    let faults = pictures.into_iter().enumerate().map(|(index, image)| match index {
+        _ if index < excess => Some("a request may not hold so many"),
+        _ if index < newest && limits.is_large(image) => {
+            Some("a request with so many may not hold one of so many pixels")
+        }
+        _ => None,
+    });
+    let mut faults = faults.collect::<Vec<Fault>>().into_iter();
+    for (at, message) in thread {
+        notes.turn_to(*at);
+        fit_blocks(message, |block| Ok(replaced(block, &mut faults, notes)));
     }
 }
 
@@ -144,7 +147,7 @@ pub(super) fn stand_in(image: &Image, reason: &str, notes: &mut Notes) -> Conten
     let what = match (data(&image.source), &image.source) {
         (Some((media_type, data)), _) => format!("{media_type}, {} bytes", data.len() / 4 * 3),
         (None, MediaSource::Url { url: name } | MediaSource::File { id: name }) => name.to_string(),
-        (None, source) => stamp(source).unwrap_or_else(|| "stored by the provider".to_owned()),
+        (None, _) => "stored by the provider".to_owned(),
     };
     ContentBlock::text(format!("[image left out: {what}; {reason}]"))
 }
@@ -192,8 +195,8 @@ fn standard(data: &str) -> Option<Cow<'_, str>> {
     if is_standard(data) {
         return Some(Cow::Borrowed(data));
     }
-    let letters = data.chars().filter(|char| !char.is_ascii_whitespace());
-    let mut mended: String = letters.collect::<String>().replace('-', "+").replace('_', "/");
+    let mut mended = data.replace('-', "+").replace('_', "/");
+    mended.retain(|char| !char.is_ascii_whitespace());
     let padding = mended.len().next_multiple_of(4) - mended.len();
     mended.extend(std::iter::repeat_n('=', padding));
     is_standard(&mended).then_some(Cow::Owned(mended))

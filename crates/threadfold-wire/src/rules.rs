@@ -6,11 +6,7 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::Change,
-    normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
-    notes::{Fitted, Notes, with_object},
-    options::EncodeOptions,
-    pictures::{Pictures, data_uri, stand_in},
+    contract::Change, normal::*, notes::*, options::EncodeOptions, pictures, pictures::*,
     texts::blocks,
 };
 use threadfold_core::message::*;
@@ -21,10 +17,6 @@ pub(super) enum Medium {
     Image,
     Document,
 }
-
-/// The source to write instead; `None` if the source is written unchanged. An error is the reason
-/// why it cannot be written.
-pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
 /// The sources that a provider reads, for providers that distinguish media types.
 pub(super) struct Sources {
@@ -50,42 +42,35 @@ impl Sources {
         medium: Medium,
         reader: Option<&str>,
     ) -> FittedSource {
-        let stays = match source {
-            MediaSource::File { .. } => {
-                self.has_files && reader.is_none_or(|reader| reader == self.codec)
-            }
-            MediaSource::Opaque { codec, .. } => *codec == self.codec,
-            MediaSource::Text { media_type, .. } => {
-                medium == Medium::Document && (self.takes_text)(media_type)
-            }
-            MediaSource::Url { url } => (self.is_fetched)(medium, url),
-            MediaSource::Base64 { media_type, .. } => {
-                (self.media_type)(medium, media_type) == Some(media_type)
-            }
-        };
-        let (media_type, data) = match source {
-            _ if stays => return Ok(None),
+        let is_read_here = reader.is_none_or(|reader| reader == self.codec);
+        let (stated, data) = match source {
+            MediaSource::File { .. } if self.has_files && is_read_here => return Ok(None),
             MediaSource::File { .. } => return Err("its file is in another provider's store"),
+            MediaSource::Opaque { codec, .. } if *codec == self.codec => return Ok(None),
             MediaSource::Opaque { .. } => {
                 return Err("only another provider understands its source");
             }
             MediaSource::Text { .. } if medium == Medium::Image => {
                 return Err("a text is no picture");
             }
-            MediaSource::Text { text, .. } => {
-                return Ok(Some(MediaSource::Text {
-                    media_type: PLAIN.into(),
-                    text: text.clone(),
-                }));
+            MediaSource::Text { media_type, .. } if (self.takes_text)(media_type) => {
+                return Ok(None);
             }
+            MediaSource::Text { text, .. } => {
+                let (media_type, text) = (PLAIN.into(), text.clone());
+                return Ok(Some(MediaSource::Text { media_type, text }));
+            }
+            MediaSource::Url { url } if (self.is_fetched)(medium, url) => return Ok(None),
             MediaSource::Url { url } => {
                 data_uri(url).ok_or("this provider reads no such address")?
             }
             MediaSource::Base64 { media_type, data } => (media_type.as_str(), data.as_str()),
         };
-        let known = (self.media_type)(medium, media_type);
-        let media_type = known.ok_or("this provider does not read its media type")?.into();
-        Ok(Some(MediaSource::Base64 { media_type, data: data.into() }))
+        let known = (self.media_type)(medium, stated);
+        let media_type = known.ok_or("this provider does not read its media type")?;
+        let stays = media_type == stated && matches!(source, MediaSource::Base64 { .. });
+        Ok((!stays)
+            .then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() }))
     }
 }
 
@@ -98,8 +83,10 @@ pub(super) trait Rules {
     /// body.
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
 
-    /// The limits of the provider for pictures.
-    fn pictures(&self) -> Pictures;
+    /// The limits of the provider for pictures, in a request with this many.
+    fn pictures(&self, _count: usize) -> Pictures {
+        Pictures::OPENAI
+    }
 
     /// Why the provider would refuse reasoning; `None` if it accepts it.
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str>;
@@ -175,7 +162,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
         let message = if stays { fit_message(rules, message, &foreign, notes) } else { message };
         thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
     }
-    rules.pictures().limit(&mut thread, notes);
+    pictures::limit(&mut thread, &|count| rules.pictures(count), notes);
     thread
 }
 
@@ -230,7 +217,7 @@ pub(super) fn signed_fault(
 /// because both are left out.
 pub(super) fn foreign_server_calls(
     rules: &dyn Rules,
-    messages: &[(usize, Message)],
+    messages: &Thread,
     codec: &str,
 ) -> HashSet<Text> {
     let mut ids = HashSet::new();
@@ -343,7 +330,7 @@ fn fit_opaque(rules: &dyn Rules, role: Option<Role>, opaque: &Opaque, notes: &mu
 }
 
 fn fit_image(rules: &dyn Rules, image: &Image, notes: &mut Notes) -> Fitted {
-    let judged = match rules.pictures().fit(image, notes) {
+    let judged = match rules.pictures(1).fit(image, notes) {
         Ok(judged) => judged,
         Err(reason) => return Ok(Some(stand_in(image, reason, notes))),
     };

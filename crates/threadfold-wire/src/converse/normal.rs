@@ -1,10 +1,6 @@
 //! The rules of this provider for blocks, messages and cache points.
 
-use super::{
-    forms::{CACHE_POINT, NAME, key_of},
-    media::{self, WRAPS},
-    target::Target,
-};
+use super::{forms::*, media, media::WRAPS, target::Target};
 use crate::kit::*;
 
 pub(super) const KINDS: Kinds = Kinds {
@@ -121,7 +117,7 @@ impl Rules for Target {
         media::SOURCES.fit(source, medium, reader)
     }
 
-    fn pictures(&self) -> Pictures {
+    fn pictures(&self, _: usize) -> Pictures {
         Pictures { most: 20, ..Pictures::CLAUDE }
     }
 

@@ -46,23 +46,18 @@ impl Response {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
-        // `contentBlockStop` has no effect: the next block ends the one before.
-        const KNOWN: [&str; 5] =
-            ["messageStart", "contentBlockStart", "contentBlockDelta", "messageStop", "metadata"];
-        if !KNOWN.contains(&name) {
-            return Ok(());
-        }
-        let event = Fields::parse(data);
-        let mut event = event.ok_or_else(|| holds("an event that is no object"))?;
         match name {
-            "messageStart" => self.role = event.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&event, out),
-            "contentBlockDelta" => return self.add(&event, out),
-            "messageStop" => self.end = Some(beside(event)),
-            _ => {
-                out.usage = event.get("usage").and_then(|raw| read::USAGE.read(raw));
-                self.metadata = Some(beside(event));
+            "messageStart" => self.role = event(data)?.take_json("role").or(self.role.take()),
+            "contentBlockStart" => return self.begin(&event(data)?, out),
+            "contentBlockDelta" => return self.add(&event(data)?, out),
+            "messageStop" => self.end = Some(beside(event(data)?)),
+            "metadata" => {
+                let fields = event(data)?;
+                out.usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
+                self.metadata = Some(beside(fields));
             }
+            // `contentBlockStop` has no effect either: the next block ends the one before.
+            _ => return Ok(()),
         }
         out.is_complete = self.end.is_some() && self.metadata.is_some();
         Ok(())
@@ -88,6 +83,10 @@ impl Response {
         let part = self.parts.entry(index);
         part.or_insert_with(|| Part { kind, ..Part::default() }).add(kind, key, raw, out)
     }
+}
+
+fn event(data: &str) -> Result<Fields<'_>, ModelError> {
+    Fields::parse(data).ok_or_else(|| holds("an event that is no object"))
 }
 
 fn index(event: &Fields<'_>) -> Result<u64, ModelError> {

@@ -2,12 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    marks::*,
-    media,
-    normal::{self, Gemini},
-    params, part, tools,
-};
+use super::{marks::*, media, normal, normal::Gemini, params, part, tools};
 use crate::kit::*;
 
 /// Returns the body of a request.

@@ -16,10 +16,6 @@ impl Rules for Chat {
         openai::fit_source(source, is_own && medium == Medium::Document)
     }
 
-    fn pictures(&self) -> Pictures {
-        openai::PICTURES
-    }
-
     /// This dialect has files, but no addresses of documents.
     fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
         matches!(source, MediaSource::Text { .. } | MediaSource::Url { .. })

@@ -2,12 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    calls,
-    marks::*,
-    normal::{self, Chat},
-    params,
-};
+use super::{calls, marks::*, normal, normal::Chat, params};
 use crate::kit::*;
 
 /// The maximum length of the id of a call, in characters.

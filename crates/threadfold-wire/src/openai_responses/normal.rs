@@ -16,10 +16,6 @@ impl Rules for Responses {
         openai::fit_source(source, reader.is_none_or(|it| [CODEC, "openai-chat"].contains(&it)))
     }
 
-    fn pictures(&self) -> Pictures {
-        openai::PICTURES
-    }
-
     /// An answer holds only text, so the address is written in place of the document.
     fn writes_as_text(&self, role: Role, source: &MediaSource) -> bool {
         matches!(source, MediaSource::Text { .. })

@@ -1,12 +1,6 @@
 //! Reading request bodies and answers: from items to messages.
 
-use super::{
-    kinds::Label,
-    marks::*,
-    params,
-    read_content::said_text,
-    read_items::{Context, Item},
-};
+use super::{kinds::Label, marks::*, params, read_content::said_text, read_items::*};
 use crate::kit::*;
 
 /// Reads a request body.

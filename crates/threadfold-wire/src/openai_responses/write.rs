@@ -1,14 +1,7 @@
 //! Writing request bodies: the blocks are made legal, written as items, and then the items are made
 //! legal in their order.
 
-use super::{
-    calls::Calls,
-    kinds,
-    marks::*,
-    normal::Responses,
-    order::{self, Item},
-    params,
-};
+use super::{calls::Calls, kinds, marks::*, normal::Responses, order, order::Item, params};
 use crate::kit::*;
 
 /// Returns the body of a request.
