@@ -80,7 +80,7 @@ fn the_result_of_a_call_without_an_id_goes_back_without_one() {
 fn another_dialect_gets_what_it_can_read() {
     let body = json!({
         "contents": [{"role": "user", "parts": [
-            {"text": "go"}, {"inlineData": {"mimeType": "image/png", "data": "_-8"}},
+            {"text": "go"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgr_-8"}},
         ]}],
         "generationConfig": {"maxOutputTokens": 10, "temperature": 0.5},
         "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
@@ -101,7 +101,7 @@ fn another_dialect_gets_what_it_can_read() {
         "tools": [{"name": "f", "input_schema": schema}],
         "messages": [{"role": "user", "content": [
             {"type": "text", "text": "go"},
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "/+8="}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgr/+8=="}},
         ]}],
     });
     assert_eq!(encoded.body.to_value().unwrap(), expected);

@@ -4,12 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{
-    classify::classify_error,
-    contract::WireError,
-    json::{Fields, Scanned, Tree},
-    stream::{StreamEvent, Taken, TurnBuilder},
-};
+use super::{classify::classify_error, contract::WireError, json::*, stream::*};
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage};
 
 /// The part of a stream builder that depends on the dialect. It assembles the *response body*, and

@@ -1,12 +1,6 @@
 //! Cache marks: at most four in a body, each on the tool or block up to which the provider caches.
 
-use super::{
-    contract::Change,
-    extras::reopen,
-    json::{Fields, Object},
-    normal::{Thread, extra, extra_mut},
-    notes::Notes,
-};
+use super::{contract::Change, extras::reopen, json::*, normal::*, notes::*};
 use threadfold_core::message::{ContentBlock, Extra, Json, Message, Role, ToolSpec};
 
 /// The cache marks of a dialect.
@@ -106,25 +100,27 @@ impl Parts<'_> {
     fn marks(&self, codec: &str) -> Vec<Mark> {
         let key = self.rules.key;
         let mut found = Vec::new();
-        let mut add = |place, mark: Option<Json>| {
-            let is_long = mark.as_ref().is_some_and(|mark| is_long(mark, self.rules.within));
-            found.extend(mark.map(|_| Mark { place, is_requested: false, is_long }));
-        };
         for (index, tool) in self.tools.iter().enumerate() {
-            add(Place::Tool(index), mark_of(&tool.extra, codec, key));
+            found.extend(mark_of(&tool.extra, codec, key).map(|mark| (Place::Tool(index), mark)));
         }
         let messages = self.system.iter().chain(self.thread.iter().map(|(_, message)| message));
         for (index, message) in messages.enumerate() {
             for (place, block) in message.content.iter().enumerate() {
                 if let ContentBlock::ToolResult(result) = block {
                     for (inner, block) in result.content.iter().enumerate() {
-                        add(Place::Block(index, place, inner), mark(block, codec, key));
+                        let place = Place::Block(index, place, inner);
+                        found.extend(mark(block, codec, key).map(|mark| (place, mark)));
                     }
                 }
-                add(Place::Block(index, place, ITSELF), mark(block, codec, key));
+                let place = Place::Block(index, place, ITSELF);
+                found.extend(mark(block, codec, key).map(|mark| (place, mark)));
             }
         }
-        found
+        let marks = found.into_iter().map(|(place, mark)| {
+            let is_long = is_long(&mark, self.rules.within);
+            Mark { place, is_requested: false, is_long }
+        });
+        marks.collect()
     }
 
     /// Requests marks on the last tool, the last block of the system prompt and the last block of
@@ -175,13 +171,13 @@ impl Parts<'_> {
             None => self.system.get_mut(index),
         };
         let block = message.and_then(|message| message.make_mut().content.get_mut(place));
-        match block {
+        let block = match block {
             Some(ContentBlock::ToolResult(result)) if inner != ITSELF => {
-                let block = result.content.get_mut(inner);
-                block.into_iter().for_each(|block| set(block, codec, key, mark.clone()));
+                result.content.get_mut(inner)
             }
-            block => block.into_iter().for_each(|block| set(block, codec, key, mark.clone())),
-        }
+            block => block,
+        };
+        block.into_iter().for_each(|block| set(block, codec, key, mark.clone()));
     }
 }
 

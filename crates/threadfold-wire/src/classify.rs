@@ -60,170 +60,46 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
     let overflow = ModelErrorKind::Overflow { limit, found, output };
     let retryable = ModelErrorKind::Retryable { after };
     // The request itself is wrong: the message quotes names of models, tools and fields.
-    let names_fault =
-        status == 404 || (status == 400 && report.is_coded(&["invalid_request_error"]));
-    if report.is_coded(&OVERFLOW_CODES) || report.says(&SHRINK) {
+    let names_fault = status == 404 || (status == 400 && report.is_coded("fault"));
+    if report.is_coded("overflow") || report.says("shrink") {
         return overflow;
     }
-    if report.is_coded(&QUOTA_CODES) || report.says(&QUOTA) {
+    if report.tells("quota") {
         return ModelErrorKind::Other;
     }
-    if status == 429 || (status != 413 && is_rate_limit(report, names_fault)) {
+    if status == 429 || (status != 413 && is_told(report, "rate_limit", names_fault)) {
         return retryable;
     }
-    if report.is_coded(&TOO_MANY_CODES) || report.says(&TOO_MANY) {
+    if report.tells("too_many") {
         return ModelErrorKind::Overflow { limit: None, found: None, output: None };
     }
     let without_body = status == 400 && report.message.is_empty();
     if status == 413 || without_body || is_overflow(report) {
         return overflow;
     }
-    if report.is_coded(&REFUSAL_CODES) || (status != 404 && report.says(&REFUSALS)) {
+    if report.is_coded("refusal") || (status != 404 && report.says("refusal")) {
         return ModelErrorKind::Refused;
     }
-    if matches!(status, 401 | 403) || report.is_coded(&AUTHENTICATION_CODES) || report.says(&KEYS) {
+    if matches!(status, 401 | 403) || report.tells("key") {
         return ModelErrorKind::Authentication;
     }
-    if report.says(&TEMPLATES) {
+    if report.says("template") {
         return ModelErrorKind::Other;
     }
-    if matches!(status, 408 | 409 | 425 | 500..) || is_overload(report, names_fault) {
+    if matches!(status, 408 | 409 | 425 | 500..) || is_told(report, "overload", names_fault) {
         return retryable;
     }
     ModelErrorKind::Other
 }
 
-fn is_rate_limit(report: &Report, names_fault: bool) -> bool {
-    report.is_coded(&RATE_LIMIT_CODES) || (!names_fault && report.says(&RATE_LIMITS))
+/// Whether a report has this meaning: by its message only if that quotes no names.
+fn is_told(report: &Report, meaning: &str, names_fault: bool) -> bool {
+    report.is_coded(meaning) || (!names_fault && report.says(meaning))
 }
 
-fn is_overload(report: &Report, names_fault: bool) -> bool {
-    report.is_coded(&OVERLOAD_CODES) || (!names_fault && report.says(&OVERLOADS))
-}
-
-/// Whether the message reports that the prompt is too long: a phrase of one provider, or a phrase
-/// for the context with a phrase for exceeding it.
+/// Whether the message reports that the prompt is too long.
 fn is_overflow(report: &Report) -> bool {
-    let counts_tokens = report.says(&["token", "prompt"]);
-    report.says(&OVERFLOWS)
-        || report.says(&OVERFLOW_CODES)
-        || (report.says(&["exceeds the limit of"]) && counts_tokens)
-        || (report.says(&CONTEXTS) && report.says(&OVER))
+    report.says("overflow")
+        || (report.says("bound") && report.says("unit"))
+        || (report.says("context") && report.says("excess"))
 }
-
-/// Codes that only an overflow has.
-const OVERFLOW_CODES: [&str; 3] =
-    ["context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"];
-
-/// Codes and phrases for too many messages, pictures or documents, whatever tokens they have. Only a
-/// shorter thread helps, and their numbers are not those of tokens.
-const TOO_MANY_CODES: [&str; 2] = ["array_above_max_length", "string_above_max_length"];
-
-const TOO_MANY: [&str; 3] = ["too many images", "too many documents", "too many pages"];
-
-/// A request that alone exceeds the limit per minute: only shrinking it helps.
-const SHRINK: [&str; 1] = ["tokens must be reduced in order to run"];
-
-const OVERFLOWS: [&str; 14] = [
-    "`inputs` tokens + `max_new_tokens` must be",
-    "longer than the maximum model length",
-    "prompt is too long",
-    "prompt too long",
-    "input is too long",
-    "exceed context limit",
-    "exceeds the maximum number of tokens allowed",
-    "maximum context length is",
-    "maximum prompt length is",
-    "reduce the length of the messages",
-    "too large for model with",
-    "exceeded model token limit",
-    "exceeds the available context size",
-    "input length exceeds",
-];
-
-const CONTEXTS: [&str; 4] = ["context length", "context window", "context size", "context limit"];
-
-const OVER: [&str; 6] =
-    ["exceed", "greater than", "longer than", "larger than", "too long", "too large"];
-
-// "You exceeded your current quota" is ambiguous: Gemini also sends it for a quota per minute.
-const QUOTA_CODES: [&str; 1] = ["insufficient_quota"];
-
-const QUOTA: [&str; 1] = ["credit balance is too low"];
-
-const RATE_LIMIT_CODES: [&str; 6] = [
-    "rate_limit",
-    "ratelimit",
-    "resource_exhausted",
-    "throttling",
-    "too_many_requests",
-    "toomanyrequests",
-];
-
-const RATE_LIMITS: [&str; 8] = [
-    "rate limit",
-    "ratelimiterror",
-    "throttlingexception",
-    "too many requests",
-    "too many tokens, please wait",
-    "tokens per min",
-    "requests per min",
-    "(tpm)",
-];
-
-const REFUSAL_CODES: [&str; 6] = [
-    "content_filter",
-    "content_policy",
-    "responsibleaipolicy",
-    "moderation",
-    "prohibited_content",
-    "guardrail",
-];
-
-const REFUSALS: [&str; 12] = [
-    "content filter",
-    "content policy",
-    "content management policy",
-    "content moderation",
-    "requires moderation",
-    "blocked by moderation",
-    "was flagged",
-    "been flagged",
-    "flagged as",
-    "usage polic",
-    "blocked by guardrail",
-    "guardrail intervened",
-];
-
-const AUTHENTICATION_CODES: [&str; 11] = [
-    "expiredtoken",
-    "authentication_error",
-    "authenticationerror",
-    "permission_error",
-    "permission_denied",
-    "unauthenticated",
-    "unauthorized",
-    "invalid_api_key",
-    "api_key_invalid",
-    "accessdenied",
-    "unrecognizedclient",
-];
-
-const KEYS: [&str; 4] =
-    ["invalid api key", "api key not valid", "incorrect api key", "accessdeniedexception"];
-
-const TEMPLATES: [&str; 2] = ["roles must alternate", "must alternate user"];
-
-const OVERLOAD_CODES: [&str; 9] = [
-    "overloaded",
-    "server_error",
-    "api_error",
-    "internalserverexception",
-    "serviceunavailable",
-    "\nunavailable",
-    "modelnotready",
-    "modeltimeout",
-    "timeout_error",
-];
-
-const OVERLOADS: [&str; 3] = ["overloaded", "service unavailable", "try again in"];

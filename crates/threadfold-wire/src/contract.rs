@@ -5,14 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    options::{DecodeOptions, EncodeOptions},
-    stream::TurnBuilder,
-};
-use threadfold_core::{
-    compact::legality::Repair,
-    message::{ContentBlock, Delta, Json, Request, Text, Turn, Usage},
-};
+use super::{options::*, stream::TurnBuilder};
+use threadfold_core::{legality::Repair, message::*};
 
 /// A provider's dialect: reads and writes request bodies, and reads answers.
 ///
@@ -254,7 +248,8 @@ pub enum Change {
         /// The repair.
         repair: Repair,
     },
-    /// A block was left out, because the dialect has no form for it or the provider refuses it.
+    /// A block was left out, because the dialect has no form for it or the provider refuses it. A
+    /// picture that the provider would refuse is replaced by a text that names it.
     BlockDropped {
         /// The kind of the block.
         kind: Text,
@@ -292,8 +287,9 @@ pub enum Change {
         /// The id now.
         to: Text,
     },
-    /// The name of a tool or a document was rewritten everywhere. For a declared tool the change
-    /// concerns the request as a whole, and [`Encoded::declared_name`] finds the declared name.
+    /// The name of a tool or a document was rewritten everywhere, or the media type of a picture
+    /// was not that of its data. For a declared tool the change concerns the request as a whole,
+    /// and [`Encoded::declared_name`] finds the declared name.
     NameRewritten {
         /// The name before.
         from: Text,

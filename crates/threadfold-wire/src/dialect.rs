@@ -1,11 +1,8 @@
 //! The dialects for which this crate has a codec.
 
-use threadfold_core::message::{Json, Request, Text, Turn, Usage};
+use threadfold_core::message::*;
 
-use crate::{
-    DecodeOptions, EncodeOptions, Encoded, TurnBuilder, WireError, WireFormat,
-    assembly::{Assembly, Builder, Decode},
-};
+use crate::{assembly::*, contract::*, options::*, stream::TurnBuilder};
 
 /// A dialect of a provider, and its codec. Each variant needs the feature of its dialect.
 ///

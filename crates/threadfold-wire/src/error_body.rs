@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::overflow::{self, after};
+use super::{overflow, overflow::after, phrases::phrases};
 use threadfold_core::message::Text;
 
 /// Larger bodies, in bytes, are not parsed as JSON.
@@ -52,40 +52,44 @@ impl Report {
         }
         // In plain text nothing tells words from codes.
         let mut codes: Vec<&str> = fields.codes.iter().map(String::as_str).collect();
-        let texts = fields.messages.iter().map(|text| searched(text));
-        codes.extend(texts.filter(|text| value.is_none() || !text.contains(char::is_whitespace)));
-        let words: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
-        let words = words.join(": ").to_ascii_lowercase();
+        let mut texts: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
+        let words = texts.join(": ").to_ascii_lowercase();
+        texts.retain(|text| value.is_none() || !text.contains(char::is_whitespace));
+        codes.extend(texts);
         Self {
             message: abridged(&fields.messages.join(": ")),
-            // The first code also follows a line break.
-            codes: format!("\n{}", codes.join("\n")).to_ascii_lowercase(),
+            codes: codes.join("\n").to_ascii_lowercase(),
             status: fields.status,
             retry_after: fields.retry_after.or_else(|| wait(&words)),
-            limit: fields.limit.or_else(|| overflow::limit(&words)),
+            limit: fields.limit.or_else(|| overflow::stated(&words, "limit")),
             found: fields.found.or_else(|| overflow::found(&words)),
             output: overflow::output(&words),
             words,
         }
     }
 
-    /// Whether a message holds any of these phrases.
-    pub(super) fn says(&self, phrases: &[&str]) -> bool {
-        phrases.iter().any(|phrase| self.words.contains(phrase))
+    /// Whether a message, a type or a code has this meaning.
+    pub(super) fn tells(&self, meaning: &str) -> bool {
+        self.is_coded(meaning) || self.says(meaning)
     }
 
-    /// Whether a type or code holds any of these words. A line break before a word stands for the
-    /// beginning of the code.
-    pub(super) fn is_coded(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.codes.contains(word))
+    /// Whether a message has this meaning.
+    pub(super) fn says(&self, meaning: &str) -> bool {
+        phrases(meaning, "text").any(|phrase| self.words.contains(phrase))
+    }
+
+    /// Whether a type or code has this meaning.
+    pub(super) fn is_coded(&self, meaning: &str) -> bool {
+        phrases(meaning, "code").any(|word| match word.strip_prefix('^') {
+            Some(start) => self.codes.lines().any(|code| code.starts_with(start)),
+            None => self.codes.contains(word),
+        })
     }
 }
 
 /// The wait that a message asks for.
 fn wait(words: &str) -> Option<Duration> {
-    const BEFORE: [&str; 6] =
-        ["try again in ", "retry in ", "retry after ", "try again after ", "wait for ", "wait "];
-    BEFORE.iter().find_map(|before| duration(after(words, before)?))
+    phrases("wait", "after").find_map(|before| duration(after(words, before)?))
 }
 
 /// The values found in the fields of the JSON.

@@ -23,7 +23,7 @@ pub(super) fn read_item<'a>(
 }
 
 /// The text of a mark.
-pub(super) fn marked(codec: &str, extra: &Extra, key: &str) -> Option<Text> {
+pub(super) fn text_mark(codec: &str, extra: &Extra, key: &str) -> Option<Text> {
     Raw::of(extra.get(codec, key)?).text()
 }
 

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    json::{Fields, Object, Raw, Tree},
-    usage::Counts,
-};
+use super::{json::*, usage::Counts};
 use threadfold_core::message::{Json, Usage};
 
 /// A JSON value in the making.

@@ -73,6 +73,8 @@ pub mod openai_responses;
 mod options;
 mod overflow;
 mod params;
+mod phrases;
+mod pictures;
 mod retry_after;
 mod rules;
 mod schemas;

@@ -1,16 +1,10 @@
 //! Reading the bodies of the dialects whose messages have a role and blocks.
 
 use super::{
-    contract::Result,
-    extras::marked,
-    json::{Fields, Path, Raw},
-    normal::is_call,
-    options::DecodeOptions,
+    contract::Result, extras::text_mark, json::*, normal::is_call, options::DecodeOptions,
     texts::recognise,
 };
-use threadfold_core::message::{
-    ContentBlock, Json, Message, MessageParts, Origin, Role, StopReason, Text, ToolSpec,
-};
+use threadfold_core::message::*;
 
 /// The mark on a system message within the thread.
 pub(super) const ROLE: &str = "~role";
@@ -131,7 +125,7 @@ pub(super) fn ended(codec: &str, content: &[ContentBlock]) -> StopReason {
     }
     let mut forms = content.iter().filter_map(|block| {
         let ContentBlock::Text(text) = block else { return None };
-        marked(codec, &text.extra, "~as")
+        text_mark(codec, &text.extra, "~as")
     });
     let is_refused = forms.any(|form| form.starts_with("refusal"));
     if is_refused { StopReason::Refusal } else { StopReason::EndTurn }

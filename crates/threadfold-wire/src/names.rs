@@ -10,15 +10,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    contract::Change,
-    json::Tree,
-    normal::{Thread, call_id, fit_blocks, is_call, with_call_id},
-    notes::{self, Notes},
-};
-use threadfold_core::message::{
-    ContentBlock, Message, Request, ServerToolUse, Text, ToolChoice, ToolUse,
-};
+use super::{contract::Change, json::Tree, normal::*, notes, notes::*};
+use threadfold_core::message::*;
 
 /// The rule for one kind of name.
 pub(super) struct NameRules {
@@ -134,13 +127,17 @@ impl Renamed {
         // time.
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mark = if rules.spaced { '-' } else { '_' };
-        let mut propose = |name: &Text| {
-            let base = rules.mend(name);
-            let number = numbers.entry(base.clone()).or_insert(0);
-            *number += 1;
-            if *number == 1 { base.into() } else { format!("{base}{mark}{number}").into() }
-        };
-        Self::find(names, &|name| !rules.accept(name), &mut propose, (notes, note))
+        Self::find(
+            names,
+            &|name| !rules.accept(name),
+            &mut |name| {
+                let base = rules.mend(name);
+                let number = numbers.entry(base.clone()).or_insert(0);
+                *number += 1;
+                if *number == 1 { base.into() } else { format!("{base}{mark}{number}").into() }
+            },
+            (notes, note),
+        )
     }
 
     /// Whether no name was rewritten.
@@ -265,14 +262,18 @@ fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
 /// characters and a hash, so that an id is rewritten equally in every request.
 pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
     let mut salts: HashMap<Text, u64> = HashMap::new();
-    let mut propose = |id: &Text| {
-        let salt = salts.entry(id.clone()).or_insert(0);
-        *salt += 1;
-        short(id, most, *salt - 1)
-    };
-    let is_long = &|id: &str| id.len() > most && id.chars().count() > most;
     let ids = call_ids(thread, is_call);
-    Renamed::find(&ids, is_long, &mut propose, (notes, id_rewritten)).rewrite_ids(thread);
+    let renamed = Renamed::find(
+        &ids,
+        &|id| id.len() > most && id.chars().count() > most,
+        &mut |id| {
+            let salt = salts.entry(id.clone()).or_insert(0);
+            *salt += 1;
+            short(id, most, *salt - 1)
+        },
+        (notes, id_rewritten),
+    );
+    renamed.rewrite_ids(thread);
 }
 
 fn id_rewritten(from: Text, to: Text) -> Change {

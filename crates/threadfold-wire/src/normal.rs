@@ -4,21 +4,9 @@
 //! functions for blocks.
 
 use super::{
-    contract::Change,
-    extras::without_forms,
-    growing::Merged,
-    json::{Raw, is_mark},
-    notes::{BEGIN, CONTINUE, Fitted, Notes},
-    texts::wire_text,
+    contract::Change, extras::without_forms, growing::Merged, json::*, notes::*, texts::*,
 };
-use threadfold_core::message::{
-    Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Message, RedactedThinking,
-    Role, ServerToolResult, ServerToolUse, Summary, Text, TextBlock, Thinking, ToolResult,
-    ToolSpec, ToolUse,
-};
-
-/// The messages to write, each with its index in the request.
-pub(super) type Thread = Vec<(usize, Message)>;
+use threadfold_core::message::*;
 
 /// Which blocks a dialect writes as results and as reasoning.
 #[derive(Clone, Copy, Debug)]
@@ -320,16 +308,18 @@ pub(super) fn take_media(
     reason: &str,
     notes: &mut Notes,
 ) -> Option<(ToolResult, Vec<ContentBlock>)> {
-    let is_media =
-        |block: &ContentBlock| matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_));
-    if !result.content.iter().any(is_media) {
+    if !result.content.iter().any(is_medium) {
         return None;
     }
-    let (moved, content): (Vec<_>, Vec<_>) = result.content.iter().cloned().partition(is_media);
+    let (moved, content): (Vec<_>, Vec<_>) = result.content.iter().cloned().partition(is_medium);
     moved.iter().for_each(|block| notes.moved(block.kind(), reason));
     let label = ContentBlock::text(format!("From the result of {source}:"));
     let media = std::iter::once(label).chain(moved).collect();
     Some((ToolResult { content, ..result.clone() }, media))
+}
+
+fn is_medium(block: &ContentBlock) -> bool {
+    matches!(block, blocks!(media))
 }
 
 /// Returns a call or a result with another id of the call.
@@ -378,14 +368,5 @@ field_of_kinds!(
     | ContentBlock::ServerToolUse(ServerToolUse { id, .. })
     | ContentBlock::ToolResult(ToolResult { tool_use_id: id, .. })
     | ContentBlock::ServerToolResult(ServerToolResult { tool_use_id: id, .. }),
-    else ContentBlock::Text(_)
-    | ContentBlock::Image(_)
-    | ContentBlock::Document(_)
-    | ContentBlock::Thinking(_)
-    | ContentBlock::RedactedThinking(_)
-    | ContentBlock::SystemReminder(_)
-    | ContentBlock::ContextUpdate(_)
-    | ContentBlock::Checkpoint(_)
-    | ContentBlock::Summary(_)
-    | ContentBlock::Opaque(_)
+    else blocks!(text) | blocks!(media) | blocks!(reasoning) | ContentBlock::Opaque(_)
 );

@@ -1,14 +1,7 @@
 //! The adjustments of an encoding, and the changes that every codec makes first.
 
-use super::{
-    contract::{Adjustment, Change},
-    json::{Object, Tree, is_mark},
-    texts,
-};
-use threadfold_core::{
-    compact::legality::{self, Repair},
-    message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
-};
+use super::{contract::*, json::*, texts};
+use threadfold_core::{compact::legality, legality::Repair, message::*};
 
 /// The text of the user message before a thread that begins with an answer.
 pub(super) const BEGIN: &str = "The conversation goes on from here.";
@@ -16,9 +9,11 @@ pub(super) const BEGIN: &str = "The conversation goes on from here.";
 /// thread.
 pub(super) const CONTINUE: &str = "Please continue.";
 
-/// Returns the repaired messages, each with its index in the request, and the repairs as the first
-/// adjustments.
-pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
+/// The messages to write, each with its index in the request.
+pub(super) type Thread = Vec<(usize, Message)>;
+
+/// Returns the repaired messages, and the repairs as the first adjustments.
+pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Thread, Notes) {
     let (mut messages, repairs) = legality::repair_numbered(messages.to_vec());
     texts::escape_forms(&mut messages);
     let mut notes = Notes { codec, message: None, adjustments: Vec::new() };
@@ -51,11 +46,7 @@ pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
 
 /// Answers the open calls at the end with error results in a message with this index: every
 /// provider refuses open calls.
-pub(super) fn answer_open_calls(
-    messages: &mut Vec<(usize, Message)>,
-    at: usize,
-    notes: &mut Notes,
-) {
+pub(super) fn answer_open_calls(messages: &mut Thread, at: usize, notes: &mut Notes) {
     let calls = open_calls(messages);
     if calls.is_empty() {
         return;

@@ -1,18 +1,10 @@
 //! What the two OpenAI dialects share: data URIs, inputs and failures as text, and parameters.
 
 use super::{
-    extras::{own_object, wire_fields},
-    json::{Fields, Object, Raw, Tree},
-    notes::{Notes, with_object},
-    options::EncodeOptions,
-    params::{Param, is_met, temperature, write_float},
-    rules::{BLANK, FittedSource},
-    schemas::no_parameters,
+    extras::*, json::*, notes::*, options::EncodeOptions, params::*, pictures::FittedSource,
+    rules::BLANK, schemas::no_parameters,
 };
-use threadfold_core::message::{
-    ContentBlock, Document, Extra, Json, MediaSource, Message, Request, Text, TextBlock,
-    ToolChoice, ToolInput, ToolResult, ToolSpec, ToolUse,
-};
+use threadfold_core::message::*;
 
 /// Whether the body names a model. A body without a model is stored, not sent.
 pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
@@ -157,14 +149,12 @@ pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
     if !result.is_error {
         return false;
     }
-    let first = result.content.first_mut();
-    let says =
-        |text: &str| text.get(..FAILED.len()).is_some_and(|it| it.eq_ignore_ascii_case(FAILED));
-    match first {
+    match result.content.first_mut() {
         Some(ContentBlock::Text(TextBlock { text, extra }))
             if own_object(codec, extra).len() == 0 =>
         {
-            if !says(text) {
+            let start = text.get(..FAILED.len());
+            if !start.is_some_and(|start| start.eq_ignore_ascii_case(FAILED)) {
                 *text = format!("{FAILED} {text}").into();
             }
         }
@@ -321,10 +311,7 @@ pub(super) fn read_choice(raw: Raw<'_>) -> Option<ToolChoice> {
 }
 
 /// Writes a tool choice; `named` writes the choice of one tool.
-pub(super) fn write_choice(
-    choice: &ToolChoice,
-    named: impl FnOnce(Text) -> Object,
-) -> Option<Tree> {
+pub(super) fn write_choice(choice: &ToolChoice, named: fn(Text) -> Object) -> Option<Tree> {
     Some(match choice {
         ToolChoice::Auto => "auto".into(),
         ToolChoice::Required => "required".into(),

@@ -5,41 +5,14 @@
 //! reserves for its answer. Their messages state both, or one of them and the sum, or only the sum.
 //! All texts are in lower case.
 
-/// The window in tokens.
-pub(super) fn limit(words: &str) -> Option<u64> {
-    const BEFORE: [&str; 15] = [
-        "maximum context length is ",
-        "maximum model length of ",
-        "maximum prompt length is ",
-        "maximum context length of ",
-        "maximum number of tokens allowed (",
-        "available context size (",
-        "model token limit: ",
-        "exceeds the limit of ",
-        "context window of ",
-        "context length of only ",
-        "context length of ",
-        "(tpm): limit ",
-        "n_ctx: ",
-        "`max_new_tokens` must be <= ",
-        "> ",
-    ];
-    const AFTER: [&str; 2] = [" maximum context length", " maximum"];
-    let before = BEFORE.iter().find_map(|start| number(after(words, start)?));
-    before.or_else(|| AFTER.iter().find_map(|end| last_number(words, end)))
-}
+use super::phrases::phrases;
 
-/// The prompt in tokens: as the message states it, or the sum without the reserve, or the sum. A
-/// lower bound does not count: vLLM stops counting at the end of the window.
+/// The prompt in tokens: as the message states it, or the sum without the reserve, or the sum.
 pub(super) fn found(words: &str) -> Option<u64> {
-    const BOUNDS: [&str; 2] = ["contains at least ", "is the upper bound for "];
-    const AFTER: [&str; 3] =
-        [" input tokens", " tokens from the input messages", " `inputs` tokens and"];
-    if BOUNDS.iter().any(|bound| words.contains(bound)) {
+    if phrases("lower", "text").any(|bound| words.contains(bound)) {
         return None;
     }
-    let alone = AFTER.iter().find_map(|end| last_number(words, end));
-    alone.or_else(|| number(terms(words)?.0)).or_else(|| {
+    stated(words, "found").or_else(|| number(terms(words)?.0)).or_else(|| {
         let sum = sum(words)?;
         output(words).map_or(Some(sum), |output| sum.checked_sub(output))
     })
@@ -47,16 +20,13 @@ pub(super) fn found(words: &str) -> Option<u64> {
 
 /// The tokens that were reserved for the answer.
 pub(super) fn output(words: &str) -> Option<u64> {
-    const AFTER: [&str; 4] = [
-        " in the completion",
-        " in the output",
-        " tokens for the completion",
-        " output tokens and your prompt contains",
-    ];
-    const BEFORE: [&str; 2] = ["`inputs` tokens and ", "max_completion_tokens' is too large: "];
-    let reserved = AFTER.iter().find_map(|end| last_number(words, end));
-    let reserved = reserved.or_else(|| number(terms(words)?.1));
-    reserved.or_else(|| BEFORE.iter().find_map(|start| number(after(words, start)?)))
+    stated(words, "output").or_else(|| number(terms(words)?.1))
+}
+
+/// The number that a message states with this meaning.
+pub(super) fn stated(words: &str, meaning: &str) -> Option<u64> {
+    let after = phrases(meaning, "after").find_map(|start| number(after(words, start)?));
+    after.or_else(|| phrases(meaning, "before").find_map(|end| last_number(words, end)))
 }
 
 /// Prompt and reserve as Anthropic and its resellers write them: `188240 + 21333 > 200000`.
@@ -66,24 +36,7 @@ fn terms(words: &str) -> Option<(&str, &str)> {
 
 /// A count that the message does not attribute to the prompt or the answer.
 fn sum(words: &str) -> Option<u64> {
-    const BEFORE: [&str; 15] = [
-        "prompt is too long: ",
-        "prompt (length ",
-        "input token count (",
-        "prompt token count of ",
-        "you requested about ",
-        "you requested ",
-        "messages resulted in ",
-        "request contains ",
-        "prompt contains ",
-        "requested tokens (",
-        "the request (",
-        "request (",
-        ", requested ",
-        "(requested: ",
-        "n_keep: ",
-    ];
-    BEFORE.iter().find_map(|start| {
+    phrases("sum", "after").find_map(|start| {
         let rest = after(words, start)?;
         let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '_');
         // Counts of the answer, and counts in another unit.

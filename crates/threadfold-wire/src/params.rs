@@ -4,11 +4,7 @@
 //! remembered: `1` for a temperature of 1.0, or a tool choice with an unknown field. The remembered
 //! text is written while its value equals that of the request.
 
-use super::{
-    extras::reopen,
-    json::{Fields, Object, Raw, Tree, wire_name},
-    notes::Notes,
-};
+use super::{extras::reopen, json::*, notes::Notes};
 use serde_json::Number;
 use threadfold_core::message::{Extra, Text, ToolChoice};
 
@@ -43,19 +39,13 @@ impl<T: PartialEq> Param<T> {
     }
 
     /// Sets the parameter. A value without a form in this dialect is reported as left out.
-    pub(super) fn set(
-        &self,
-        object: &mut Object,
-        extra: &Extra,
-        value: Option<&T>,
-        notes: &mut Notes,
-    ) {
+    pub(super) fn set(&self, to: &mut Object, extra: &Extra, value: Option<&T>, notes: &mut Notes) {
         let kept = extra.get(notes.codec(), self.kept_as);
         match kept.filter(|text| (self.read)(Raw::of(text)).as_ref() == value) {
-            Some(text) => object.set(self.key(), text.clone()),
-            None => object.set_some(self.key(), value.and_then(self.write)),
+            Some(text) => to.set(self.key(), text.clone()),
+            None => to.set_some(self.key(), value.and_then(self.write)),
         }
-        if value.is_some() && object.get(self.key()).is_none() {
+        if value.is_some() && to.get(self.key()).is_none() {
             notes.drop_parameter(self.key());
         }
     }

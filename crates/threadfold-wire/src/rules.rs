@@ -6,16 +6,10 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::Change,
-    normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
-    notes::{Fitted, Notes, with_object},
-    options::EncodeOptions,
-    texts::texts,
+    contract::Change, normal::*, notes::*, options::EncodeOptions, pictures, pictures::*,
+    texts::blocks,
 };
-use threadfold_core::message::{
-    ContentBlock, Document, Extra, Image, MediaSource, Message, Opaque, Role, Text, TextBlock,
-    Thinking, ToolResult, ToolUse, markup,
-};
+use threadfold_core::message::*;
 
 /// Whether a source belongs to an image or a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +17,6 @@ pub(super) enum Medium {
     Image,
     Document,
 }
-
-/// The source to write instead; `None` if the source is written unchanged. An error is the reason
-/// why it cannot be written.
-pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
 /// The sources that a provider reads, for providers that distinguish media types.
 pub(super) struct Sources {
@@ -52,42 +42,35 @@ impl Sources {
         medium: Medium,
         reader: Option<&str>,
     ) -> FittedSource {
-        let stays = match source {
-            MediaSource::File { .. } => {
-                self.has_files && reader.is_none_or(|reader| reader == self.codec)
-            }
-            MediaSource::Opaque { codec, .. } => *codec == self.codec,
-            MediaSource::Text { media_type, .. } => {
-                medium == Medium::Document && (self.takes_text)(media_type)
-            }
-            MediaSource::Url { url } => (self.is_fetched)(medium, url),
-            MediaSource::Base64 { media_type, .. } => {
-                (self.media_type)(medium, media_type) == Some(media_type)
-            }
-        };
-        let (media_type, data) = match source {
-            _ if stays => return Ok(None),
+        let is_read_here = reader.is_none_or(|reader| reader == self.codec);
+        let (stated, data) = match source {
+            MediaSource::File { .. } if self.has_files && is_read_here => return Ok(None),
             MediaSource::File { .. } => return Err("its file is in another provider's store"),
+            MediaSource::Opaque { codec, .. } if *codec == self.codec => return Ok(None),
             MediaSource::Opaque { .. } => {
                 return Err("only another provider understands its source");
             }
             MediaSource::Text { .. } if medium == Medium::Image => {
                 return Err("a text is no picture");
             }
-            MediaSource::Text { text, .. } => {
-                return Ok(Some(MediaSource::Text {
-                    media_type: PLAIN.into(),
-                    text: text.clone(),
-                }));
+            MediaSource::Text { media_type, .. } if (self.takes_text)(media_type) => {
+                return Ok(None);
             }
+            MediaSource::Text { text, .. } => {
+                let (media_type, text) = (PLAIN.into(), text.clone());
+                return Ok(Some(MediaSource::Text { media_type, text }));
+            }
+            MediaSource::Url { url } if (self.is_fetched)(medium, url) => return Ok(None),
             MediaSource::Url { url } => {
                 data_uri(url).ok_or("this provider reads no such address")?
             }
             MediaSource::Base64 { media_type, data } => (media_type.as_str(), data.as_str()),
         };
-        let known = (self.media_type)(medium, media_type);
-        let media_type = known.ok_or("this provider does not read its media type")?.into();
-        Ok(Some(MediaSource::Base64 { media_type, data: data.into() }))
+        let known = (self.media_type)(medium, stated);
+        let media_type = known.ok_or("this provider does not read its media type")?;
+        let stays = media_type == stated && matches!(source, MediaSource::Base64 { .. });
+        Ok((!stays)
+            .then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() }))
     }
 }
 
@@ -99,6 +82,11 @@ pub(super) trait Rules {
     /// Checks or replaces a source. `reader` is the codec that read its block, if it was read in a
     /// body.
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
+
+    /// The limits of the provider for pictures, in a request with this many.
+    fn pictures(&self, _count: usize) -> Pictures {
+        Pictures::OPENAI
+    }
 
     /// Why the provider would refuse reasoning; `None` if it accepts it.
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str>;
@@ -174,6 +162,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
         let message = if stays { fit_message(rules, message, &foreign, notes) } else { message };
         thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
     }
+    pictures::limit(&mut thread, &|count| rules.pictures(count), notes);
     thread
 }
 
@@ -228,7 +217,7 @@ pub(super) fn signed_fault(
 /// because both are left out.
 pub(super) fn foreign_server_calls(
     rules: &dyn Rules,
-    messages: &[(usize, Message)],
+    messages: &Thread,
     codec: &str,
 ) -> HashSet<Text> {
     let mut ids = HashSet::new();
@@ -243,16 +232,6 @@ pub(super) fn foreign_server_calls(
         }
     }
     ids
-}
-
-/// The media type, without parameters, and the data of a Base64 data URI.
-pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_once(':')?;
-    let (head, data) = rest.split_once(',')?;
-    let (kind, coding) = head.rsplit_once(';')?;
-    let media_type = kind.split(';').next()?.trim();
-    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
-    is_data.then_some((media_type, data))
 }
 
 fn fit_message(
@@ -285,10 +264,10 @@ fn fit_block(
 ) -> Fitted {
     let (role, is_own) = (message.role, is_made_by(message, notes.codec()));
     match block {
-        texts!() if role == Role::System && block.is_blank() => {
+        blocks!(text) if role == Role::System && block.is_blank() => {
             Err(notes.leave_out(block.kind(), "blank text"))
         }
-        texts!() => Ok(rules.text(role, block, notes)),
+        blocks!(text) => Ok(rules.text(role, block, notes)),
         ContentBlock::Opaque(opaque) => fit_opaque(rules, Some(role), opaque, notes),
         ContentBlock::Image(image) if rules.takes_media(role, is_own) => {
             fit_image(rules, image, notes)
@@ -299,16 +278,14 @@ fn fit_block(
             fit_document(rules, role, document, notes)
         }
         _ if role == Role::System => Err(notes.leave_out(block.kind(), "a system message is text")),
-        ContentBlock::Image(_) | ContentBlock::Document(_) => {
-            Err(notes.leave_out(block.kind(), "only users send it"))
-        }
-        ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => {
+        blocks!(media) => Err(notes.leave_out(block.kind(), "only users send it")),
+        blocks!(reasoning) => {
             let fault = rules.reasoning_fault(message, block);
             fault.map_or(Ok(None), |reason| Err(notes.drop_reasoning(reason)))
         }
         ContentBlock::ToolUse(call) => Ok(rules.call(call, notes).map(ContentBlock::ToolUse)),
         ContentBlock::ToolResult(result) => Ok(fit_result(rules, result, notes)),
-        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => Ok(None),
+        blocks!(server) => Ok(None),
     }
 }
 
@@ -334,16 +311,11 @@ fn fit_nested(rules: &dyn Rules, block: &ContentBlock, notes: &mut Notes) -> Fit
         {
             Err(notes.leave_out(block.kind(), "blank text"))
         }
-        texts!() => Ok(rules.text(Role::User, block, notes)),
+        blocks!(text) => Ok(rules.text(Role::User, block, notes)),
         ContentBlock::Image(image) => fit_image(rules, image, notes),
         ContentBlock::Document(document) => fit_document(rules, Role::User, document, notes),
         ContentBlock::Opaque(opaque) => fit_opaque(rules, None, opaque, notes),
-        ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_) => {
+        blocks!(reasoning) | blocks!(call) => {
             Err(notes.leave_out(block.kind(), "a tool result cannot hold it"))
         }
     }
@@ -358,8 +330,13 @@ fn fit_opaque(rules: &dyn Rules, role: Option<Role>, opaque: &Opaque, notes: &mu
 }
 
 fn fit_image(rules: &dyn Rules, image: &Image, notes: &mut Notes) -> Fitted {
-    let source = rules.source(&image.source, Medium::Image, image.extra.codec());
-    let source = source.map_err(|reason| notes.leave_out("image", reason))?;
+    let judged = match rules.pictures(1).fit(image, notes) {
+        Ok(judged) => judged,
+        Err(reason) => return Ok(Some(stand_in(image, reason, notes))),
+    };
+    let source = judged.as_ref().unwrap_or(&image.source);
+    let source = rules.source(source, Medium::Image, image.extra.codec());
+    let source = source.map_err(|reason| notes.leave_out("image", reason))?.or(judged);
     Ok(source.map(|source| Image { source, ..image.clone() }.into()))
 }
 
@@ -409,7 +386,5 @@ pub(super) fn is_made_by(message: &Message, codec: &str) -> bool {
 
 /// The fields and the id of a server call, or of the result of one.
 fn server_call(block: &ContentBlock) -> Option<(&Extra, &Text)> {
-    let is_server =
-        matches!(block, ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_));
-    extra(block).zip(call_id(block)).filter(|_| is_server)
+    extra(block).zip(call_id(block)).filter(|_| matches!(block, blocks!(server)))
 }

@@ -1,9 +1,6 @@
 //! The provider's demands on the schemas of tools.
 
-use super::{
-    extras,
-    json::{Fields, Object, Raw, Tree},
-};
+use super::{extras, json::*};
 use threadfold_core::message::{Json, ToolSpec};
 
 /// Whether a schema states its type.

@@ -1,26 +1,36 @@
 //! Block kinds that are sent as text: writing and recognising them.
 
 use super::options::DecodeOptions;
-use threadfold_core::message::{
-    Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, Text, TextBlock,
-    markup::{self, Form},
-};
+use threadfold_core::message::{markup::Form, *};
 
 /// The mark of a text that was read in a body and looks like another kind. It is written unchanged.
 const CAME_SO: &str = "~form";
 
-/// The pattern of the blocks that are written as text: [`wire_text`] returns a text for them.
-macro_rules! texts {
-    () => {
+/// The patterns of several kinds of blocks. `text` are those that are written as text: [`wire_text`]
+/// returns a text for them. `call` are calls and results.
+macro_rules! blocks {
+    (text) => {
         ContentBlock::Text(_)
             | ContentBlock::SystemReminder(_)
             | ContentBlock::ContextUpdate(_)
             | ContentBlock::Checkpoint(_)
             | ContentBlock::Summary(_)
     };
+    (media) => {
+        ContentBlock::Image(_) | ContentBlock::Document(_)
+    };
+    (reasoning) => {
+        ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_)
+    };
+    (server) => {
+        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_)
+    };
+    (call) => {
+        ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) | blocks!(server)
+    };
 }
 
-pub(super) use texts;
+pub(super) use blocks;
 
 /// The text as which a block is written, and its extra fields; `None` if it is not written as text.
 pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
@@ -36,15 +46,7 @@ pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extr
             Some((markup::checkpoint(block.id).into(), &block.extra))
         }
         ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
+        blocks!(media) | blocks!(reasoning) | blocks!(call) | ContentBlock::Opaque(_) => None,
     }
 }
 

@@ -144,12 +144,12 @@ pub(super) fn server_pair() -> impl Strategy<Value = [ContentBlock; 2]> + Clone 
 }
 
 pub(super) fn image() -> impl Strategy<Value = ContentBlock> + Clone {
-    source("image/png").prop_map(|source| Image::new(source).into())
+    source("image/png", "iVBORw0KGgo=").prop_map(|source| Image::new(source).into())
 }
 
 pub(super) fn document() -> impl Strategy<Value = ContentBlock> + Clone {
     let text = text().prop_map(|text| MediaSource::Text { media_type: "text/plain".into(), text });
-    let source = prop_oneof![2 => source("application/pdf"), 1 => text];
+    let source = prop_oneof![2 => source("application/pdf", "JVBERi0="), 1 => text];
     (source, option::of(option::of(self::text()))).prop_map(|(source, title)| {
         Document { title: title.flatten(), ..Document::new(source) }.into()
     })
@@ -169,9 +169,13 @@ pub(super) fn opaque() -> impl Strategy<Value = ContentBlock> + Clone {
     select(values.to_vec()).prop_map(|(codec, value)| Opaque::new(codec, json(value)).into())
 }
 
-fn source(media_type: &'static str) -> impl Strategy<Value = MediaSource> + Clone {
+/// A source of this media type, whose data begin as those of the type do.
+fn source(
+    media_type: &'static str,
+    data: &'static str,
+) -> impl Strategy<Value = MediaSource> + Clone {
     select(vec![
-        MediaSource::Base64 { media_type: media_type.into(), data: "aGVsbG8=".into() },
+        MediaSource::Base64 { media_type: media_type.into(), data: data.into() },
         MediaSource::Url { url: "https://example.org/a".into() },
         MediaSource::File { id: "file_1".into() },
     ])

@@ -18,20 +18,35 @@ const PAGE_BYTES: usize = 64;
 /// Width and height in pixels.
 pub(crate) type PixelSize = (u64, u64);
 
-/// Returns the size of a PNG, JPEG, GIF or WebP picture in the message; `None` for anything else.
-pub(crate) fn pixels(source: &MediaSource) -> Option<PixelSize> {
-    let MediaSource::Base64 { data, .. } = source else { return None };
+/// How pictures begin: the position and the bytes by which each type is recognised.
+const BEGINNINGS: [(usize, &[u8], &str); 8] = [
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF8", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (4, b"ftypheic", "image/heic"),
+    (4, b"ftypheix", "image/heic"),
+    (4, b"ftypmif1", "image/heif"),
+    (4, b"ftypmsf1", "image/heif"),
+];
+
+/// Returns the media type of a picture by the first bytes of its Base64; `None` for anything else.
+pub fn media_type(data: &str) -> Option<&'static str> {
     let bytes = Bytes(data.as_bytes());
-    let found = if bytes.starts_with(0, b"\x89PNG\r\n\x1a\n") {
-        Some((bytes.big(16, 4)?, bytes.big(20, 4)?))
-    } else if bytes.starts_with(0, b"GIF8") {
-        Some((bytes.little(6, 2)?, bytes.little(8, 2)?))
-    } else if bytes.starts_with(0, b"RIFF") && bytes.starts_with(8, b"WEBP") {
-        webp(&bytes)
-    } else if bytes.starts_with(0, b"\xff\xd8") {
-        jpeg(&bytes)
-    } else {
-        None
+    let mut types = BEGINNINGS.iter();
+    let (_, _, found) = types.find(|(at, beginning, _)| bytes.starts_with(*at, beginning))?;
+    (*found != "image/webp" || bytes.starts_with(0, b"RIFF")).then_some(*found)
+}
+
+/// Returns the size of a PNG, JPEG, GIF or WebP picture from its Base64; `None` for anything else.
+pub fn pixels(data: &str) -> Option<PixelSize> {
+    let bytes = Bytes(data.as_bytes());
+    let found = match media_type(data)? {
+        "image/png" => Some((bytes.big(16, 4)?, bytes.big(20, 4)?)),
+        "image/gif" => Some((bytes.little(6, 2)?, bytes.little(8, 2)?)),
+        "image/webp" => webp(&bytes),
+        "image/jpeg" => jpeg(&bytes),
+        _ => None,
     };
     found.filter(|(width, height)| *width > 0 && *height > 0)
 }

@@ -76,6 +76,8 @@ pub use extra::Extra;
 #[doc(hidden)]
 pub use extra::Name;
 pub use failure::{ModelError, ModelErrorKind};
+#[doc(hidden)]
+pub use header::{media_type as picture_type, pixels as picture_size};
 pub use invalid::InvalidValue;
 pub use json::Json;
 #[doc(hidden)]

@@ -47,7 +47,8 @@ impl MediaRule {
         if self == Self::OpenAi && is_low {
             return TILE_BASE;
         }
-        let Some(size) = header::pixels(&image.source) else { return IMAGE_TOKENS };
+        let MediaSource::Base64 { data, .. } = &image.source else { return IMAGE_TOKENS };
+        let Some(size) = header::pixels(data) else { return IMAGE_TOKENS };
         match self {
             Self::Anthropic => anthropic(size),
             Self::OpenAi => open_ai(size),

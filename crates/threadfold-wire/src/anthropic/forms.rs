@@ -9,6 +9,7 @@
 //! | `~content: ""` | message, system prompt, tool result | the content was one string |
 //! | `~content: null` | result of a server tool | there was no content |
 //! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~type` | call of a server tool | the wire's name of the block |
 //! | `~role: "system"` | message of the system role | it was within the thread |
 //! | `~answer` | message from a response | the fields of the response that a request cannot hold |

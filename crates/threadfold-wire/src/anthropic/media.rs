@@ -49,12 +49,16 @@ fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
 /// Reads a source that [`write`] gives back exactly.
 fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let kind = fields.take_word("type")?;
-    let mut take = |key: &str| fields.take_text(key);
-    let source = match kind.as_ref() {
-        "base64" => MediaSource::Base64 { media_type: take("media_type")?, data: take("data")? },
-        "url" => MediaSource::Url { url: take("url")? },
-        "file" => MediaSource::File { id: take("file_id")? },
-        "text" => MediaSource::Text { media_type: take("media_type")?, text: take("data")? },
+    let media_type = fields.take_text("media_type");
+    let source = match (kind.as_ref(), media_type) {
+        ("base64", Some(media_type)) => {
+            MediaSource::Base64 { media_type, data: fields.take_text("data")? }
+        }
+        ("text", Some(media_type)) => {
+            MediaSource::Text { media_type, text: fields.take_text("data")? }
+        }
+        ("url", None) => MediaSource::Url { url: fields.take_text("url")? },
+        ("file", None) => MediaSource::File { id: fields.take_text("file_id")? },
         _ => return None,
     };
     (fields.left() == 0 && SOURCES.fit(&source, medium, None) == Ok(None)).then_some(source)

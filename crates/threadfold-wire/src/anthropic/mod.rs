@@ -89,6 +89,7 @@
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
 //! | the chosen tool is declared | `tool_choice` is left out, unless the body was read so |
 //! | marks with a longer lifetime are first | those of [`Request::cache`] get the longest lifetime of the marks after them |
+//! | pictures are JPEG, PNG, GIF or WebP of up to 5 MiB of Base64 and 8,000 pixels a side; there are up to 100, or 600 for a window over 200,000 tokens, documents included, and no side has over 2,000 pixels if there are more than 20 | a picture that breaks the rule becomes a text that names it, and of too many the earliest do; a wrong media type is corrected |
 //! | images and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without an adjustment; values that were read in a body stay |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
@@ -100,7 +101,8 @@
 //! Left out and reported is what other providers made and this dialect has no form for: their
 //! opaque blocks and sources, server tools (call and result), reasoning, built-in tools, files in
 //! their stores, unknown fields; images of the assistant; unsupported media types. A text document
-//! becomes plain text. Not written, and not reported: usage, stop reason, origin,
+//! becomes plain text. Pictures that were read in a body of this dialect stay while they are
+//! unchanged, whatever they hold. Not written, and not reported: usage, stop reason, origin,
 //! [`Request::timeout`], and the fields of a response besides its content, which the message keeps
 //! as `~answer` in its `extra`.
 //!

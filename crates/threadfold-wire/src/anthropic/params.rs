@@ -42,8 +42,7 @@ pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
 }
 
-pub(super) const MAX_OUTPUT: Param<u64> =
-    Param { kept_as: "~max_tokens", read: whole_number, write: |tokens| Some(Tree::from(*tokens)) };
+pub(super) const MAX_OUTPUT: Param<u64> = Param { read: whole_number, ..limit("~max_tokens") };
 
 const TEMPERATURE: Param<f64> = temperature(write_to_one);
 

@@ -3,11 +3,7 @@
 //! Reading a block never fails: a block of an unknown type, or with a field of an unexpected shape,
 //! becomes opaque and is written back unchanged.
 
-use super::{
-    compaction,
-    forms::{self, NAME},
-    media, params,
-};
+use super::{compaction, forms, forms::NAME, media, params};
 use crate::kit::*;
 
 const READER: Reader = Reader {
@@ -115,6 +111,7 @@ fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
     match kind {
         "image" => {
             let source = media::read(fields.take("source")?, Medium::Image)?;
+            pictures::mark(&mut fields, &source);
             Some(Image { source, extra: fields.keep(NAME) }.into())
         }
         "document" => {

@@ -122,6 +122,12 @@ fn object<'a>(fields: &Fields<'a>, key: &str) -> Result<Fields<'a>, ModelError> 
     object.ok_or_else(|| unreadable(&format!("an event has no {key}")))
 }
 
+/// The piece of text in a delta.
+fn piece(delta: &Fields<'_>, key: &str) -> Result<Text, ModelError> {
+    let kind = delta.text_or_empty("type");
+    delta.text(key).ok_or_else(|| unreadable(&format!("a {kind} has no {key}")))
+}
+
 /// A block that is being received: its beginning, and the later pieces.
 #[derive(Debug)]
 struct Block {
@@ -151,33 +157,31 @@ impl Block {
     /// Takes a `delta`, and reports what it adds.
     fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         let kind = fields.text_or_empty("type");
-        let piece = |key: &str| {
-            let piece = fields.text(key);
-            piece.ok_or_else(|| unreadable(&format!("a {kind} has no {key}")))
-        };
         match kind.as_str() {
             "text_delta" => {
-                let piece = piece("text")?;
+                let piece = piece(&fields, "text")?;
                 self.begun.grow("text", &piece);
                 if self.kind == "text" {
                     out.text(piece);
                 }
             }
             "thinking_delta" => {
-                let piece = piece("thinking")?;
+                let piece = piece(&fields, "thinking")?;
                 self.begun.grow("thinking", &piece);
                 if self.kind == "thinking" {
                     out.thinking(piece);
                 }
             }
             "input_json_delta" => {
-                let piece = piece("partial_json")?;
+                let piece = piece(&fields, "partial_json")?;
                 self.input.push_str(&piece);
                 if self.kind == "tool_use" {
                     out.input(&self.id, piece);
                 }
             }
-            "signature_delta" => self.begun.set("signature", Json::text(&piece("signature")?)),
+            "signature_delta" => {
+                self.begun.set("signature", Json::text(&piece(&fields, "signature")?));
+            }
             "citations_delta" => {
                 self.begun.extend("citations", Vec::from_iter(fields.get("citation")));
             }

@@ -1,11 +1,6 @@
 //! Writing request bodies: the thread is made legal first and written then.
 
-use super::{
-    compaction,
-    forms::{self, NAME},
-    media,
-    params::{self, thinking_type},
-};
+use super::{compaction, forms, forms::NAME, media, params, params::thinking_type};
 use crate::kit::*;
 
 /// Names of tools may be twice as long as in other dialects.
@@ -98,10 +93,10 @@ fn assemble(
     }
     let messages = thread.iter().map(|(_, it)| message(it));
     body.set("messages", Tree::Array(messages.collect()));
-    let is_written =
-        |key: &str| key == params::TOOL_CHOICE.key() || (drops_thinking && key == "thinking");
-    let rest = notes.own_fields(&request.extra);
-    add_rest(&mut body, rest.filter(|(key, _)| !is_written(key)));
+    let rest = notes.own_fields(&request.extra).filter(|(key, _)| {
+        *key != params::TOOL_CHOICE.key() && !(drops_thinking && *key == "thinking")
+    });
+    add_rest(&mut body, rest);
     body.into()
 }
 
@@ -179,6 +174,15 @@ impl Rules for Target {
         media::SOURCES.fit(source, medium, reader)
     }
 
+    /// Models with a larger window accept more.
+    fn pictures(&self, count: usize) -> Pictures {
+        const WINDOW: u64 = 200_000;
+        let model = self.model.as_ref().filter(|_| count > Pictures::CLAUDE.most);
+        let window = model.and_then(|model| ContextWindow::for_model(&model.text()?));
+        let is_larger = window.is_some_and(|window| window.tokens() > WINDOW);
+        Pictures { most: if is_larger { 600 } else { 100 }, ..Pictures::CLAUDE }
+    }
+
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
         signed_fault(NAME, (message, block), &self.options, true)
     }
@@ -231,7 +235,7 @@ fn blocks(role: Role, blocks: &[ContentBlock]) -> Vec<Tree> {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     let (object, extra) = match block {
-        texts!() => {
+        blocks!(text) => {
             let Some((text, extra)) = wire_text(role, block) else { return Tree::Null };
             (Object::typed("text").with("text", text), extra)
         }

@@ -14,6 +14,7 @@
 //! | `~content: []` | result | it was empty |
 //! | `~status` | result | `success`, or another status than `error`, was explicit |
 //! | `~type` | server call or result | its `type` |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~format` | text document | it had no `format` |
 //! | `~schema` | tool | its schema, which had no `type` |
 //! | `~role: "system"` | message of the system role | it was within the thread |
@@ -42,20 +43,10 @@ pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'
 
 /// The keys that determine the type of a block. All are listed, so that a block with two of them is
 /// recognised as malformed.
+#[rustfmt::skip]
 const KEYS: [&str; 14] = [
-    "text",
-    "image",
-    "document",
-    "video",
-    "audio",
-    "toolUse",
-    "toolResult",
-    "guardContent",
-    "cachePoint",
-    "reasoningContent",
-    "citationsContent",
-    "searchResult",
-    "toolAddition",
+    "text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent",
+    "cachePoint", "reasoningContent", "citationsContent", "searchResult", "toolAddition",
     "toolRemoval",
 ];
 

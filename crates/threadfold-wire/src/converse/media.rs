@@ -56,16 +56,12 @@ impl Medium {
 pub(super) fn read(block: &mut Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let raw = block.take("source")?;
     let source = Fields::of(raw)?;
-    let known = read_known(source, block, medium);
+    let known = known(source, block, medium);
     Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
 }
 
 /// Reads a source that [`write`] gives back exactly.
-fn read_known(
-    mut source: Fields<'_>,
-    block: &mut Fields<'_>,
-    medium: Medium,
-) -> Option<MediaSource> {
+fn known(mut source: Fields<'_>, block: &mut Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let format = block.get("format").map(Raw::text);
     let text = source.take_text("text").filter(|_| medium == Medium::Document);
     let data = source.take_text("bytes");

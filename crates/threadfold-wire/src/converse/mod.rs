@@ -68,6 +68,7 @@
 //! | results are first in a user turn; with Llama and Mistral nothing else is in it, with Claude no documents and videos | they are moved to its beginning; other blocks are moved into the last one |
 //! | no text is blank | it is left out; a result that loses all its content gets "(no output)" |
 //! | a message with documents has a text | a short one is appended |
+//! | pictures are PNG, JPEG, GIF or WebP of up to 3.75 MB and 8,000 pixels a side; there are up to 20, documents included | a picture that breaks the rule becomes a text that names it, and of too many the earliest do; a wrong format is corrected |
 //! | ids are up to 64 letters, digits, `_`, `.`, `:` and `-`, names of tools are without `.` and `:` | others are rewritten, in call, result and tool |
 //! | names of documents are up to 200 letters, digits, `-`, brackets and single spaces | others are rewritten; one that was read in a body stays |
 //! | inputs are objects | others are wrapped: `{"input": ...}` |
@@ -83,8 +84,9 @@
 //!
 //! [`Request::cache`] places cache points after the tools, the system prompt and the last user
 //! message, if the family of the model supports them there. Ids that are used again in a later turn
-//! stay, and so do calls of undeclared tools if other tools are declared. Sizes and numbers of
-//! images and documents are not checked.
+//! stay, and so do calls of undeclared tools if other tools are declared. Pictures that were read in
+//! a body of this dialect stay while they are unchanged, whatever they hold. Sizes and numbers of
+//! documents are not checked.
 //!
 //! # Losses
 //!

@@ -1,10 +1,6 @@
 //! The rules of this provider for blocks, messages and cache points.
 
-use super::{
-    forms::{CACHE_POINT, NAME, key_of},
-    media::{self, WRAPS},
-    target::Target,
-};
+use super::{forms::*, media, media::WRAPS, target::Target};
 use crate::kit::*;
 
 pub(super) const KINDS: Kinds = Kinds {
@@ -21,16 +17,13 @@ const BESIDE_DOCUMENTS: &str = "See the documents.";
 /// The key under which a block is written; `None` for an opaque block with an unknown key.
 pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
     match block {
-        ContentBlock::Text(TextBlock { extra, .. }) => {
+        blocks!(text) => {
+            let extra = extra(block)?;
             WRAPS.into_iter().find(|key| extra.get(NAME, key).is_some()).or(Some("text"))
         }
-        ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => Some("text"),
         ContentBlock::Image(_) => Some("image"),
         ContentBlock::Document(_) => Some("document"),
-        ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => Some("reasoningContent"),
+        blocks!(reasoning) => Some("reasoningContent"),
         ContentBlock::ToolUse(_) | ContentBlock::ServerToolUse(_) => Some("toolUse"),
         ContentBlock::ToolResult(_) | ContentBlock::ServerToolResult(_) => Some("toolResult"),
         ContentBlock::Opaque(opaque) => key_of(&Fields::parse(opaque.value.as_str())?),
@@ -122,6 +115,10 @@ impl Rules for Target {
             return Err("blank text");
         }
         media::SOURCES.fit(source, medium, reader)
+    }
+
+    fn pictures(&self, _: usize) -> Pictures {
+        Pictures { most: 20, ..Pictures::CLAUDE }
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {

@@ -3,11 +3,8 @@
 use super::forms::{NAME, within};
 use crate::kit::*;
 
-const MAX_OUTPUT: Param<u64> = Param {
-    kept_as: "~maxTokens",
-    read: |raw| raw.whole_number(),
-    write: |limit| Some(Tree::from(*limit)).filter(|_| *limit > 0),
-};
+const MAX_OUTPUT: Param<u64> =
+    Param { write: |limit| Some(Tree::from(*limit)).filter(|_| *limit > 0), ..limit("~maxTokens") };
 
 const TEMPERATURE: Param<f64> = temperature(write_to_one);
 

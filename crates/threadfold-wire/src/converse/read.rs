@@ -3,10 +3,7 @@
 //! Reading a block never fails: a block with an unknown key, with several keys, or with a field of
 //! an unexpected shape becomes opaque and is written back unchanged.
 
-use super::{
-    forms::{NAME, RESULT, key_of, within},
-    media, normal, params,
-};
+use super::{forms::*, media, normal, params};
 use crate::kit::*;
 
 /// Reads messages, also in responses. The model made an image in an answer, so the message gets
@@ -95,6 +92,7 @@ fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
     match key {
         "image" => {
             let source = media::read(&mut inner, Medium::Image)?;
+            pictures::mark(&mut inner, &source);
             Some(Image { source, extra: inner.keep(NAME) }.into())
         }
         "document" => {

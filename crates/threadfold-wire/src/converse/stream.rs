@@ -46,14 +46,13 @@ impl Response {
         if name.ends_with("Exception") {
             return Err(exception_error(name, data));
         }
-        let event = || Fields::parse(data).ok_or_else(|| holds("an event that is no object"));
         match name {
-            "messageStart" => self.role = event()?.take_json("role").or(self.role.take()),
-            "contentBlockStart" => return self.begin(&event()?, out),
-            "contentBlockDelta" => return self.add(&event()?, out),
-            "messageStop" => self.end = Some(beside(event()?)),
+            "messageStart" => self.role = event(data)?.take_json("role").or(self.role.take()),
+            "contentBlockStart" => return self.begin(&event(data)?, out),
+            "contentBlockDelta" => return self.add(&event(data)?, out),
+            "messageStop" => self.end = Some(beside(event(data)?)),
             "metadata" => {
-                let fields = event()?;
+                let fields = event(data)?;
                 out.usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.metadata = Some(beside(fields));
             }
@@ -76,15 +75,18 @@ impl Response {
     fn add(&mut self, event: &Fields<'_>, out: &mut Output) -> Taken {
         let delta = event.object("delta").ok_or_else(no_object)?;
         let index = index(event)?;
-        let Some((kind, raw)) = delta.rest().next() else { return Ok(()) };
-        if let Some(part) = self.parts.get_mut(&index) {
-            return part.add(kind, raw, out);
+        let Some((key, raw)) = delta.rest().next() else { return Ok(()) };
+        let Some(kind) = kind_of_piece(key, raw) else { return Ok(()) };
+        if BEGUN.contains(&kind) && !self.parts.contains_key(&index) {
+            return Err(holds("a piece of a block that did not begin"));
         }
-        let Some(mut part) = Part::of_delta(kind, raw)? else { return Ok(()) };
-        part.add(kind, raw, out)?;
-        self.parts.insert(index, part);
-        Ok(())
+        let part = self.parts.entry(index);
+        part.or_insert_with(|| Part { kind, ..Part::default() }).add(kind, key, raw, out)
     }
+}
+
+fn event(data: &str) -> Result<Fields<'_>, ModelError> {
+    Fields::parse(data).ok_or_else(|| holds("an event that is no object"))
 }
 
 fn index(event: &Fields<'_>) -> Result<u64, ModelError> {
@@ -127,30 +129,35 @@ fn no_object() -> ModelError {
     holds("a piece that is no object")
 }
 
+/// The kinds of blocks that have a start event. Texts and reasoning have none.
+const BEGUN: [&str; 3] = ["toolUse", "toolResult", "image"];
+
+/// The kind of the block that a piece belongs to; `None` for pieces of unknown kinds.
+fn kind_of_piece(key: &str, raw: Raw<'_>) -> Option<&'static str> {
+    match key {
+        "text" | "citation" => Some("text"),
+        "reasoningContent" => {
+            let is_hidden = Fields::of(raw).is_some_and(|piece| piece.get(REDACTED).is_some());
+            Some(if is_hidden { REDACTED } else { "reasoningContent" })
+        }
+        _ => BEGUN.into_iter().find(|kind| *kind == key),
+    }
+}
+
+/// The key of encrypted reasoning, which is also its kind.
+const REDACTED: &str = "redactedContent";
+
 /// A block that is being received.
 #[derive(Debug, Default)]
 struct Part {
-    kind: Kind,
+    /// The key of the block; empty for an unknown kind, whose start event holds the whole block.
+    kind: &'static str,
     /// The text so far: a text, the input of a call, or Base64 data.
     text: String,
-    /// The other fields, from the start event and from the pieces. Texts and reasoning have no
-    /// start event.
+    /// The other fields, from the start event and from the pieces.
     fields: Merged,
     /// The id of a call that the host answers.
     call: Option<Text>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
-    #[default]
-    Text,
-    Reasoning,
-    Redacted,
-    ToolUse,
-    ToolResult,
-    Image,
-    /// An unknown kind. The start event holds the whole block.
-    Other,
 }
 
 impl Part {
@@ -160,71 +167,59 @@ impl Part {
         let first = fields.as_ref().and_then(|fields| fields.rest().next());
         let (key, raw) = first.ok_or_else(|| holds("a block that does not say what it is"))?;
         let mut part = Self::default();
-        let kind = match key {
-            "toolUse" => Kind::ToolUse,
-            "toolResult" => Kind::ToolResult,
-            "image" => Kind::Image,
-            _ => Kind::Other,
-        };
-        let Some(inner) = Fields::of(raw).filter(|_| kind != Kind::Other) else {
-            part.kind = Kind::Other;
+        let known = BEGUN.into_iter().find(|kind| *kind == key);
+        let Some((kind, inner)) = known.zip(Fields::of(raw)) else {
             part.fields.set(key, raw.json());
             return Ok(part);
         };
         part.kind = kind;
         part.fields.merge(&inner);
-        if kind == Kind::ToolResult {
+        if kind == "toolResult" {
             part.fields.extend("content", Vec::new());
+        } else if kind == "toolUse" {
+            let named = inner.text("toolUseId").zip(inner.text("name"));
+            let (id, name) = named.ok_or_else(|| holds("a call without id or name"))?;
+            part.call = inner.text("type").is_none().then_some(id);
+            part.call.iter().for_each(|id| out.call(id, name.clone()));
         }
-        if kind != Kind::ToolUse {
-            return Ok(part);
-        }
-        let named = inner.text("toolUseId").zip(inner.text("name"));
-        let (id, name) = named.ok_or_else(|| holds("a call without id or name"))?;
-        part.call = inner.text("type").is_none().then_some(id);
-        part.call.iter().for_each(|id| out.call(id, name.clone()));
         Ok(part)
     }
 
-    /// Begins a block of the kind that a piece belongs to; `None` for unknown kinds.
-    fn of_delta(kind: &str, raw: Raw<'_>) -> Result<Option<Self>, ModelError> {
-        let is_hidden = Fields::of(raw).is_some_and(|it| it.get("redactedContent").is_some());
-        let kind = match kind {
-            "text" | "citation" => Kind::Text,
-            "reasoningContent" if is_hidden => Kind::Redacted,
-            "reasoningContent" => Kind::Reasoning,
-            "toolUse" | "toolResult" | "image" => {
-                return Err(holds("a piece of a block that did not begin"));
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(Self { kind, ..Self::default() }))
+    /// Adds a piece of a block of this kind, and reports it.
+    fn add(&mut self, kind: &str, key: &str, raw: Raw<'_>, out: &mut Output) -> Taken {
+        // A piece of encrypted reasoning may hold nothing.
+        if self.kind != kind && (self.kind, kind) != (REDACTED, "reasoningContent") {
+            return Err(other_kind());
+        }
+        match key {
+            "text" => out.text(self.grow(text_of(raw)?)),
+            "citation" => self.fields.extend("citations", vec![raw]),
+            "toolResult" => self.fields.extend("content", raw.items().ok_or_else(other_kind)?),
+            _ => return self.add_fields(Fields::of(raw).ok_or_else(no_object)?, out),
+        }
+        Ok(())
     }
 
-    /// Adds a piece, and reports it. Pieces of unknown kinds are ignored.
-    fn add(&mut self, key: &str, raw: Raw<'_>, out: &mut Output) -> Taken {
-        match (self.kind, key) {
-            (Kind::Text, "text") => out.text(self.grow(text_of(raw)?)),
-            (Kind::Text, "citation") => self.fields.extend("citations", vec![raw]),
-            (Kind::ToolUse, "toolUse") => {
-                let inner = Fields::of(raw).ok_or_else(no_object)?;
-                let piece = inner.get("input").map(text_of).transpose()?.unwrap_or_default();
-                let piece = self.grow(piece);
-                self.call.iter().for_each(|id| out.input(id, piece.clone()));
+    /// Adds a piece that is an object.
+    fn add_fields(&mut self, piece: Fields<'_>, out: &mut Output) -> Taken {
+        match self.kind {
+            "image" => return self.add_picture(piece),
+            "toolUse" => {
+                let input = piece.get("input").map(text_of).transpose()?;
+                let input = self.grow(input.unwrap_or_default());
+                self.call.iter().for_each(|id| out.input(id, input.clone()));
             }
-            (Kind::ToolResult, "toolResult") => {
-                self.fields.extend("content", raw.items().ok_or_else(other_kind)?);
+            REDACTED => {
+                let hidden = piece.get(REDACTED).map(text_of).transpose()?;
+                let added = append(&mut self.text, &hidden.unwrap_or_default());
+                added.ok_or_else(|| holds("reasoning that is not Base64"))?;
             }
-            (Kind::Image, "image") => {
-                return self.add_picture(Fields::of(raw).ok_or_else(no_object)?);
+            _ => {
+                let signed = piece.get("signature").map(text_of).transpose()?;
+                signed.iter().for_each(|signed| self.fields.grow("signature", signed));
+                let more = piece.get("text").map(text_of).transpose()?;
+                out.thinking(self.grow(more.unwrap_or_default()));
             }
-            (_, "reasoningContent") => {
-                return self.add_reasoning(&Fields::of(raw).ok_or_else(no_object)?, out);
-            }
-            (_, "text" | "citation" | "toolUse" | "toolResult" | "image") => {
-                return Err(other_kind());
-            }
-            (_, _) => {}
         }
         Ok(())
     }
@@ -233,22 +228,6 @@ impl Part {
     fn grow(&mut self, piece: Text) -> Text {
         self.text.push_str(&piece);
         piece
-    }
-
-    fn add_reasoning(&mut self, piece: &Fields<'_>, out: &mut Output) -> Taken {
-        let texts = ["text", "signature", "redactedContent"];
-        let [more, signed, hidden] = texts.map(|key| piece.get(key).map(text_of).transpose());
-        let (more, signed, hidden) = (more?, signed?, hidden?);
-        match (self.kind, hidden) {
-            (Kind::Reasoning, None) => {
-                signed.iter().for_each(|signed| self.fields.grow("signature", signed));
-                out.thinking(self.grow(more.unwrap_or_default()));
-                Ok(())
-            }
-            (Kind::Redacted, hidden) => append(&mut self.text, &hidden.unwrap_or_default())
-                .ok_or_else(|| holds("reasoning that is not Base64")),
-            (_, _) => Err(holds("a piece of reasoning in a block that is none")),
-        }
     }
 
     /// Adds a piece of an image: more bytes, or another kind of source.
@@ -268,24 +247,23 @@ impl Part {
         let Self { kind, text, fields, .. } = self;
         let fields = fields.object();
         let (key, inner) = match kind {
-            Kind::Text if fields.len() == 0 => return Object::of("text", text).into(),
-            Kind::Text => {
+            "text" if fields.len() == 0 => return Object::of("text", text).into(),
+            "text" => {
                 let content = Tree::from_iter([Object::of("text", text)]);
                 ("citationsContent", with_rest(Object::of("content", content), fields))
             }
-            Kind::Reasoning => {
+            "reasoningContent" => {
                 let parts = with_rest(Object::of("text", text), fields);
-                ("reasoningContent", Object::of("reasoningText", parts))
+                (kind, Object::of("reasoningText", parts))
             }
-            Kind::Redacted => ("reasoningContent", Object::of("redactedContent", text)),
-            Kind::ToolUse => {
+            REDACTED => ("reasoningContent", Object::of(REDACTED, text)),
+            "toolUse" => {
                 let input = input(&text).unwrap_or_else(|| Object::default().into());
-                ("toolUse", fields.with("input", input))
+                (kind, fields.with("input", input))
             }
-            Kind::ToolResult => ("toolResult", fields),
-            Kind::Image if text.is_empty() => ("image", fields),
-            Kind::Image => ("image", fields.with("source", Object::of("bytes", text))),
-            Kind::Other => return fields.into(),
+            "image" if !text.is_empty() => (kind, fields.with("source", Object::of("bytes", text))),
+            "" => return fields.into(),
+            _ => (kind, fields),
         };
         Object::of(key, inner).into()
     }

@@ -88,7 +88,7 @@ impl Family {
 
 /// The model that the body of the request named.
 pub(super) fn own_model(request: &Request) -> Option<Text> {
-    extras::marked(NAME, &request.extra, MODEL)
+    extras::text_mark(NAME, &request.extra, MODEL)
 }
 
 /// The key under which a body names its model, if it does.

@@ -2,16 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    forms::{NAME, RESULT},
-    media::{self, WRAPS},
-    normal::{
-        IDS, KINDS, MARK, cache_rules, mark_points, mark_tools, note_dropped, only_results,
-        rewrite_titles, text_beside_documents,
-    },
-    params::{self, MODEL_FIELDS, THINKING, thinking_type},
-    target::{MODEL, Target, own_model},
-};
+use super::{forms::*, media, media::WRAPS, normal::*, params, params::*, target::*};
 use crate::kit::*;
 
 /// Writes a request body, and reports the changes.
@@ -162,7 +153,7 @@ fn specification(tool: &ToolSpec) -> Tree {
 
 fn block(role: Role, block: &ContentBlock) -> Tree {
     match block {
-        texts!() => {
+        blocks!(text) => {
             wire_text(role, block).map_or(Tree::Null, |(text, extra)| text_block(text, extra))
         }
         ContentBlock::Image(image) => {

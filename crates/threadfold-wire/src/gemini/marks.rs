@@ -18,6 +18,7 @@
 //! | `~args` | call | `absent` if there were none |
 //! | `~parts` | result | its images and documents were within |
 //! | `~base64` | image, document | `url` or `url_unpadded`: the alphabet of the data that were read |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~title` | document | it had a `displayName` |
 //! | `~group` | tool | the number of its object in `tools` |
 //! | `~schema` | tool | the field of its schema; `absent` if there was none |
@@ -34,34 +35,20 @@ pub(super) const CODEC: &str = "gemini";
 
 /// The known fields that the provider also accepts in snake_case, with the marks of fields that
 /// were read so. Only [`camel_case`] and [`respell`] know the second spelling.
+#[rustfmt::skip]
 const SNAKE: [(&str, &str); 28] = [
-    ("allowedFunctionNames", "~allowed_function_names"),
-    ("boolValue", "~bool_value"),
-    ("codeExecutionResult", "~code_execution_result"),
-    ("displayName", "~display_name"),
-    ("executableCode", "~executable_code"),
-    ("fileData", "~file_data"),
-    ("fileUri", "~file_uri"),
-    ("functionCall", "~function_call"),
-    ("functionCallingConfig", "~function_calling_config"),
-    ("functionDeclarations", "~function_declarations"),
-    ("functionResponse", "~function_response"),
-    ("generationConfig", "~generation_config"),
-    ("inlineData", "~inline_data"),
-    ("jsonPath", "~json_path"),
-    ("maxOutputTokens", "~max_output_tokens"),
-    ("mimeType", "~mime_type"),
-    ("nullValue", "~null_value"),
-    ("numberValue", "~number_value"),
-    ("parametersJsonSchema", "~parameters_json_schema"),
-    ("partialArgs", "~partial_args"),
-    ("stringValue", "~string_value"),
-    ("systemInstruction", "~system_instruction"),
-    ("thoughtSignature", "~thought_signature"),
-    ("toolCall", "~tool_call"),
-    ("toolConfig", "~tool_config"),
-    ("toolResponse", "~tool_response"),
-    ("toolType", "~tool_type"),
+    ("allowedFunctionNames", "~allowed_function_names"), ("boolValue", "~bool_value"),
+    ("codeExecutionResult", "~code_execution_result"), ("displayName", "~display_name"),
+    ("executableCode", "~executable_code"), ("fileData", "~file_data"), ("fileUri", "~file_uri"),
+    ("functionCall", "~function_call"), ("functionCallingConfig", "~function_calling_config"),
+    ("functionDeclarations", "~function_declarations"), ("functionResponse", "~function_response"),
+    ("generationConfig", "~generation_config"), ("inlineData", "~inline_data"),
+    ("jsonPath", "~json_path"), ("maxOutputTokens", "~max_output_tokens"),
+    ("mimeType", "~mime_type"), ("nullValue", "~null_value"), ("numberValue", "~number_value"),
+    ("parametersJsonSchema", "~parameters_json_schema"), ("partialArgs", "~partial_args"),
+    ("stringValue", "~string_value"), ("systemInstruction", "~system_instruction"),
+    ("thoughtSignature", "~thought_signature"), ("toolCall", "~tool_call"),
+    ("toolConfig", "~tool_config"), ("toolResponse", "~tool_response"), ("toolType", "~tool_type"),
     ("willContinue", "~will_continue"),
 ];
 
@@ -97,7 +84,7 @@ pub(super) fn beside(mut object: Object, extra: &Extra) -> Tree {
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    extras::marked(CODEC, extra, key)
+    extras::text_mark(CODEC, extra, key)
 }
 
 /// Whether a value has this mark.

@@ -20,6 +20,7 @@ impl Part<'_> {
             return None;
         };
         if is_image {
+            pictures::mark(&mut self.rest, &source);
             return Some(Image { source, extra: self.keep(inner) }.into());
         }
         let title = inner.take_text("displayName");
@@ -86,15 +87,11 @@ pub(super) fn is_fetched(url: &str) -> bool {
 
 /// The media type of the file extension of an address.
 fn guess(uri: &str) -> Option<&'static str> {
+    #[rustfmt::skip]
     const KNOWN: [(&str, &str); 8] = [
-        (".png", "image/png"),
-        (".jpg", "image/jpeg"),
-        (".jpeg", "image/jpeg"),
-        (".webp", "image/webp"),
-        (".heic", "image/heic"),
-        (".gif", "image/gif"),
-        (".pdf", "application/pdf"),
-        (".txt", "text/plain"),
+        (".png", "image/png"), (".jpg", "image/jpeg"), (".jpeg", "image/jpeg"),
+        (".webp", "image/webp"), (".heic", "image/heic"), (".gif", "image/gif"),
+        (".pdf", "application/pdf"), (".txt", "text/plain"),
     ];
     let path = uri.split(['?', '#']).next()?.to_ascii_lowercase();
     KNOWN.iter().find(|(ending, _)| path.ends_with(ending)).map(|(_, media_type)| *media_type)

@@ -50,6 +50,7 @@
 //! | results without ids in another order than their calls | in the order of the calls | `BlockMoved` |
 //! | several texts in a result | one text, with blank lines between | |
 //! | images and documents of results that were not read within | user parts after the results | `BlockMoved` |
+//! | a picture that is not JPEG, PNG, WebP, HEIC or HEIF, has broken or no data, or is one of more than 3,000 (the earliest go) | a text that names it; the picture under its own media type if only that is wrong | `BlockDropped`, `NameRewritten` |
 //! | a system message within the thread | a reminder of the user | `SystemMoved` |
 //! | the first call of a step without signature, if another provider's model made it; for Gemini 3 and later also this provider's own, in the current turn | the documented placeholder for a signature | `CallSigned` |
 //! | a name of a function that is not up to 64 letters, digits, `_`, `-`, `.` and `:`, or that begins with neither a letter nor `_` | another, in declaration, choice, call and result | `NameRewritten` |
@@ -61,6 +62,8 @@
 //! | server tools and opaque blocks of other codecs, other providers' own tools | nothing | `BlockDropped` |
 //! | a choice among missing tools | nothing | `ParameterDropped` |
 //! | fields of another codec | nothing | `FieldsDropped` |
+//!
+//! Pictures that were read in a body of this dialect stay while they are unchanged.
 //!
 //! The current turn begins with the last user content that holds more than results. Signatures do
 //! not depend on earlier messages, so changing those has no effect. Adjacent contents of one role

@@ -25,6 +25,15 @@ impl Rules for Gemini {
         }
     }
 
+    fn pictures(&self, _: usize) -> Pictures {
+        Pictures {
+            types: &["image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"],
+            longest: 100 * 1024 * 1024,
+            most: 3_000,
+            ..Pictures::OPENAI
+        }
+    }
+
     fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
         matches!(source, MediaSource::Text { .. })
     }
@@ -154,12 +163,13 @@ impl Turn {
 /// Adds a content to the last group, or to a new one if either content was read separately.
 fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
     let is_apart = has_mark(&content.1.extra, "~beside");
-    let is_placed =
-        |group: &Thread| group.first().is_some_and(|(_, first)| has_mark(&first.extra, "~placed"));
-    match groups.last_mut().filter(|group| !is_apart && !is_placed(group)) {
-        Some(group) => group.push(content),
-        None => groups.push(vec![content]),
+    if let Some(group) = groups.last_mut()
+        && !is_apart
+        && !group.first().is_some_and(|(_, first)| has_mark(&first.extra, "~placed"))
+    {
+        return group.push(content);
     }
+    groups.push(vec![content]);
 }
 
 /// The latest call of each id: its name, its number in the thread, and whether it is written

@@ -50,9 +50,7 @@ impl<'a> Part<'a> {
         self.rest.move_marks(&mut left);
         self.rest.keep(CODEC)
     }
-}
 
-impl Part<'_> {
     /// Reads a text, reasoning, an image or a document.
     pub(super) fn block(mut self) -> Option<ContentBlock> {
         if self.data != "text" {

@@ -2,12 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{
-    marks::*,
-    params,
-    part::{self, Calls, Part},
-    tools,
-};
+use super::{marks::*, params, part, part::*, tools};
 use crate::kit::*;
 
 /// Reads a request body.
@@ -263,23 +258,20 @@ fn says_something(block: &ContentBlock) -> bool {
     block.as_text().is_none_or(|text| !text.is_empty())
 }
 
+/// The reasons for which the provider ends an answer of which it disapproves.
+#[rustfmt::skip]
+const REFUSALS: [&str; 9] = [
+    "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
+    "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
+];
+
 /// The stop reason. The provider also sends `STOP` for answers with calls.
 fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
     match finish.as_deref() {
         None if refused => StopReason::Refusal,
         Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => messages::ended(CODEC, content),
         Some("MAX_TOKENS") => StopReason::MaxTokens,
-        Some(
-            "SAFETY"
-            | "RECITATION"
-            | "BLOCKLIST"
-            | "PROHIBITED_CONTENT"
-            | "SPII"
-            | "MODEL_ARMOR"
-            | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT"
-            | "IMAGE_RECITATION",
-        ) => StopReason::Refusal,
+        Some(reason) if REFUSALS.contains(&reason) => StopReason::Refusal,
         Some(other) => StopReason::Other(other.into()),
     }
 }

@@ -4,11 +4,7 @@
 //! answer, which is then read like any other. The arguments of a call may also arrive in pieces;
 //! see `partial`.
 
-use super::{
-    part::Part,
-    partial::{Partial, is_named, is_partial},
-    read,
-};
+use super::{part::Part, partial::*, read};
 use crate::kit::*;
 
 /// An answer that is being received.

@@ -2,12 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    marks::*,
-    media,
-    normal::{self, Gemini},
-    params, part, tools,
-};
+use super::{marks::*, media, normal, normal::Gemini, params, part, tools};
 use crate::kit::*;
 
 /// Returns the body of a request.
@@ -102,7 +97,7 @@ fn role(message: &Message) -> Option<Tree> {
 /// Returns a block as a part; `None` for a result.
 pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
     let (data, extra) = match block {
-        texts!() => {
+        blocks!(text) => {
             let (text, extra) = wire_text(role, block)?;
             (Object::of("text", text), extra)
         }

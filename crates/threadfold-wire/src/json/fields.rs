@@ -7,10 +7,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use super::{
-    raw::{Raw, Scanned, outer},
-    tree::{MARK, Object, Tree, wire_name},
-};
+use super::{raw::*, tree::*};
 use crate::contract::{Result, WireError};
 use threadfold_core::message::{Extra, Json, Name, Text};
 
@@ -198,9 +195,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         self.fields.iter().map(|(key, raw)| (key.as_ref(), *raw))
     }
-}
 
-impl Fields<'_> {
     /// Adds a mark with a word.
     pub(crate) fn mark(&mut self, key: &'static str, word: &str) {
         self.note(key, Json::text(word));

@@ -32,9 +32,12 @@ pub(crate) enum Tree {
     Object(Object),
 }
 
+/// The key of a field.
+type Key = Cow<'static, str>;
+
 /// A JSON object to be written.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Object(Vec<(Cow<'static, str>, Tree)>);
+pub(crate) struct Object(Vec<(Key, Tree)>);
 
 impl Object {
     /// Returns an object with a `type`, the first field of most wire objects.
@@ -43,7 +46,7 @@ impl Object {
     }
 
     /// Returns an object of one field.
-    pub(crate) fn of(key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) -> Self {
+    pub(crate) fn of(key: impl Into<Key>, value: impl Into<Tree>) -> Self {
         Self::default().with(key, value)
     }
 
@@ -53,22 +56,18 @@ impl Object {
     }
 
     /// Returns the object with one more field.
-    pub(crate) fn with(
-        mut self,
-        key: impl Into<Cow<'static, str>>,
-        value: impl Into<Tree>,
-    ) -> Self {
+    pub(crate) fn with(mut self, key: impl Into<Key>, value: impl Into<Tree>) -> Self {
         self.set(key, value);
         self
     }
 
     /// Sets a field: at its position if it exists, else at the end.
-    pub(crate) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+    pub(crate) fn set(&mut self, key: impl Into<Key>, value: impl Into<Tree>) {
         self.put(key.into(), value.into());
     }
 
     /// Not generic, so that it is compiled once and not for each type of value.
-    fn put(&mut self, key: Cow<'static, str>, value: Tree) {
+    fn put(&mut self, key: Key, value: Tree) {
         match self.get_mut(&key) {
             Some(place) => *place = value,
             None => self.0.push((key, value)),
@@ -77,7 +76,7 @@ impl Object {
 
     /// Adds a field at the end without checking whether it exists. For fields with different names,
     /// of which a hostile body may have very many.
-    pub(crate) fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+    pub(crate) fn push(&mut self, key: impl Into<Key>, value: impl Into<Tree>) {
         self.0.push((key.into(), value.into()));
     }
 
@@ -96,10 +95,7 @@ impl Object {
     }
 
     /// Adds the fields that are not set already. Takes time linear in the new fields.
-    pub(crate) fn extend_unset(
-        &mut self,
-        fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>,
-    ) {
+    pub(crate) fn extend_unset(&mut self, fields: impl IntoIterator<Item = (Key, Tree)>) {
         let set = self.0.len();
         for (key, value) in fields {
             if self.0.iter().take(set).all(|(name, _)| *name != key) {
@@ -159,9 +155,7 @@ impl Tree {
         self.write(&mut json);
         Json::from_compact(json)
     }
-}
 
-impl Tree {
     /// The approximate size as JSON, in bytes, so that the buffer is allocated once. One byte in
     /// eight of a text is assumed to be an escape.
     fn size(&self) -> usize {
@@ -249,7 +243,7 @@ impl From<&ToolInput> for Tree {
 }
 
 impl IntoIterator for Object {
-    type Item = (Cow<'static, str>, Tree);
+    type Item = (Key, Tree);
     type IntoIter = std::vec::IntoIter<Self::Item>;
 
     fn into_iter(self) -> Self::IntoIter {

@@ -17,6 +17,7 @@
 //! | `~as` | call | `custom`, or `function_call` for the deprecated field |
 //! | `~as` | result | `function` for the deprecated role |
 //! | `~raw` | call | the whole item, if its form is unknown |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~id` | result | `absent` if the message named no call |
 //! | `~parameters` | tool | `absent` if the function had none |
 //! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the JSON text of a parameter that we would write differently |
@@ -36,7 +37,7 @@ pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    extras::marked(CODEC, extra, key)
+    extras::text_mark(CODEC, extra, key)
 }
 
 /// Returns an opaque block for a part of the content.

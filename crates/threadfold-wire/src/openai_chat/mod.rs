@@ -47,6 +47,7 @@
 //! | an input of JSON | its text as arguments; an input that is no object is wrapped | `InputWrapped` |
 //! | results after other blocks of the user's turn | results first | `BlockMoved` |
 //! | images and files of results | a user message after the results | `BlockMoved` |
+//! | a picture that is not JPEG, PNG, GIF or WebP, has broken or no data, or is one of more than 500 (the earliest go) | a text that names it; the picture under its own media type if only that is wrong | `BlockDropped`, `NameRewritten` |
 //! | a message that calls, followed by others of the assistant | one message; of fields that clash the first stays | `Merged`, `FieldsDropped` |
 //! | content after calls in one message | content first | `BlockMoved` |
 //! | a name of a tool that has other characters than letters, digits, `_` and `-`, or more than 64 | a new name, in declaration, choice and call | `NameRewritten` |
@@ -60,7 +61,7 @@
 //! | a thread that loses all its messages | "Please continue." of the user | `UserInserted` |
 //!
 //! Adjacent assistant messages, system messages at any position and a trailing assistant message
-//! are legal and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache) have no
+//! are legal and stay, and so do unchanged pictures that were read in a body of this dialect. The marks of [`Request::cache`](threadfold_core::message::Request::cache) have no
 //! form in this dialect, whose provider caches by itself.
 //!
 //! # Example

@@ -198,20 +198,10 @@ fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
 /// Whether a block is written into the content of an answer, not into a field of its own.
 fn is_content(block: &ContentBlock) -> bool {
     match block {
-        ContentBlock::Text(text) => refusal_form(text).is_none(),
+        ContentBlock::Text(text) if refusal_form(text).is_some() => false,
         ContentBlock::Opaque(opaque) => message_field(opaque).is_none(),
-        ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_) => false,
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_) => true,
+        blocks!(reasoning) | blocks!(call) => false,
+        blocks!(text) | blocks!(media) => true,
     }
 }
 

@@ -15,11 +15,7 @@ const TOOLS: Tools = Tools {
 };
 
 /// Returns the request of these messages, with the parameters of the body.
-pub(super) fn read(
-    mut fields: Fields<'_>,
-    system: Vec<Message>,
-    messages: Vec<Message>,
-) -> Request {
+pub(super) fn read(mut fields: Fields<'_>, system: Vec<Message>, thread: Vec<Message>) -> Request {
     let mut max_output = LIMIT.take(&mut fields);
     if max_output.is_none() {
         max_output = fields.get(OLD_LIMIT.key()).and_then(OLD_LIMIT.read);
@@ -29,7 +25,7 @@ pub(super) fn read(
             fields.note(OLD_LIMIT.kept_as, json);
         }
     }
-    Request { max_output, ..TOOLS.read_request(fields, system, messages) }
+    Request { max_output, ..TOOLS.read_request(fields, system, thread) }
 }
 
 /// Returns the body without its messages.

@@ -183,25 +183,21 @@ const CONTENTS: Contents =
 
 /// Removes the content from a message and reads it: a string, an array of parts, or nothing where
 /// that is allowed. Marks its form on the message.
-fn take_content(
-    message: &mut Fields<'_>,
-    speaker: By,
-    path: Path<'_>,
-) -> Result<Vec<ContentBlock>> {
+fn take_content(message: &mut Fields<'_>, by: By, path: Path<'_>) -> Result<Vec<ContentBlock>> {
     const EXPECTED: &str = "a string or an array";
     let path = Path::Field(&path, "content");
-    let may_lack = matches!(speaker, By::Assistant | By::Tool);
+    let may_lack = matches!(by, By::Assistant | By::Tool);
     let (blocks, form) = match message.take("content") {
         None if may_lack => (Vec::new(), Some("absent")),
         None => return Err(path.missing(EXPECTED)),
         // An assistant message with calls only usually has `null`.
         Some(raw) if raw.get() == "null" && may_lack => {
-            (Vec::new(), (speaker == By::Tool).then_some("null"))
+            (Vec::new(), (by == By::Tool).then_some("null"))
         }
-        Some(raw) if raw.is_text() => CONTENTS.string(raw, speaker),
+        Some(raw) if raw.is_text() => CONTENTS.string(raw, by),
         Some(raw) => {
             let parts = raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?;
-            CONTENTS.array(parts, speaker)
+            CONTENTS.array(parts, by)
         }
     };
     if let Some(form) = form {
@@ -230,6 +226,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let url = image.take_text("url")?;
     let source = openai::data_uri(&url).unwrap_or(MediaSource::Url { url });
     fields.note_inner("image_url", &image);
+    pictures::mark(&mut fields, &source);
     Some(Image { source, extra: fields.keep(CODEC) }.into())
 }
 

@@ -22,11 +22,7 @@
 //! | `audio` | one object, its `data` and `transcript` joined |
 //! | any other field | the last value |
 
-use super::{
-    marks::*,
-    read,
-    stream_call::{Call, Calls},
-};
+use super::{marks::*, read, stream_call::*};
 use crate::kit::*;
 
 /// A response in the making.

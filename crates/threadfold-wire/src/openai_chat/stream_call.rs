@@ -75,22 +75,17 @@ impl Call {
     }
 
     /// Takes name and input, or pieces of them, and reports what they add.
-    pub(super) fn add_body(
-        &mut self,
-        form: &'static str,
-        mut fields: Fields<'_>,
-        out: &mut Output,
-    ) {
+    pub(super) fn add_body(&mut self, form: &'static str, mut body: Fields<'_>, out: &mut Output) {
         self.form = form;
-        if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
+        if let Some(name) = take_word(&mut body, "name").filter(|_| self.name.is_empty()) {
             self.name = name;
         }
         // An input that arrives as JSON instead of text is kept as its text.
-        let input = fields.take_value(self.input_key());
+        let input = body.take_value(self.input_key());
         let piece = input.map(|raw| raw.text().unwrap_or_else(|| raw.get().into()));
         let piece = piece.unwrap_or_default();
         self.input.push_str(&piece);
-        self.body.merge(&fields);
+        self.body.merge(&body);
         self.report(piece, out);
     }
 

@@ -2,12 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    calls,
-    marks::*,
-    normal::{self, Chat},
-    params,
-};
+use super::{calls, marks::*, normal, normal::Chat, params};
 use crate::kit::*;
 
 /// The maximum length of the id of a call, in characters.
@@ -184,13 +179,7 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
         ContentBlock::Document(document) => Some(file(document)),
         ContentBlock::Opaque(opaque) => opaque_piece(opaque),
         // Texts are handled above; calls, results and reasoning have fields of their own.
-        texts!()
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_) => None,
+        blocks!(text) | blocks!(reasoning) | blocks!(call) => None,
     }
 }
 

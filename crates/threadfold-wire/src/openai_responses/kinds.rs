@@ -93,15 +93,14 @@ impl Label {
 
     /// Reads the label of an item whose texts this function finds.
     pub(super) fn find(text: impl Fn(&str) -> Option<Text>) -> Self {
-        let said = |key| text(key).filter(|text| !text.is_empty());
-        let (role, id) = (said("role"), said("id"));
+        let (role, id) = (said(text("role")), said(text("id")));
         let is_reference = role.is_none() && text("id").is_some();
-        let kind = said("type").or_else(|| is_reference.then(|| REFERENCE.into()));
+        let kind = said(text("type")).or_else(|| is_reference.then(|| REFERENCE.into()));
         let kind = kind.unwrap_or_default();
-        let call_id = said(if kind == APPROVAL { "approval_request_id" } else { "call_id" });
+        let call_id = said(text(if kind == APPROVAL { "approval_request_id" } else { "call_id" }));
         let is_of_provider = PROGRAMS.contains(&kind.as_str())
             || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_str())
-                && said("execution").is_some_and(|word| word == "server"));
+                && text("execution").is_some_and(|word| word == "server"));
         Self { kind, role, id, call_id, is_of_provider }
     }
 
@@ -143,6 +142,10 @@ impl Label {
         let id = self.id.as_ref().or(self.call_id.as_ref()).unwrap_or(&self.kind);
         if id.is_empty() { "message".into() } else { id.clone() }
     }
+}
+
+fn said(text: Option<Text>) -> Option<Text> {
+    text.filter(|text| !text.is_empty())
 }
 
 /// The id of the reasoning that led to the next item of the model; empty if that reasoning has no

@@ -22,6 +22,7 @@
 //! | `~signed` | thinking | it had `encrypted_content` |
 //! | `~next` | thinking | the identity of the item after it |
 //! | `~led` | text, call | the id of the reasoning that led to it; empty if that had none |
+//! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~detail` | image | `absent` if it had no detail |
 //! | `~annotations` | text | it had an empty list |
 //! | `~parameters`, `~strict` | tool | `absent` if the function had none |
@@ -38,7 +39,7 @@ pub(super) const CODEC: &str = "openai-responses";
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    extras::marked(CODEC, extra, key)
+    extras::text_mark(CODEC, extra, key)
 }
 
 /// Removes the fields that identify an item for the provider, and keeps them as a mark, because

@@ -49,6 +49,7 @@
 //! | open calls at the end, in a body that names a model | error results; without a model they stay open | `Repaired` |
 //! | a failed result | its text after `Error: `, unless it begins with `Error:` in upper or lower case | |
 //! | an input of JSON | its text as arguments; an input that is no object is wrapped | `InputWrapped` |
+//! | a picture that is not JPEG, PNG, GIF or WebP, has broken or no data, or is one of more than 500 (the earliest go) | a text that names it; the picture under its own media type if only that is wrong | `BlockDropped`, `NameRewritten` |
 //! | a name of a tool that has other characters than letters, digits, `_` and `-`, or more than 64 | a new name, in declaration, choice and call | `NameRewritten` |
 //! | call ids over 64 characters | their first characters and a hash | `IdRewritten` |
 //! | an empty id of a call | `call-1` and so on | `IdRewritten` |
@@ -71,7 +72,8 @@
 //!
 //! Tools from other dialects get `strict: false`: without it this provider treats every schema as a
 //! strict one. Adjacent messages of one role, system messages at any position and a trailing
-//! assistant message are legal and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache)
+//! assistant message are legal and stay, and so do unchanged pictures that were read in a body of
+//! this dialect. The marks of [`Request::cache`](threadfold_core::message::Request::cache)
 //! have no form in this dialect, whose provider caches by itself.
 //!
 //! # Example

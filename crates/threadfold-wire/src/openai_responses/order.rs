@@ -3,10 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{
-    kinds::{self, Label, Trail},
-    read_items::ProviderCalls,
-};
+use super::{kinds, kinds::*, read_items::ProviderCalls};
 use crate::kit::*;
 
 /// One item to be written.

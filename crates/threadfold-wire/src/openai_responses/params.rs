@@ -25,13 +25,9 @@ pub(super) const CHAINS: [(&str, &str); 2] =
     [("previous_response_id", "id"), ("conversation", "conversation")];
 
 /// Returns the request of these messages, with the parameters of the body.
-pub(super) fn read(
-    mut fields: Fields<'_>,
-    system: Vec<Message>,
-    messages: Vec<Message>,
-) -> Request {
+pub(super) fn read(mut fields: Fields<'_>, system: Vec<Message>, thread: Vec<Message>) -> Request {
     let max_output = LIMIT.take(&mut fields);
-    Request { max_output, ..TOOLS.read_request(fields, system, messages) }
+    Request { max_output, ..TOOLS.read_request(fields, system, thread) }
 }
 
 /// Returns the body without instructions and input.

@@ -1,12 +1,6 @@
 //! Reading request bodies and answers: from items to messages.
 
-use super::{
-    kinds::Label,
-    marks::*,
-    params,
-    read_content::said_text,
-    read_items::{Context, Item},
-};
+use super::{kinds::Label, marks::*, params, read_content::said_text, read_items::*};
 use crate::kit::*;
 
 /// Reads a request body.
@@ -100,28 +94,9 @@ fn mark_summary(block: &mut ContentBlock) {
 }
 
 /// The response fields that repeat the request. They may be long, and the host has them.
-const ECHOES: [&str; 20] = [
-    "background",
-    "include",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "reasoning",
-    "safety_identifier",
-    "store",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-];
+const ECHOES: &str = "background include instructions max_output_tokens max_tool_calls \
+    parallel_tool_calls previous_response_id prompt prompt_cache_key reasoning safety_identifier \
+    store temperature text tool_choice tools top_logprobs top_p truncation user";
 
 /// Reads a `response` body.
 pub(super) fn turn(body: &[u8]) -> Result<Turn> {
@@ -133,7 +108,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let origin = Some(Origin::new(CODEC, fields.text("model")));
     // The other fields of the body are kept with the message and never sent back.
-    for key in ECHOES {
+    for key in ECHOES.split(' ') {
         fields.take(key);
     }
     let extra = Extra::default().with(CODEC, "~response", fields.json());

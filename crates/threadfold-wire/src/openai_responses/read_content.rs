@@ -54,6 +54,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(url) => openai::data_uri(&url).unwrap_or(MediaSource::Url { url }),
         None => MediaSource::File { id: fields.take_text("file_id")? },
     };
+    pictures::mark(&mut fields, &source);
     if fields.get("detail").is_none() {
         fields.mark("~detail", "absent");
     }

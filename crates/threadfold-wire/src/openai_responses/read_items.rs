@@ -2,12 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    compaction,
-    kinds::{self, Label, Trail},
-    marks::*,
-    read_content::{answer, output, reasoning, said},
-};
+use super::{compaction, kinds, kinds::*, marks::*, read_content::*};
 use crate::kit::*;
 
 /// An item that was read.
@@ -140,20 +135,15 @@ impl Context {
     }
 
     /// Reads a call for the host; `None` if it cannot be read, or is answered already.
-    fn call(
-        &mut self,
-        raw: Raw<'_>,
-        mut fields: Fields<'_>,
-        label: &Label,
-    ) -> Option<ContentBlock> {
+    fn call(&mut self, raw: Raw<'_>, mut item: Fields<'_>, label: &Label) -> Option<ContentBlock> {
         let id = label.call_id.clone().filter(|id| !self.settled.contains(id))?;
         let kind = label.kind.as_str();
         if kind != kinds::FUNCTION {
-            fields.mark("~as", kind);
+            item.mark("~as", kind);
         }
         let call = match kind {
-            kinds::FUNCTION => function(id.clone(), "arguments", fields)?,
-            kinds::CUSTOM => function(id.clone(), "input", fields)?,
+            kinds::FUNCTION => function(id.clone(), "arguments", item)?,
+            kinds::CUSTOM => function(id.clone(), "input", item)?,
             kind => {
                 let extra = whole_item(kind, self.trail.0.as_ref());
                 ToolUse { extra, ..ToolUse::new(id.clone(), kind, raw.json()) }

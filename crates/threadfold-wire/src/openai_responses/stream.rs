@@ -6,10 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    kinds::{self, Label},
-    read,
-};
+use super::{kinds, kinds::Label, read};
 use crate::kit::*;
 
 /// An answer that is being received.

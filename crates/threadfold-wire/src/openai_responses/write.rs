@@ -1,14 +1,7 @@
 //! Writing request bodies: the blocks are made legal, written as items, and then the items are made
 //! legal in their order.
 
-use super::{
-    calls::Calls,
-    kinds,
-    marks::*,
-    normal::Responses,
-    order::{self, Item},
-    params,
-};
+use super::{calls::Calls, kinds, marks::*, normal::Responses, order, order::Item, params};
 use crate::kit::*;
 
 /// Returns the body of a request.
@@ -241,13 +234,8 @@ fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
         ContentBlock::Opaque(opaque) => kept_item(&opaque.value),
         // Texts and media are written as parts of an item, calls, results and reasoning field by
         // field.
-        texts!()
-        | ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_) => None,
+        blocks!(text) | blocks!(media) | blocks!(reasoning) => None,
+        ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) => None,
     }
 }
 
