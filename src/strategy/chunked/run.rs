@@ -319,7 +319,17 @@ impl CompactionRun {
         }
     }
 
-    /// The summary so far; complete once the run is done.
+    /// The summary so far; complete once the run is done. A host can show it while the run goes on.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
+    ///
+    /// let new = [Message::user("Now fix the lexer.")];
+    /// let run = CompactionRun::new(&new, None, Chunked::default())?.with_summary("The parser works.");
+    /// assert!(matches!(run.step(), RunStep::Call { .. }));
+    /// assert_eq!(run.summary(), "The parser works.\n");
+    /// # Ok::<(), RunError>(())
+    /// ```
     #[must_use]
     pub fn summary(&self) -> &str {
         self.data.summary()

@@ -84,6 +84,7 @@ mod meaning;
 mod rule;
 mod rules;
 mod standing;
+mod terms;
 mod typed;
 
 #[doc(hidden)]

@@ -11,6 +11,7 @@ use super::{
     meaning::{Meaning, words},
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
+    terms::Terms,
     typed::{ends_quoted, typed, with_plain_headings},
 };
 use crate::{
@@ -47,6 +48,7 @@ struct Entry {
     key: String,
     meaning: Meaning,
     subject: Subject,
+    terms: Terms,
 }
 
 impl Ledger {
@@ -260,8 +262,9 @@ impl Ledger {
         if !subject.has_value() {
             return;
         }
+        let terms = Terms::of(&subject);
         for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
-            if subject.replaces(&entry.subject) {
+            if terms.may_replace(&entry.terms) && subject.replaces(&entry.subject) {
                 entry.rule.status = RuleStatus::Revoked;
             }
         }
@@ -300,16 +303,16 @@ impl Ledger {
         self.make_room(position, &text)?;
         // If another rule has this hash, the rule gets the following one.
         let mut hash = hash_of(&key);
-        while self.entries.iter().any(|entry| entry.rule.id == id_of(hash)) {
+        let mut id = id_of(hash);
+        while self.entries.iter().any(|entry| entry.rule.id == id) {
             hash = hash.wrapping_add(1);
+            id = id_of(hash);
         }
-        let id = id_of(hash);
-        let (meaning, subject) = (Meaning::of(demand), Subject::of(&text));
         let rule = Rule { id: id.clone(), text: text.into(), position, status: RuleStatus::Active };
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if position.is_none() { listed } else { self.entries.len() };
-        self.entries.insert(at, Entry { rule, key, meaning, subject });
+        self.entries.insert(at, Entry::new(rule, key, demand));
         Ok(id)
     }
 
@@ -403,11 +406,10 @@ impl From<Stored> for Ledger {
         let mut ledger = Self { entries: Vec::new(), left_out };
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
-            let (key, meaning) = (key(&rule.text), Meaning::of(&rule.text));
-            let subject = Subject::of(&rule.text);
+            let (key, text) = (key(&rule.text), rule.text.clone());
             let is_valid = !key.is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
             if is_valid && known.insert(rule.id.clone()) {
-                ledger.entries.push(Entry { rule, key, meaning, subject });
+                ledger.entries.push(Entry::new(rule, key, &text));
             }
         }
         ledger
@@ -422,6 +424,12 @@ impl From<Ledger> for Stored {
 }
 
 impl Entry {
+    /// `demand` is the sentence of the rule that demands something.
+    fn new(rule: Rule, key: String, demand: &str) -> Self {
+        let subject = Subject::of(&rule.text);
+        Self { key, meaning: Meaning::of(demand), terms: Terms::of(&subject), subject, rule }
+    }
+
     /// Whether later sentences of the user can revoke the rule.
     fn is_revocable(&self) -> bool {
         self.rule.holds() && self.rule.position.is_some()
@@ -459,7 +467,7 @@ impl Entry {
 
     /// Whether this clearly contradicts the old rule.
     fn replaces(&self, old: &Self) -> bool {
-        let revalued = self.subject.replaces(&old.subject);
+        let revalued = self.terms.may_replace(&old.terms) && self.subject.replaces(&old.subject);
         let (new, old) = (&self.meaning, &old.meaning);
         let sides = new.forbids.zip(old.forbids);
         let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
