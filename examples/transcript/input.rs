@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 
 use threadfold::{WireFormat, wire::Dialect};
 
+/// The mark that some editors and shells write before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A request body as text, with its dialect and its model.
 pub(crate) struct Input<'a> {
     pub(crate) body: Cow<'a, str>,
@@ -60,6 +63,7 @@ struct Kind {
 
 /// Finds the body: the whole file, a bare array of messages, or the `request` of a record.
 pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, String> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
     let raw: &RawValue =
         serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;

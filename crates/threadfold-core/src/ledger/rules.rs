@@ -15,7 +15,7 @@ use super::{
     typed::{ends_quoted, typed, with_plain_headings},
 };
 use crate::{
-    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
+    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text, steps},
     prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
@@ -264,7 +264,7 @@ impl Ledger {
         }
         let terms = Terms::of(&subject);
         for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
-            if terms.may_replace(&entry.terms) && subject.replaces(&entry.subject) {
+            if entry.is_revalued_by(&subject, &terms) {
                 entry.rule.status = RuleStatus::Revoked;
             }
         }
@@ -435,6 +435,15 @@ impl Entry {
         self.rule.holds() && self.rule.position.is_some()
     }
 
+    /// Whether a later subject with these terms gives another value for that of the rule.
+    fn is_revalued_by(&self, later: &Subject, terms: &Terms) -> bool {
+        if !terms.may_replace(&self.terms) {
+            return false;
+        }
+        steps::through(&self.rule.text);
+        later.replaces(&self.subject)
+    }
+
     /// Returns how well a correction fits the rule.
     fn fit(&self, correction: &Correction) -> Fit {
         let meaning = &self.meaning;
@@ -467,7 +476,7 @@ impl Entry {
 
     /// Whether this clearly contradicts the old rule.
     fn replaces(&self, old: &Self) -> bool {
-        let revalued = self.terms.may_replace(&old.terms) && self.subject.replaces(&old.subject);
+        let revalued = old.is_revalued_by(&self.subject, &self.terms);
         let (new, old) = (&self.meaning, &old.meaning);
         let sides = new.forbids.zip(old.forbids);
         let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
