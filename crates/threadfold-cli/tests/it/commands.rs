@@ -318,3 +318,25 @@ fn a_store_in_memory_is_refused_and_leaves_no_file() {
         assert_eq!(fs::read_dir(&*folder).unwrap().count(), 0);
     }
 }
+
+#[test]
+fn a_bare_array_of_any_dialect_is_read() {
+    let folder = Folder::new();
+    let call = json!({"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "c1", "output": "A poem."});
+    let part = |text: &str| json!([{"text": text, "function_call": null}]);
+    for (array, dialect) in [
+        (json!([{"role": "user", "content": "Read a.txt."}, call, output]), "openai-responses"),
+        (json!([{"role": "user", "parts": part("Read a.txt.")}]), "gemini"),
+        (json!([{"role": "user", "content": "Read a.txt."}]), "openai-chat"),
+    ] {
+        let path = folder.join("array.json");
+        fs::write(&path, array.to_string()).unwrap();
+        let shown: Value =
+            serde_json::from_str(&out(0, &["context", "--json", text(&path)])).unwrap();
+        let said = errors(3, &["compact", "--keep-size", text(&path)]);
+        assert!(said.contains(dialect), "{said} {shown}");
+        let chat = out(0, &["compact", "--keep-size", "--to", "anthropic", text(&path)]);
+        assert!(chat.contains("Read a.txt."), "{chat}");
+    }
+}
