@@ -340,3 +340,14 @@ fn a_bare_array_of_any_dialect_is_read() {
         assert!(chat.contains("Read a.txt."), "{chat}");
     }
 }
+
+#[test]
+fn a_window_that_the_system_prompt_fills_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    let path = folder.join("thread.json");
+    let messages = json!([{"role": "user", "content": "Hi."}]);
+    let body = json!({"system": "Be brief. ".repeat(900), "messages": messages});
+    fs::write(&path, body.to_string()).unwrap();
+    let said = errors(1, &["compact", "--window", "2000", text(&path)]);
+    assert!(said.contains("so no thread fits a window of 2000"), "{said}");
+}

@@ -79,6 +79,7 @@
 
 mod announce;
 mod correction;
+mod entry;
 mod list;
 mod meaning;
 mod rule;
