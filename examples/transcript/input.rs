@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 
 use threadfold::{WireFormat, wire::Dialect};
 
+/// The mark that some editors and shells write before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A request body as text, with its dialect and its model.
 pub(crate) struct Input<'a> {
     pub(crate) body: Cow<'a, str>,
@@ -48,6 +51,7 @@ struct Head<'a> {
     role: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
     tool_calls: Option<IgnoredAny>,
+    parts: Option<IgnoredAny>,
 }
 
 /// The kind of a block.
@@ -58,8 +62,10 @@ struct Kind {
     name: String,
 }
 
-/// Finds the body: the whole file, a bare array of messages, or the `request` of a record.
+/// Finds the body: the whole file, a bare array of messages, contents or items, or the `request` of
+/// a record.
 pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, String> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
     let raw: &RawValue =
         serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
@@ -68,18 +74,30 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     let stated = record.as_ref().and_then(|record| record.format.as_deref());
     let named = stated.map(named).transpose();
     let inner = record.as_ref().and_then(|record| record.request).unwrap_or(raw).get();
+    let stated = format.map_or(named, |format| Ok(Some(format)))?;
     let body = if inner.starts_with('[') {
-        Cow::Owned(format!("{{\"messages\":{inner}}}"))
+        Cow::Owned(format!("{{\"{}\":{inner}}}", field_of(inner, stated)))
     } else {
         Cow::Borrowed(inner)
     };
     let head: Body<'_> = serde_json::from_str(&body).unwrap_or_default();
     let model = head.model.and_then(|model| serde_json::from_str::<String>(model.get()).ok());
-    let dialect = match format {
-        Some(dialect) => dialect,
-        None => named?.unwrap_or_else(|| guess(&head, model.as_deref())),
-    };
+    let dialect = stated.unwrap_or_else(|| guess(&head, model.as_deref()));
     Ok(Input { body, dialect, model })
+}
+
+/// Returns the field of a body to which a bare array belongs: contents of Gemini have parts, and
+/// items of Responses need no role.
+fn field_of(array: &str, stated: Option<Dialect>) -> &'static str {
+    let heads: Vec<Head<'_>> = serde_json::from_str(array).unwrap_or_default();
+    let is = |dialect, guessed| stated.map_or(guessed, |stated| stated == dialect);
+    if is(Dialect::Gemini, heads.iter().any(|head| head.parts.is_some())) {
+        "contents"
+    } else if is(Dialect::OpenAiResponses, heads.iter().any(|head| head.role.is_none())) {
+        "input"
+    } else {
+        "messages"
+    }
 }
 
 /// Guesses the dialect. `contents` is Gemini; tool messages, tool calls and system messages are

@@ -121,6 +121,7 @@ impl Compactor {
             next_compaction: self.next,
             rules: Arc::new(known.rules.clone()),
             facts: known.facts.clone(),
+            compacted_by: self.live.compacted_by.clone(),
         });
         let done = match work {
             Work::Ask(models) => {
@@ -135,7 +136,7 @@ impl Compactor {
         let plan = journal.log().compaction(done.id).map(|record| &record.plan);
         let new: Vec<Message> = plan.iter().flat_map(|plan| plan.new_messages()).cloned().collect();
         let before = self.messages().len().saturating_add(new.len());
-        self.compacted(thread, &new);
+        self.compacted(thread, &new, &done.strategy);
         Ok((done, before.saturating_sub(self.messages().len())))
     }
 
@@ -163,7 +164,7 @@ impl Compactor {
             .window
             .map(|window| self.ratio.scale_down(window.tokens()).saturating_sub(self.overhead()));
         let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
-        let net = Net::new(Arc::clone(&self.options.strategy), fits);
+        let net = Net::new(Arc::clone(&self.options.strategy), fits).once();
         let is_over = fits.is_some_and(|fits| thread > fits);
         if is_over { net.with_last_resort() } else { net }
     }

@@ -30,6 +30,7 @@ impl Compactor {
     #[must_use]
     pub fn with_strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.options.strategy = strategy;
+        self.live.compacted_by = None;
         self
     }
 

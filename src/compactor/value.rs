@@ -73,6 +73,8 @@ pub(super) struct Live {
     past: usize,
     /// Whether an answer reported its usage since the thread was last rewritten or read anew.
     is_counted: bool,
+    /// The strategy of the last compaction, if no message was added since.
+    pub(super) compacted_by: Option<Text>,
 }
 
 /// The options that a host sets. None of them is stored.
@@ -241,6 +243,7 @@ impl Compactor {
         &mut self,
         thread: Thread,
         new: impl IntoIterator<Item = &'n Message>,
+        strategy: &Text,
     ) {
         let known = self.live.known.clone();
         self.past.truncate(self.live.past);
@@ -250,6 +253,7 @@ impl Compactor {
         self.live.past = self.past.len();
         self.live.is_counted = false;
         self.live.thread = Some(thread);
+        self.live.compacted_by = Some(strategy.clone());
         self.next = self.next.next();
     }
 
@@ -257,6 +261,7 @@ impl Compactor {
         let overhead = self.overhead();
         let Some(thread) = &mut self.live.thread else { return };
         for message in new {
+            self.live.compacted_by = None;
             if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
                 let estimated = thread.size().tokens.saturating_add(overhead);
                 // The ratio ignores a count that cannot belong to this request.
@@ -278,6 +283,7 @@ impl Compactor {
             known: base.map_or_else(|| Memory::new(policy), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
             is_counted: false,
+            compacted_by: None,
         };
         let changed = base.map_or(0, |base| base.changes);
         let ratio = self.ratio;

@@ -11,7 +11,8 @@ use crate::{
     model::{self, Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
-        Step, StrategyError, attempt::record_call,
+        Step, StrategyError,
+        attempt::{begin, record_call},
     },
 };
 
@@ -58,7 +59,7 @@ pub async fn propose(
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
 ) -> Result<Proposal, CompactionError> {
-    let mut attempt = strategy.begin(thread, brief);
+    let mut attempt = begin(strategy, thread, brief);
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
 

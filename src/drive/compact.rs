@@ -15,6 +15,7 @@ use crate::{
     store::{Archive, Journal},
     strategy::{
         Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step, StrategyError,
+        attempt::begin,
     },
 };
 
@@ -233,7 +234,7 @@ impl Conversation<'_> {
         brief: &Brief,
     ) -> Result<Begun, CompactionError> {
         let (snapshot, redacted) = (self.snapshot_for(brief).await?, self.journal.redacted(brief));
-        let attempt = strategy.begin(&snapshot, &redacted);
+        let attempt = begin(strategy, &snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
             return Err(error);
         }

@@ -243,6 +243,14 @@ impl EventLog {
         self.state.dropped.latest.as_deref().into_iter().chain(self.standing_since_base())
     }
 
+    /// Returns the strategy of the last compaction, if the thread is as that left it.
+    pub(crate) fn compacted_by(&self) -> Option<&Text> {
+        let latest = self.standing().next_back()?;
+        let is_cut = self.state.standing.last().is_some_and(|standing| standing.cut.is_some());
+        let is_same = latest.plan.messages_after() == self.state.thread.len() && !is_cut;
+        is_same.then_some(&latest.strategy)
+    }
+
     /// Returns the ids of the standing compactions with entries in an archive
     /// ([`CompactionRecord::archived`]). Only their entries are visible: entries under another id
     /// were left by a writer that died before its compaction was in the log.

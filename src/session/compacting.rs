@@ -54,8 +54,12 @@ impl Session {
     ) -> BoxFuture<'a, Result<Result<CompactionRecord, CompactionError>, SessionError>> {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
-            let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
-            let strategy = Net::new(strategy, limit.map(|tokens| self.ratio.scale_down(tokens)));
+            let limit = limit.map(|tokens| self.ratio.scale_down(tokens));
+            let strategy = match strategy {
+                // A host that names a strategy may have given it other options than the last time.
+                Some(strategy) => Net::new(strategy, limit),
+                None => Net::new(Arc::clone(&self.settings.strategy), limit).once(),
+            };
             let brief = Brief { next_prompt, ..self.brief(reason, target) };
             let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
                 Ok(begun) => begun,

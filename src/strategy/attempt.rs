@@ -2,7 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-use super::contract::{Attempt, ModelRole, Proposal, Step, StrategyError};
+use super::{
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
+    snapshot::Snapshot,
+};
 use crate::{
     compact::Plan,
     message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
@@ -19,6 +23,27 @@ use crate::{
 #[must_use]
 pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
+}
+
+/// Returns the attempt of a strategy on a thread. It ends at once if the user asks for a target that
+/// the thread meets.
+pub(crate) fn begin(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+) -> Box<dyn Attempt> {
+    match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
+        Some(target) => {
+            let found = thread.size();
+            nothing(format!("about {found} tokens are within the target of {target}"))
+        }
+        None => strategy.begin(thread, brief),
+    }
+}
+
+/// Returns an attempt that found nothing to compact.
+pub(super) fn nothing(reason: String) -> Box<dyn Attempt> {
+    Box::new(Ended(Err(StrategyError::NothingToCompact { reason: reason.into() })))
 }
 
 /// Returns the attempt, or one that ends at once with the error.

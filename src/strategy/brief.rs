@@ -57,6 +57,17 @@ impl Brief {
         }
     }
 
+    /// Whether the next request cannot be sent without the compaction.
+    pub(super) fn is_needed(&self) -> bool {
+        match self.reason {
+            CompactionReason::Overflow | CompactionReason::ModelSwitch => true,
+            CompactionReason::Threshold
+            | CompactionReason::Manual { .. }
+            | CompactionReason::AgentTool
+            | CompactionReason::Background => false,
+        }
+    }
+
     /// The texts of the next prompt, joined by line breaks; `None` if it has none.
     pub(super) fn next_text(&self) -> Option<String> {
         let texts = self.next_prompt.iter().flat_map(Message::texts);

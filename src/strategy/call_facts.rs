@@ -16,11 +16,12 @@ use crate::{
 impl Snapshot {
     /// Returns a snapshot of a thread, with the times of its messages and their numbers from the log.
     pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
-        let snapshot = Self::of(thread);
+        let mut snapshot = Self::of(thread);
         if !log.is_readable() {
             return snapshot;
         }
         let times: Vec<_> = log.times().collect();
+        snapshot.compacted_by = log.compacted_by().cloned();
         snapshot.with_times(times).with_numbers(log.numbers().collect())
     }
 
@@ -84,13 +85,17 @@ pub(crate) struct Known {
     pub(crate) next_compaction: CompactionId,
     pub(crate) rules: Arc<Ledger>,
     pub(crate) facts: Option<Arc<Facts>>,
+    /// The strategy of the last compaction, if nothing was added to the thread since.
+    pub(crate) compacted_by: Option<Text>,
 }
 
 impl Known {
     /// Returns the snapshot with these rules and facts.
     pub(crate) fn added_to(&self, snapshot: Snapshot) -> Snapshot {
         // The log holds only the present messages, so the numbers in it recall nothing.
-        let snapshot = snapshot.with_rules(Arc::clone(&self.rules)).with_numbers(Arc::default());
+        let mut snapshot =
+            snapshot.with_rules(Arc::clone(&self.rules)).with_numbers(Arc::default());
+        snapshot.compacted_by.clone_from(&self.compacted_by);
         match &self.facts {
             Some(facts) => snapshot.with_facts(Arc::clone(facts)),
             None => snapshot,

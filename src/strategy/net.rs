@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::Ended,
+    attempt::{Ended, nothing},
     brief::Brief,
     contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
@@ -20,7 +20,7 @@ use super::{
 use crate::{
     compact::TrimToolResults,
     log::Rung,
-    message::{CompactionReason, ModelError, Turn},
+    message::{ModelError, Turn},
 };
 
 /// A strategy with its fallback.
@@ -30,12 +30,19 @@ pub(crate) struct Net {
     /// Upper limit for the tokens of the compacted thread; `None` if any reduction helps.
     limit: Option<u64>,
     last_resort: bool,
+    once: bool,
 }
 
 impl Net {
     /// Returns a strategy whose proposals are accepted up to `limit` tokens, even over the target.
     pub(crate) fn new(strategy: Arc<dyn CompactionStrategy>, limit: Option<u64>) -> Self {
-        Self { strategy, limit, last_resort: false }
+        Self { strategy, limit, last_resort: false, once: false }
+    }
+
+    /// Returns the strategy without a second compaction of a thread as its first one left it: each
+    /// summary of a summary loses something. A thread over its target is compacted again.
+    pub(crate) fn once(self) -> Self {
+        Self { once: true, ..self }
     }
 
     /// Returns the strategy with its fallback, trimming and then a digest, for every request. A
@@ -51,26 +58,19 @@ impl CompactionStrategy for Net {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        let is_done = thread.compacted_by.as_ref().is_some_and(|by| **by == *self.name());
+        if self.once && is_done && thread.has_room(brief) {
+            return nothing("nothing was added since the last compaction".to_owned());
+        }
         let mut attempt = NetAttempt {
             thread: thread.clone(),
             brief: brief.clone(),
             limit: self.limit,
-            last_resort: self.last_resort || is_needed(&brief.reason),
+            last_resort: self.last_resort || brief.is_needed(),
             state: State::Running(Guarded::begin(self.strategy.as_ref(), thread, brief)),
         };
         attempt.advance();
         Box::new(attempt)
-    }
-}
-
-/// Whether the request cannot go out without a compaction for this reason.
-fn is_needed(reason: &CompactionReason) -> bool {
-    match reason {
-        CompactionReason::Overflow | CompactionReason::ModelSwitch => true,
-        CompactionReason::Threshold
-        | CompactionReason::Manual { .. }
-        | CompactionReason::AgentTool
-        | CompactionReason::Background => false,
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Snapshot {
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
     pub(super) calls: CallFacts,
+    /// The strategy of the last compaction, if nothing was added to the thread since.
+    pub(super) compacted_by: Option<Text>,
 }
 
 /// Data on messages and calls by their position, which redaction keeps.
@@ -118,6 +120,7 @@ impl Snapshot {
             facts: None,
             rules: Arc::default(),
             calls: CallFacts::default(),
+            compacted_by: None,
         }
     }
 

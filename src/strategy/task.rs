@@ -53,6 +53,12 @@ impl Snapshot {
         brief.target.filter(|target| self.size() > *target)
     }
 
+    /// Whether the thread is within its target, if any, and the next request can be sent as it is.
+    pub(super) fn has_room(&self, brief: &Brief) -> bool {
+        let fits = self.window().is_none_or(|window| self.size() <= window.tokens());
+        fits && !brief.is_needed() && self.missed_target(brief).is_none()
+    }
+
     /// Refuses a thread that is not smaller than this one, or is over the target.
     pub(super) fn check_size(&self, messages: &[Message], brief: &Brief) -> Result<(), Rejection> {
         let before = self.size();

@@ -1,10 +1,13 @@
 //! Chunked summarisation under trouble: a full summary, chunks that no model folds in, a model that
 //! fails midway. Paid work is kept, and the parts without a model's summary are named.
 
+use std::sync::Arc;
+
 use futures::executor::block_on;
 use proptest::prelude::*;
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Role, Turn, Usage, legality,
+    CompactionStrategy, ContentBlock, ContextWindow, Message, Role, TokenCounter, Turn, Usage,
+    legality,
     message::{ModelError, ModelErrorKind, StopReason, ToolUse},
     render::ChunkBudget,
     retention::RetentionPolicy,
@@ -16,6 +19,7 @@ use crate::{
     support::{
         examples::writers::{self, WRITERS},
         recorded,
+        tries::tries,
     },
 };
 
@@ -428,5 +432,59 @@ proptest! {
         prop_assert!(!skipped || !run.notes().is_empty());
         let stored = serde_json::to_string(&run).unwrap();
         prop_assert_eq!(serde_json::from_str::<CompactionRun>(&stored).unwrap(), run);
+    }
+}
+
+/// Counts a token for each digit and for each third of the other bytes.
+#[derive(Debug)]
+struct Digits;
+
+impl TokenCounter for Digits {
+    fn text(&self, text: &str) -> u64 {
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        (digits + (text.len() - digits).div_ceil(3)) as u64
+    }
+}
+
+/// An answer of a model that ignores how long it may be: an edit, a talk, or both.
+fn excess(kind: u8, bytes: usize) -> Turn {
+    let text = "-0123456789 0123456789\n".repeat(bytes / 23 + 1);
+    let mut turn = append(&text);
+    if kind == 0 {
+        turn.message = Message::assistant(text);
+        turn.stop_reason = StopReason::EndTurn;
+    } else if kind == 1 {
+        turn.message.make_mut().content.insert(0, ContentBlock::text("DONE"));
+    }
+    turn
+}
+
+proptest! {
+    #![proptest_config(tries(60))]
+
+    #[test]
+    fn no_request_exceeds_the_window_however_long_the_answers_are(
+        window in 2_500_u64..12_000,
+        lengths in prop::collection::vec(1_usize..4_000, 1..30),
+        answers in prop::collection::vec((0_u8..4, 0_usize..20_000), 1..12),
+        limit in 200_usize..20_000,
+    ) {
+        let said = |bytes: &usize| Message::user("Something was said. ".repeat(bytes / 20 + 1));
+        let messages: Vec<Message> = lengths.iter().map(said).collect();
+        let thread = Snapshot::new(messages)
+            .with_counter(Arc::new(Digits))
+            .with_window(Some(ContextWindow::new(window)));
+        let chunked = Chunked { summary_bytes: limit, ..Chunked::default() };
+        let mut attempt = chunked.begin(&thread, &Brief::default());
+        let mut answers = answers.iter().cycle();
+        let mut calls = 0;
+        while let Step::Call { request, .. } = attempt.step() {
+            let found = thread.counter().request(request) + request.max_output.unwrap();
+            prop_assert!(found <= window, "{} tokens for a window of {}", found, window);
+            let &(kind, bytes) = answers.next().unwrap();
+            attempt.handle(Ok(excess(kind, bytes)));
+            calls += 1;
+            prop_assert!(calls < 10_000, "the attempt does not end");
+        }
     }
 }

@@ -1,4 +1,6 @@
-//! The output of the examples for texts from outside.
+//! The output of the examples for texts from outside, and the form of the examples in READMEs.
+
+use std::{fs, path::Path};
 
 use crate::support::examples::terminal;
 
@@ -16,4 +18,25 @@ fn a_text_for_the_terminal_does_not_control_it() {
         let first = terminal::first_line(text, 100);
         assert!(!first.contains(|c: char| c.is_control() && c != '\t'), "{first:?}");
     }
+}
+
+/// The pages of packages and repositories show lines that the documentation of the crate hides.
+#[test]
+fn the_code_of_a_readme_has_no_hidden_lines() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let mut blocks = 0;
+    for folder in crates.chain([root.to_owned()]) {
+        let path = folder.join("README.md");
+        let text = fs::read_to_string(&path).unwrap();
+        for block in text.split("\n```rust").skip(1) {
+            let (code, _) = block.split_once("\n```").unwrap();
+            let mut lines = code.lines().map(str::trim_start);
+            let hidden = lines.find(|line| *line == "#" || line.starts_with("# "));
+            assert_eq!(hidden, None, "{}", path.display());
+            assert!(code.contains("fn main()"), "{}: {code}", path.display());
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 8, "{blocks}");
 }

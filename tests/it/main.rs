@@ -15,6 +15,7 @@
 
 mod adversarial;
 mod architecture;
+mod asked_twice;
 mod at_rest;
 mod auto;
 mod bases;

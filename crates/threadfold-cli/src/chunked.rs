@@ -20,7 +20,7 @@ use threadfold::{
 use crate::{
     args::ChunkedOptions,
     error::{Ended, Failure},
-    input::Body,
+    input::{self, Body},
     out::say,
     terminal::{self, Style, thousands},
 };
@@ -55,6 +55,7 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
 /// Returns the stored run if there is one, else a new one over the files. The flag is true for a
 /// stored run.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
+    options.store.as_deref().map_or(Ok(()), input::check_stored)?;
     let mut thread = Vec::new();
     for file in &options.files {
         thread.extend(Body::read(file, None)?.request.messages.to_vec());
@@ -65,7 +66,7 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     let Some(path) = options.store.as_ref().filter(|path| path.exists()) else {
         return Ok((new, false));
     };
-    let stored = fs::read_to_string(path)?;
+    let stored = input::text(path)?;
     let run = serde_json::from_str::<CompactionRun>(&stored);
     let mut run = run.map_err(|error| format!("{}: {error}", path.display()))?;
     if serde_json::to_value(&run)?.get("rendered") != serde_json::to_value(&new)?.get("rendered") {

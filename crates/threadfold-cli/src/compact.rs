@@ -98,6 +98,12 @@ async fn compact(
         .with_window(window);
     let around =
         ByteEstimate::TRIGGER.request(&Request { messages: Vec::new().into(), ..request.clone() });
+    if let Some(window) = options.window.filter(|window| *window <= around) {
+        return Err(format!(
+            "system prompt and tools have about {around} tokens, so no thread fits a window of {window}"
+        )
+        .into());
+    }
     // Half of the window leaves room for the next turns.
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let retention = Some(RetentionPolicy::default());

@@ -22,7 +22,7 @@ mod write;
 
 pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
     let script = match options.script.as_str() {
-        "-" => io::read_to_string(io::stdin())?,
+        "-" => input::without_mark(io::read_to_string(io::stdin())?),
         path => input::text(Path::new(path))?,
     };
     let script = Script::parse(&script)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
 fn load(names: &[String]) -> Result<Workspace, Failure> {
     let mut workspace = Workspace::new();
     for name in names {
-        if workspace.insert(name, input::text(Path::new(name))?)?.is_some() {
+        if workspace.insert(name, input::whole(Path::new(name))?)?.is_some() {
             return Err(format!("{name} is named twice").into());
         }
     }

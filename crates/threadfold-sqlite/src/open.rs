@@ -77,6 +77,10 @@ pub enum OpenError {
 pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let io = |source| OpenError::Io { path: path.to_owned(), source };
+    if names_no_file(path) {
+        let why = "a store is a file; `MemoryStore` of threadfold keeps threads in memory";
+        return Err(io(io::Error::new(io::ErrorKind::InvalidFilename, why)));
+    }
     let file = create(path).map_err(io)?;
     if fs::symlink_metadata(&file).map_err(io)?.is_symlink() {
         return Err(OpenError::Link { path: path.to_owned() });
@@ -91,6 +95,11 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
             done => return done,
         }
     }
+}
+
+/// Whether this is how SQLite names a database in memory, or one by its address.
+fn names_no_file(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path == ":memory:" || path.starts_with("file:"))
 }
 
 /// Creates the file, accessible to its owner only, if it is missing. SQLite gives the files beside

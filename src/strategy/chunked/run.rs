@@ -23,8 +23,8 @@ use super::{
 use crate::{
     compact::legality,
     message::{
-        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Role, StopReason, Text,
-        ToolUse, Turn, Usage,
+        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role, StopReason,
+        Text, ToolUse, Turn, Usage,
     },
     render::{chunk_ranges, render},
     strategy::{
@@ -319,7 +319,17 @@ impl CompactionRun {
         }
     }
 
-    /// The summary so far; complete once the run is done.
+    /// The summary so far; complete once the run is done. A host can show it while the run goes on.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
+    ///
+    /// let new = [Message::user("Now fix the lexer.")];
+    /// let run = CompactionRun::new(&new, None, Chunked::default())?.with_summary("The parser works.");
+    /// assert!(matches!(run.step(), RunStep::Call { .. }));
+    /// assert_eq!(run.summary(), "The parser works.\n");
+    /// # Ok::<(), RunError>(())
+    /// ```
     #[must_use]
     pub fn summary(&self) -> &str {
         self.data.summary()
@@ -414,15 +424,35 @@ impl CompactionRun {
         let bytes = request.messages.iter().skip(1).map(|message| message.text_bytes());
         let bytes = usize::try_from(bytes.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
         let rounds = *rounds;
-        if rounds < options.max_rounds.max(1) && bytes <= options.conversation_bytes {
-            return;
+        if rounds >= options.max_rounds.max(1) || bytes > options.conversation_bytes {
+            self.end_capped();
         }
+    }
+
+    /// Ends the chunk before the model is done.
+    fn end_capped(&mut self) {
+        let (chunk, rounds) = (self.data.done + 1, self.data.rounds);
         if self.data.should_condense() {
             self.data.make_room();
         } else if self.data.has_changed() && self.data.has_summary() {
             self.data.close_chunk(ChunkOutcome::Capped, None);
         } else {
-            self.data.give_up(RunError::TooManyRounds { chunk: self.data.done + 1, rounds });
+            self.data.give_up(RunError::TooManyRounds { chunk, rounds });
+        }
+    }
+
+    /// Continues without a call as long as the next request does not fit the window. The limits of the
+    /// options are in bytes and plan for answers within [`Chunked::answer_tokens`]. A model may write
+    /// more, or text with fewer bytes in a token.
+    pub(super) fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
+        while let State::Asking { task, .. } = self.data.state
+            && !fits(&self.data.request)
+        {
+            match task {
+                Task::Condense => self.data.condense(None),
+                Task::Fold if self.data.rounds > 0 => self.end_capped(),
+                Task::Fold => self.data.shorten_request(),
+            }
         }
     }
 }

@@ -11,6 +11,8 @@
 //! | folding a chunk | limit, refusal or failure; an edit did not fit | the shortened edit is applied; the next chunk |
 //! | folding a chunk | limit, refusal or failure; there was no edit | the chunk is skipped; the next chunk |
 //! | folding a chunk | overflow of the window | folding its first half |
+//! | folding a chunk | the first request does not fit the known window | folding its first half; with a shorter summary if the chunk is short |
+//! | folding a chunk | a later request does not fit the known window | as at a limit |
 //! | folding a chunk | retryable failure | the same call, later |
 //! | folding a chunk | failure that every call will have | all remaining chunks are skipped; done |
 //! | condensing | any | folding, with the summary from the answer or shortened without a model |
@@ -37,6 +39,9 @@ use crate::{
 
 /// Chunks of at most this many bytes are not halved.
 const MIN_CHUNK: usize = 2_000;
+
+/// A summary of at most this many bytes is not shortened to make a request fit.
+const MIN_SUMMARY: usize = 200;
 
 /// The run fails after this many chunks if none of them was folded in.
 const MAX_UNFOLDED: usize = 3;
@@ -245,6 +250,22 @@ impl Data {
         self.record(ChunkOutcome::Halved, None);
         self.chunks.splice(index..=index, [bytes.start..middle, middle..bytes.end]);
         self.ask_about_chunk();
+    }
+
+    /// Makes the request about the current chunk smaller, which exceeds the window before it is sent:
+    /// halves the chunk, and once that is short, the summary.
+    pub(super) fn shorten_request(&mut self) {
+        let is_short =
+            self.chunk().len() <= MIN_CHUNK || self.chunks.len() >= self.options.max_chunks;
+        let bytes = self.summary().len();
+        if is_short && bytes > MIN_SUMMARY {
+            self.workspace = workspace_of(&condense(self.summary(), bytes / 2));
+            self.before = self.workspace.clone();
+            self.record(ChunkOutcome::Clipped, None);
+            self.ask_about_chunk();
+        } else {
+            self.shrink();
+        }
     }
 
     /// Ends the run. The summary gets an extract of the chunks that no model folded in.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{condense::condense, fit, options::Chunked, run::CompactionRun, step::RunStep};
 use crate::{
     compact::{CompactOptions, Plan, Position},
-    message::{Message, ModelError, ModelErrorKind, Turn},
+    message::{Message, ModelError, ModelErrorKind, Request, Turn},
     strategy::{
         attempt,
         brief::Brief,
@@ -40,7 +40,9 @@ impl Chunked {
         let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
         let job = SummaryJob { task, cut };
         let run = self.run_for(&job, &head)?;
-        Ok(Box::new(ChunkedAttempt { job, run, outcome: None }))
+        let mut attempt = ChunkedAttempt { job, run, outcome: None };
+        attempt.advance();
+        Ok(Box::new(attempt))
     }
 
     /// Returns the run for the messages before the cut.
@@ -151,9 +153,17 @@ impl Attempt for ChunkedAttempt {
             Ok(turn) => self.run.handle_turn(turn),
             Err(error) => self.run.handle_error(error),
         };
-        if handled.is_err() {
-            return;
+        if handled.is_ok() {
+            self.advance();
         }
+    }
+}
+
+impl ChunkedAttempt {
+    /// Continues until the next request fits the window, or the run ends.
+    fn advance(&mut self) {
+        let thread = &self.job.task.thread;
+        self.run.skip_requests_unless(|request| fits(thread, request));
         let outcome = match self.run.step() {
             RunStep::Call { .. } => return,
             RunStep::Done { summary } => {
@@ -164,9 +174,7 @@ impl Attempt for ChunkedAttempt {
         };
         self.outcome = Some(outcome);
     }
-}
 
-impl ChunkedAttempt {
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
@@ -184,6 +192,12 @@ impl ChunkedAttempt {
         }
         Err(error.into())
     }
+}
+
+/// Whether a request and its answer fit the window of the thread.
+fn fits(thread: &Snapshot, request: &Request) -> bool {
+    let tokens = thread.counter().request(request).saturating_add(request.max_output.unwrap_or(0));
+    thread.window().is_none_or(|window| tokens <= window.tokens())
 }
 
 /// The blocks that stay word for word: those of the last typed message, unless a next prompt

@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use crate::{
     args::ProxyArguments,
     error::{Ended, Failure},
+    input,
 };
 
 mod answer;
@@ -78,6 +79,7 @@ pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
 
 async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
     let folder = arguments.folder.clone();
+    input::check_stored(&folder)?;
     let store: Arc<dyn ThreadStore> = Arc::new(SqliteStore::open(folder.join("threads.db"))?);
     let views = Views::open(&folder.join("views.db"))?;
     let options = ProxyOptions {

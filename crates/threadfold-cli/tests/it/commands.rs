@@ -261,3 +261,93 @@ fn the_guide_shows_what_the_program_prints() {
     }
     assert!(commands > 9, "{commands}");
 }
+
+#[test]
+fn a_byte_order_mark_is_skipped_wherever_text_is_read() {
+    let folder = Folder::new();
+    let marked = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        fs::write(&path, [b"\xef\xbb\xbf", bytes].concat()).unwrap();
+        path
+    };
+    let body = marked("thread.json", &fs::read(THREAD).unwrap());
+    let plain = out(0, &["compact", "--target", "2000", THREAD]);
+    assert_eq!(out(0, &["compact", "--target", "2000", text(&body)]), plain);
+    let input = fs::File::open(&body).unwrap();
+    let piped = Command::new(env!("CARGO_BIN_EXE_threadfold"))
+        .args(["compact", "--target", "2000", "-"])
+        .stdin(input)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), plain);
+
+    let log = folder.join("log.jsonl");
+    let session =
+        marked("session.jsonl", br#"{"type":"user","message":{"role":"user","content":"Hi."}}"#);
+    let agent = ["import", "--agent", "claude-code", "-o", text(&log), text(&session)];
+    assert!(errors(0, &agent).contains("1 of 1 lines are the thread"));
+    let log = marked("marked.jsonl", &fs::read(&log).unwrap());
+    let page = folder.join("page.html");
+    out(0, &["report", "-o", text(&page), text(&log)]);
+
+    let script = marked("script.edl", b"file a.txt\nselect bof-eof\nreplace \"new\"\n");
+    let edited = marked("a.txt", b"old");
+    let run = Command::new(env!("CARGO_BIN_EXE_threadfold"))
+        .args(["edl", "--write", text(&script), "a.txt"])
+        .current_dir(&*folder)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+    assert_eq!(fs::read_to_string(edited).unwrap(), "new");
+}
+
+#[test]
+fn a_store_in_memory_is_refused_and_leaves_no_file() {
+    let folder = Folder::new();
+    for arguments in
+        [["chunked", "--store", ":memory:", THREAD], ["proxy", "--folder", ":memory:", "--shadow"]]
+    {
+        let run = Command::new(env!("CARGO_BIN_EXE_threadfold"))
+            .args(arguments)
+            .current_dir(&*folder)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains(":memory: names no file or folder"), "{said}");
+        assert_eq!(fs::read_dir(&*folder).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_bare_array_of_any_dialect_is_read() {
+    let folder = Folder::new();
+    let call = json!({"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "c1", "output": "A poem."});
+    let part = |text: &str| json!([{"text": text, "function_call": null}]);
+    for (array, dialect) in [
+        (json!([{"role": "user", "content": "Read a.txt."}, call, output]), "openai-responses"),
+        (json!([{"role": "user", "parts": part("Read a.txt.")}]), "gemini"),
+        (json!([{"role": "user", "content": "Read a.txt."}]), "openai-chat"),
+    ] {
+        let path = folder.join("array.json");
+        fs::write(&path, array.to_string()).unwrap();
+        let shown: Value =
+            serde_json::from_str(&out(0, &["context", "--json", text(&path)])).unwrap();
+        let said = errors(3, &["compact", "--keep-size", text(&path)]);
+        assert!(said.contains(dialect), "{said} {shown}");
+        let chat = out(0, &["compact", "--keep-size", "--to", "anthropic", text(&path)]);
+        assert!(chat.contains("Read a.txt."), "{chat}");
+    }
+}
+
+#[test]
+fn a_window_that_the_system_prompt_fills_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    let path = folder.join("thread.json");
+    let messages = json!([{"role": "user", "content": "Hi."}]);
+    let body = json!({"system": "Be brief. ".repeat(900), "messages": messages});
+    fs::write(&path, body.to_string()).unwrap();
+    let said = errors(1, &["compact", "--window", "2000", text(&path)]);
+    assert!(said.contains("so no thread fits a window of 2000"), "{said}");
+}

@@ -79,11 +79,13 @@
 
 mod announce;
 mod correction;
+mod entry;
 mod list;
 mod meaning;
 mod rule;
 mod rules;
 mod standing;
+mod terms;
 mod typed;
 
 #[doc(hidden)]

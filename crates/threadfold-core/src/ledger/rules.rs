@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     announce::{ends_as_preface, heads_rules, names_rules},
-    correction::{Correction, Fit, contains, corrections},
-    meaning::{Meaning, words},
+    correction::{Correction, Fit, corrections},
+    entry::Entry,
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
+    terms::Terms,
     typed::{ends_quoted, typed, with_plain_headings},
 };
 use crate::{
@@ -39,14 +40,6 @@ struct Stored {
     rules: Vec<Rule>,
     #[serde(default)]
     left_out: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    rule: Rule,
-    key: String,
-    meaning: Meaning,
-    subject: Subject,
 }
 
 impl Ledger {
@@ -260,8 +253,9 @@ impl Ledger {
         if !subject.has_value() {
             return;
         }
+        let terms = Terms::of(&subject);
         for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
-            if subject.replaces(&entry.subject) {
+            if entry.is_revalued_by(&subject, &terms) {
                 entry.rule.status = RuleStatus::Revoked;
             }
         }
@@ -300,16 +294,16 @@ impl Ledger {
         self.make_room(position, &text)?;
         // If another rule has this hash, the rule gets the following one.
         let mut hash = hash_of(&key);
-        while self.entries.iter().any(|entry| entry.rule.id == id_of(hash)) {
+        let mut id = id_of(hash);
+        while self.entries.iter().any(|entry| entry.rule.id == id) {
             hash = hash.wrapping_add(1);
+            id = id_of(hash);
         }
-        let id = id_of(hash);
-        let (meaning, subject) = (Meaning::of(demand), Subject::of(&text));
         let rule = Rule { id: id.clone(), text: text.into(), position, status: RuleStatus::Active };
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if position.is_none() { listed } else { self.entries.len() };
-        self.entries.insert(at, Entry { rule, key, meaning, subject });
+        self.entries.insert(at, Entry::new(rule, key, demand));
         Ok(id)
     }
 
@@ -403,11 +397,10 @@ impl From<Stored> for Ledger {
         let mut ledger = Self { entries: Vec::new(), left_out };
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
-            let (key, meaning) = (key(&rule.text), Meaning::of(&rule.text));
-            let subject = Subject::of(&rule.text);
+            let (key, text) = (key(&rule.text), rule.text.clone());
             let is_valid = !key.is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
             if is_valid && known.insert(rule.id.clone()) {
-                ledger.entries.push(Entry { rule, key, meaning, subject });
+                ledger.entries.push(Entry::new(rule, key, &text));
             }
         }
         ledger
@@ -418,57 +411,6 @@ impl From<Ledger> for Stored {
     fn from(ledger: Ledger) -> Self {
         let rules = ledger.entries.into_iter().map(|entry| entry.rule).collect();
         Self { rules, left_out: ledger.left_out }
-    }
-}
-
-impl Entry {
-    /// Whether later sentences of the user can revoke the rule.
-    fn is_revocable(&self) -> bool {
-        self.rule.holds() && self.rule.position.is_some()
-    }
-
-    /// Returns how well a correction fits the rule.
-    fn fit(&self, correction: &Correction) -> Fit {
-        let meaning = &self.meaning;
-        let is_named = match correction {
-            _ if !self.is_revocable() => return Fit::None,
-            Correction::Allows(about) if meaning.forbids == Some(true) => {
-                return about.fit(meaning);
-            }
-            Correction::Releases(about) if meaning.forbids == Some(false) => {
-                return about.fit(meaning);
-            }
-            Correction::Allows(_) | Correction::Releases(_) => false,
-            Correction::Forgets(topic) => contains(meaning, topic),
-            Correction::Names(text) => {
-                let words: Vec<String> = words(&self.key).collect();
-                text.contains(&format!(" {} ", words.join(" ")))
-            }
-            Correction::All => return Fit::Whole,
-        };
-        if is_named { Fit::Part } else { Fit::None }
-    }
-
-    /// Whether this announces a change and differs from the old choice in one thing.
-    fn may_replace(&self, old: &Self) -> bool {
-        match (&self.meaning.choice, &old.meaning.choice) {
-            (Some(new), Some(old)) => new.is_change && new.differs_in_one(old),
-            _ => false,
-        }
-    }
-
-    /// Whether this clearly contradicts the old rule.
-    fn replaces(&self, old: &Self) -> bool {
-        let revalued = self.subject.replaces(&old.subject);
-        let (new, old) = (&self.meaning, &old.meaning);
-        let sides = new.forbids.zip(old.forbids);
-        let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
-        let limit = new.limit.is_some() && new.limit == old.limit;
-        let refused = match (&new.choice, &old.choice) {
-            (Some(new), Some(old)) => new.refuses(old) && old.refused.is_empty(),
-            _ => false,
-        };
-        (opposite && !new.topic.is_empty()) || limit || refused || revalued
     }
 }
 

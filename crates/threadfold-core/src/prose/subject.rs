@@ -93,6 +93,24 @@ impl Subject {
         self.words.keys().map(String::as_str)
     }
 
+    /// The words and names of which it shares at least one with every statement that it replaces,
+    /// unless both are [definitions](Self::defines).
+    pub fn terms(&self) -> impl Iterator<Item = &str> {
+        let names = self.values.get(&Form::Name).into_iter().flatten();
+        self.words().chain(names.chain(self.content.first()).map(String::as_str))
+    }
+
+    /// The values that distinguish its subject from others. If two statements have some and share
+    /// none, neither replaces the other, unless both are [definitions](Self::defines).
+    pub fn identifiers(&self) -> impl Iterator<Item = &str> {
+        self.identifiers.iter().map(String::as_str)
+    }
+
+    /// Whether it defines something: `Next: the old pier`.
+    pub fn defines(&self) -> bool {
+        self.definition.is_some()
+    }
+
     /// Returns all its words in order, with the form of a value in place of the value, if it only
     /// asks for something: requests that differ only in their values have equal words.
     pub fn request(&self) -> Option<&[String]> {

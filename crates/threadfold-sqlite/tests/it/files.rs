@@ -91,6 +91,15 @@ fn what_is_no_file_is_an_error() {
 }
 
 #[test]
+fn what_sqlite_keeps_in_memory_is_refused_and_makes_no_file() {
+    for name in [":memory:", "file:threads?mode=memory"] {
+        let error = SqliteStore::open(name).unwrap_err();
+        assert!(error.to_string().contains("a store is a file"), "{error}");
+        assert!(!std::path::Path::new(name).exists(), "{name}");
+    }
+}
+
+#[test]
 fn a_damaged_database_is_an_error_and_never_another_log() {
     let folder = Folder::new();
     let events: Vec<_> =

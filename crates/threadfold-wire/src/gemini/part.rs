@@ -30,10 +30,11 @@ const DATA: [&str; 9] = [
 ];
 
 impl<'a> Part<'a> {
-    /// Reads a part that has exactly one data field, and a known one.
+    /// Reads a part that has exactly one data field, and a known one. Some clients write all fields,
+    /// and `null` for those that a part lacks.
     pub(super) fn read(raw: Raw<'a>) -> Option<Self> {
         let mut rest = fields(raw)?;
-        let mut found = DATA.into_iter().filter(|key| rest.get(key).is_some());
+        let mut found = DATA.into_iter().filter(|key| rest.value(key).is_some());
         let data = found.next().filter(|_| found.next().is_none())?;
         let value = rest.take(data)?;
         Some(Self { data, value, rest })
