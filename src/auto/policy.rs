@@ -122,9 +122,9 @@ impl AutoPolicy {
             Threshold::Fraction(share) | Threshold::MessagesOver(share) => Some(share),
             Threshold::Tokens(_) | Threshold::Remaining(_) => None,
         });
-        let wrong = |share: &f64| !(0.0..=1.0).contains(share);
         self.prices.map_or(Ok(()), |prices| prices.check())?;
-        match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
+        let mut shares = [threshold, target, Some(self.cooldown_growth)].into_iter().flatten();
+        match shares.find(|share| !(0.0..=1.0).contains(share)) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";
                 Err(InvalidValue::new("a share of the window", rule, &found.to_string()))

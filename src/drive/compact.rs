@@ -210,9 +210,10 @@ pub(crate) async fn with_facts(
     brief: &Brief,
 ) -> Result<Snapshot, CompactionError> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
-    let facts = journal.facts(&policy.audit_options()).await;
-    let unread = |error| CompactionError::of_store(CompactionErrorKind::Facts, error);
-    Ok(snapshot.with_facts(facts.map_err(unread)?))
+    match journal.facts(&policy.audit_options()).await {
+        Ok(facts) => Ok(snapshot.with_facts(facts)),
+        Err(error) => Err(CompactionError::of_store(CompactionErrorKind::Facts, error)),
+    }
 }
 
 /// A compaction that was begun.
@@ -289,8 +290,10 @@ impl Conversation<'_> {
     /// The id of the next compaction.
     #[must_use]
     pub fn next_compaction(&self) -> CompactionId {
-        let log = || self.journal.log().next_compaction();
-        self.known.as_ref().map_or_else(log, |known| known.next_compaction)
+        match &self.known {
+            Some(known) => known.next_compaction,
+            None => self.journal.log().next_compaction(),
+        }
     }
 
     /// Finishes a compaction whose proposal was made with this brief for the

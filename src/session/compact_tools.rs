@@ -85,8 +85,10 @@ impl Session {
     ) -> Result<(Message, Brief, Vec<Message>, Plan), Text> {
         let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
-        let own = || ToolResult::text(call.id.clone(), COMPACTED);
-        let blocks = results.iter().map(|result| result.clone().unwrap_or_else(own).into());
+        let blocks = results.iter().map(|result| match result {
+            Some(result) => result.clone().into(),
+            None => ToolResult::text(call.id.clone(), COMPACTED).into(),
+        });
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
         let brief = self.brief(CompactionReason::AgentTool, None);
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();

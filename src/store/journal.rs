@@ -154,8 +154,9 @@ impl Journal {
         if base == 0 {
             return Ok(Cow::Borrowed(&self.log));
         }
-        let unreadable = |source| StoreError::Unreadable { place: thread.as_str().into(), source };
-        let Some(store) = &self.store else { return Err(unreadable(LogError::NotHeld { base })) };
+        let Some(store) = &self.store else {
+            return Err(StoreError::unreadable(thread.as_str(), LogError::NotHeld { base }));
+        };
         let loaded = store.load(thread).await?;
         match loaded.log.len() {
             0 => return Err(StoreError::Deleted { events: self.stored }),
@@ -167,7 +168,8 @@ impl Journal {
         let before = loaded.log.iter().take_while(|logged| logged.seq < base);
         let mut log = EventLog::new(thread.clone());
         for logged in before.chain(&self.log) {
-            log.append_logged(logged.clone()).map_err(unreadable)?;
+            let appended = log.append_logged(logged.clone());
+            appended.map_err(|error| StoreError::unreadable(thread.as_str(), error))?;
         }
         log.share(&self.log);
         Ok(Cow::Owned(log))

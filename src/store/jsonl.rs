@@ -299,10 +299,9 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        let failed = |error| failed(&self.folder, error);
         let mut threads = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        for entry in fs::read_dir(&self.folder).map_err(|error| failed(&self.folder, error))? {
+            let entry = entry.map_err(|error| failed(&self.folder, error))?;
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse().ok());
             let Some(id) = id else { continue };
@@ -312,7 +311,7 @@ impl ThreadStore for JsonlStore {
                 Ok(_) => {}
                 // The file was removed after the folder was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(failed(&self.folder, error)),
             }
         }
         threads.sort();

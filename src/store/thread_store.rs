@@ -270,14 +270,14 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
 /// host cannot be serialized.
 pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
     check_places(expected_len, events)?;
-    let limit = EventLog::MAX_LINE_BYTES;
-    let line = |event: &LoggedEvent| {
+    let mut lines = Vec::with_capacity(events.len());
+    for event in events {
         let line = serde_json::to_string(event);
         let line = line.map_err(|error| StoreError::medium("an event", error))?;
-        check_size(event.seq, line.len() as u64, limit)?;
-        Ok(line)
-    };
-    events.iter().map(line).collect()
+        check_size(event.seq, line.len() as u64, EventLog::MAX_LINE_BYTES)?;
+        lines.push(line);
+    }
+    Ok(lines)
 }
 
 fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
@@ -301,7 +301,7 @@ pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, St
         // As for a line in a file of this log, whose first line is a header.
         let (line, reason) = (seq.saturating_add(2), error.to_string().into());
         let source = LogError::NotAnEvent { line, reason };
-        StoreError::Unreadable { place: place.into(), source }
+        StoreError::unreadable(place, source)
     })
 }
 
@@ -345,11 +345,14 @@ for_pointers! { ThreadStore {
 /// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
 /// loaded event may differ from the appended one in memory.
 pub(super) fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
-    let line = |event: &LoggedEvent| serde_json::to_string(event).ok();
-    let same = |(one, other): (&LoggedEvent, &LoggedEvent)| {
-        one == other || line(one).is_some_and(|one| line(other) == Some(one))
-    };
-    prefix.len() <= events.len() && events.iter().zip(prefix).all(same)
+    let mut pairs = events.iter().zip(prefix).filter(|(one, other)| one != other);
+    prefix.len() <= events.len()
+        && pairs.all(|(one, other)| {
+            match (serde_json::to_string(one), serde_json::to_string(other)) {
+                (Ok(one), Ok(other)) => one == other,
+                (Err(_), _) | (_, Err(_)) => false,
+            }
+        })
 }
 
 #[cfg(test)]

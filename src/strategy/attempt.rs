@@ -62,7 +62,7 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{Misbehaviour, ScriptedModel, TestClock};
+/// use threadfold::testing::{Answer, ScriptedModel, TestClock};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -90,7 +90,7 @@ impl From<ModelRole> for AskOptions {
 /// let thread = [Message::user("Where is the parser?"), long, Message::user("How long is it?")];
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
-/// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
+/// let model = ScriptedModel::new([Answer::Overloaded, "They looked for the parser.".into()]);
 /// let clock = TestClock::default();
 /// let models = Models { clock: Some(&clock), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;

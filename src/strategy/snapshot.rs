@@ -285,10 +285,9 @@ impl Snapshot {
     #[must_use]
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
         let mut redaction = Redaction::of(redactor);
-        let mut redacted = |messages: &Arc<Vec<Message>>| -> Arc<Vec<Message>> {
+        let [messages, system] = [&self.messages, &self.system].map(|messages| {
             Arc::new(messages.iter().map(|message| redaction.message(message)).collect())
-        };
-        let (messages, system) = (redacted(&self.messages), redacted(&self.system));
+        });
         let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
         let calls = self.calls.redacted(redactor);
         Self { messages, system, tools, calls, size: None, ..self }

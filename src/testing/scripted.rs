@@ -44,7 +44,8 @@ pub struct ScriptedModel {
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
-/// One answer of a script.
+/// One answer of a script: a turn or an error that the test states, or a way in which models
+/// [misbehave](Self::misbehaving).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Answer {
@@ -56,6 +57,24 @@ pub enum Answer {
     Cut(Turn),
     /// A turn whose stream is pending a hundred times before each delta.
     Slow(Turn),
+    /// Fails because the prompt exceeds the window.
+    Overflow,
+    /// White space only.
+    Blank,
+    /// No block.
+    Empty,
+    /// Calls a tool instead of writing text.
+    CallsTool,
+    /// Fails permanently.
+    Fails,
+    /// Fails with a retryable error.
+    Overloaded,
+    /// Stops at the output limit.
+    Truncated,
+    /// Stops with a refusal.
+    Refuses,
+    /// About a megabyte of text.
+    Inflates,
 }
 
 impl ScriptedModel {
@@ -91,12 +110,16 @@ impl ScriptedModel {
         if self.repeats {
             script.extend(answer.clone());
         }
-        let over = || ModelError::new(ModelErrorKind::Other, "the script is over").into();
-        match answer.unwrap_or_else(over) {
-            Answer::Turn(turn) if turn.usage.is_none() => Answer::Turn(estimated(request, turn)),
-            answer @ (Answer::Turn(_) | Answer::Error(_) | Answer::Cut(_) | Answer::Slow(_)) => {
-                answer
-            }
+        let Some(answer) = answer else {
+            return ModelError::new(ModelErrorKind::Other, "the script is over").into();
+        };
+        if matches!(answer, Answer::Cut(_) | Answer::Slow(_)) {
+            return answer;
+        }
+        match answer.outcome() {
+            Ok(turn) if turn.usage.is_none() => estimated(request, turn).into(),
+            Ok(turn) => turn.into(),
+            Err(error) => error.into(),
         }
     }
 }
@@ -146,17 +169,18 @@ impl Stream for DelayedStream {
 
 /// The items of the stream of an answer.
 pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
-    match answer {
-        Answer::Turn(turn) | Answer::Slow(turn) => {
+    let is_cut = matches!(answer, Answer::Cut(_));
+    match answer.outcome() {
+        Ok(turn) if is_cut => {
+            let half = pieces(&turn).count().div_ceil(2);
+            pieces(&turn).take(half).map(Ok).collect()
+        }
+        Ok(turn) => {
             let mut deltas: Vec<_> = pieces(&turn).map(Ok).collect();
             deltas.push(Ok(Delta::Turn { turn }));
             deltas
         }
-        Answer::Cut(turn) => {
-            let half = pieces(&turn).count().div_ceil(2);
-            pieces(&turn).take(half).map(Ok).collect()
-        }
-        Answer::Error(error) => vec![Err(error)],
+        Err(error) => vec![Err(error)],
     }
 }
 
@@ -211,9 +235,9 @@ pub(super) fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
         } else if let ContentBlock::Thinking(thinking) = block {
             split(&thinking.text).map(|text| Delta::Thinking { text }).collect()
         } else if let ContentBlock::ToolUse(call) = block {
-            let id = || call.id.clone();
-            let begin = Delta::ToolUse { id: id(), name: call.name.clone() };
-            let input = split(call.input.as_str()).map(|text| Delta::ToolInput { id: id(), text });
+            let begin = Delta::ToolUse { id: call.id.clone(), name: call.name.clone() };
+            let input = split(call.input.as_str())
+                .map(|text| Delta::ToolInput { id: call.id.clone(), text });
             std::iter::once(begin).chain(input).collect()
         } else {
             Vec::new()

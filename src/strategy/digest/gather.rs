@@ -146,8 +146,9 @@ impl Walk {
     fn result(&mut self, result: &ToolResult, block: &ContentBlock) {
         let (mut failure, mut first) = (None, None);
         passages_of(Speaker::Tool, block, &mut |_, _, text| {
-            let found = || first_failure(text).map(|rest| line(first_lines(rest, 2), LINE));
-            failure = failure.take().or_else(found);
+            if failure.is_none() {
+                failure = first_failure(text).map(|rest| line(first_lines(rest, 2), LINE));
+            }
             first.get_or_insert_with(|| line(first_lines(text, 2), LINE));
         });
         let failed = failure.or(first.filter(|_| result.is_error));

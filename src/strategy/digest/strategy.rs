@@ -1,6 +1,6 @@
 //! `digest`: replaces the old part of the thread with quotes and lists from it, without a model.
 
-use std::{collections::HashSet, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::{
         brief::Brief,
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest},
+        tail::{self, Candidate, TailRequest, is_marker},
         task::Task,
         typed::Typed,
     },
@@ -217,11 +217,10 @@ impl DigestJob<'_> {
         kept: &[Range<Position>],
         counts: impl Fn(usize, &ContentBlock) -> bool,
     ) -> u64 {
-        let kept: HashSet<Position> = kept.iter().map(|range| range.start).collect();
         let mut tokens: u64 = 0;
         for (message, parts) in self.thread.messages().iter().enumerate().take(cut) {
             for (block, content) in parts.content.iter().enumerate() {
-                if !kept.contains(&Position { message, block }) && counts(message, content) {
+                if !tail::is_kept(kept, message, block) && counts(message, content) {
                     tokens = tokens.saturating_add(self.thread.counter().block(content));
                 }
             }
@@ -235,16 +234,17 @@ impl DigestJob<'_> {
         let messages = self.thread.messages();
         let head = messages.get(..cut).unwrap_or_default();
         // User messages before a summary were kept when it was made, so they are not new.
-        let last = head.iter().rposition(|message| message.is_summary()).unwrap_or_default();
-        let kept_once =
-            |index: usize| index < last && messages.get(index).is_some_and(Message::is_typed);
-        let new = |index: usize, block: &ContentBlock| !is_marker(block) && !kept_once(index);
-        match self.removed_tokens(cut, kept, new) {
-            goes if goes > tail::MIN_TOKENS => Ok(()),
-            goes => Err(nothing(format!(
-                "about {goes} tokens before the end are in no summary, too few to be worth it"
-            ))),
+        let last = head.iter().rposition(Message::is_summary).unwrap_or(0);
+        let goes = self.removed_tokens(cut, kept, |index, block| {
+            let kept_once = index < last && messages.get(index).is_some_and(Message::is_typed);
+            !is_marker(block) && !kept_once
+        });
+        if goes > tail::MIN_TOKENS {
+            return Ok(());
         }
+        Err(nothing(format!(
+            "about {goes} tokens before the end are in no summary, too few to be worth it"
+        )))
     }
 
     fn no_room(&self, cut: usize, kept: &[Range<Position>], stays: u64) -> StrategyError {
@@ -275,15 +275,6 @@ impl DigestJob<'_> {
 /// Whether a block of a message stays. The ranges are in order.
 fn is_kept(kept: &[Range<Position>], message: usize) -> bool {
     kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
-}
-
-/// Whether removing the block alone does not justify a digest: a summary, or a marker that every
-/// compaction removes.
-fn is_marker(block: &ContentBlock) -> bool {
-    matches!(
-        block,
-        ContentBlock::Summary(_) | ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_)
-    )
 }
 
 fn nothing(reason: String) -> StrategyError {

@@ -38,13 +38,12 @@ pub async fn write_until_killed(store: &dyn ThreadStore, round: u64) -> Result<(
     // The test harness has begun a line.
     write!(out, "\n{ACKNOWLEDGED}0\n")?;
     loop {
-        let event = |number: u64| {
+        let events = (written..written + BATCH).map(|number| {
             let (seq, text) = (begin + number, text(round, number));
             let event = Event::MessageAppended(Message::user(text));
             LoggedEvent { seq, at: Timestamp(seq), event }
-        };
-        let events: Vec<LoggedEvent> = (written..written + BATCH).map(event).collect();
-        store.append(&thread, begin + written, &events).await?;
+        });
+        store.append(&thread, begin + written, &events.collect::<Vec<_>>()).await?;
         written += BATCH;
         out.write_all(format!("{ACKNOWLEDGED}{written}\n").as_bytes())?;
     }

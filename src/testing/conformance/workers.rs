@@ -208,14 +208,15 @@ impl World {
     /// texts.
     async fn check_logs(&self) -> Result<(), Breach> {
         let law = Law::OneWorkerHolds;
-        let medium = |error| law.breach("ten minutes of work", "the logs", error);
-        let threads = self.store.list().await.map_err(medium)?;
+        let input = "ten minutes of work";
+        let threads = self.store.list().await;
+        let threads = threads.map_err(|error| law.breach(input, "the logs", error))?;
         self.seen().worked.threads = threads.len();
         for thread in threads {
-            let log = self.store.load(&thread).await.map_err(medium)?.log;
+            let loaded = self.store.load(&thread).await;
+            let log = loaded.map_err(|error| law.breach(input, "the logs", error))?.log;
             let texts: Vec<String> = log.events().iter().filter_map(text).collect();
-            let fence = |text: &String| text.split(' ').next()?.parse::<u64>().ok();
-            if !texts.iter().map(fence).is_sorted() {
+            if !texts.iter().map(|text| text.split(' ').next()?.parse::<u64>().ok()).is_sorted() {
                 return Err(law.breach(&thread, "the fences in order", format!("{texts:#?}")));
             }
             let acknowledged = self.seen().acknowledged.remove(&thread).unwrap_or_default();
@@ -231,7 +232,7 @@ impl World {
         if left.is_empty() {
             return Ok(());
         }
-        Err(law.breach("ten minutes of work", "all logs", format!("none of {left:?}")))
+        Err(law.breach(input, "all logs", format!("none of {left:?}")))
     }
 }
 
