@@ -49,6 +49,7 @@ const REMEMBERED: usize = 2;
 /// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[must_use]
 pub struct Compactor {
     /// The latest compactions, the last one at the end.
     past: Vec<Past>,

@@ -20,6 +20,7 @@ use crate::{
 
 /// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
+#[must_use]
 pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
@@ -57,7 +58,6 @@ impl<'a> Conversation<'a> {
     /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(thread: &'a mut dyn ProviderThread, journal: &'a mut Journal) -> Self {
         Self {
             thread,
@@ -73,19 +73,16 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the conversation with an archive. Without one, batches are only in the log.
-    #[must_use]
     pub fn with_archive(self, archive: &'a dyn Archive) -> Self {
         Self { archive: Some(archive), ..self }
     }
 
     /// Returns the conversation with this system prompt and these tools.
-    #[must_use]
     pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools: Tools::of(tools), ..self }
     }
 
     /// Returns the conversation with this context window.
-    #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
     }
@@ -93,7 +90,6 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation with the prices of its model, so that the report of a compaction
     /// states its [cost](crate::CompactReport::cost). Tokens are counted by the thread's counter,
     /// including system prompt and tools.
-    #[must_use]
     pub fn with_prices(self, prices: Option<Prices>) -> Self {
         Self { prices, ..self }
     }
@@ -112,7 +108,6 @@ impl<'a> Conversation<'a> {
     /// assert_eq!(conversation.snapshot().window(), window);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
             .with_subjects(&|call| self.tools.subject(call))

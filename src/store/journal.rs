@@ -39,6 +39,7 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Journal {
     pub(super) log: EventLog,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
@@ -68,7 +69,6 @@ impl Journal {
     /// assert_eq!(journal.unstored(), [], "there is no store");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(log: EventLog) -> Self {
         let (rules, facts) = Default::default();
         let (store, id, redactor) = Default::default();
@@ -89,7 +89,6 @@ impl Journal {
     /// assert_eq!(block_on(store.load(&thread))?.log, *journal.log());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn kept_by(self, store: Arc<dyn ThreadStore>) -> Self {
         let id = Some(LogId::random());
         Self { store: Some(store), stored: 0, id, in_doubt: false, ..self }
@@ -222,7 +221,6 @@ impl Journal {
     /// assert_eq!(block_on(store.load(&thread))?.id, Some(LogId(7)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn with_log_id(self, id: LogId) -> Self {
         if self.stored > 0 { self } else { Self { id: Some(id), ..self } }
     }
@@ -257,7 +255,6 @@ impl Journal {
     /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    #[must_use]
     pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
         let (rules, facts) = Default::default();
         Self { redactor: Some(redactor), rules, facts, ..self }

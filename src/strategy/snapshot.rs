@@ -20,6 +20,7 @@ use crate::{
 
 /// A thread at one moment, with the context that a strategy needs. Cheap to clone.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Snapshot {
     messages: Arc<Vec<Message>>,
     system: Arc<Vec<Message>>,
@@ -105,7 +106,6 @@ impl Snapshot {
     /// let snapshot = Snapshot::new(vec![Message::user("hi")]);
     /// assert_eq!(snapshot.messages().len(), 1);
     /// ```
-    #[must_use]
     pub fn new(messages: impl Into<Arc<Vec<Message>>>) -> Self {
         Self {
             messages: messages.into(),
@@ -133,7 +133,6 @@ impl Snapshot {
     /// assert!(Arc::ptr_eq(snapshot.messages(), thread.messages()));
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), thread.size().tokens);
     /// ```
-    #[must_use]
     pub fn of(thread: &Thread) -> Self {
         let counter = Arc::clone(thread.counter());
         Self { counter, ..Self::new(thread.messages().clone()) }
@@ -148,7 +147,6 @@ impl Snapshot {
     /// let snapshot = Snapshot::of_request(&request);
     /// assert_eq!((snapshot.messages().len(), snapshot.system().len()), (1, 1));
     /// ```
-    #[must_use]
     pub fn of_request(request: &Request) -> Self {
         Self {
             system: request.system.clone(),
@@ -167,7 +165,6 @@ impl Snapshot {
     /// let snapshot = snapshot.with_context(system.into(), vec![].into());
     /// assert_eq!(snapshot.system()[0], Message::system("Be brief."));
     /// ```
-    #[must_use]
     pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools, ..self }
     }
@@ -184,7 +181,6 @@ impl Snapshot {
     /// let attempt = strategy.begin(&thread, &Brief::default());
     /// assert!(matches!(attempt.step(), Step::Failed(StrategyError::TooLong { window: 8_000, .. })));
     /// ```
-    #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
     }
@@ -200,7 +196,6 @@ impl Snapshot {
     /// let snapshot = snapshot.with_counter(Arc::new(ByteEstimate::new(2)));
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), 7);
     /// ```
-    #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter, size: None, ..self }
     }
@@ -215,7 +210,6 @@ impl Snapshot {
     /// assert_eq!(snapshot.time(1), Some(Timestamp(9)));
     /// assert_eq!(snapshot.time(2), None);
     /// ```
-    #[must_use]
     pub fn with_times(self, times: impl Into<Arc<[Timestamp]>>) -> Self {
         Self { times: Some(times.into()), ..self }
     }
@@ -235,7 +229,6 @@ impl Snapshot {
     /// let facts = snapshot.facts(&RetentionPolicy::default());
     /// assert_eq!(facts.audit(snapshot.messages()).missing[0].text, "src/parse.rs");
     /// ```
-    #[must_use]
     pub fn with_facts(self, facts: Arc<Facts>) -> Self {
         Self { facts: Some(facts), ..self }
     }
@@ -254,7 +247,6 @@ impl Snapshot {
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    #[must_use]
     pub fn with_rules(self, rules: Arc<Ledger>) -> Self {
         Self { rules, ..self }
     }
@@ -282,7 +274,6 @@ impl Snapshot {
     /// let snapshot = Snapshot::new(vec![Message::user("I am Ada.")]).redacted(&Names);
     /// assert_eq!(snapshot.messages()[..], [Message::user("I am [name].")]);
     /// ```
-    #[must_use]
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
         let mut redaction = Redaction::of(redactor);
         let [messages, system] = [&self.messages, &self.system].map(|messages| {

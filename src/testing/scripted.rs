@@ -38,6 +38,7 @@ use crate::{
 /// # Ok::<(), threadfold::model::ModelError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct ScriptedModel {
     script: Arc<Mutex<VecDeque<Answer>>>,
     repeats: bool,
@@ -79,14 +80,12 @@ pub enum Answer {
 
 impl ScriptedModel {
     /// Returns a model with these answers.
-    #[must_use]
     pub fn new<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         let script = script.into_iter().map(Into::into).collect();
         Self { script: Arc::new(Mutex::new(script)), ..Self::default() }
     }
 
     /// Returns a model that gives these answers over and over.
-    #[must_use]
     pub fn repeating<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self { repeats: true, ..Self::new(script) }
     }

@@ -14,6 +14,8 @@
 mod databases;
 #[cfg(feature = "tls")]
 mod encryption;
+#[path = "../../../../tests/it/support/kills.rs"]
+mod killed;
 mod kills;
 mod suites;
 mod support;

@@ -9,6 +9,8 @@
 )]
 
 mod files;
+#[path = "../../../../tests/it/support/kills.rs"]
+mod killed;
 mod kills;
 mod processes;
 mod suites;
