@@ -154,7 +154,8 @@ pub(crate) fn not_compacted(output: impl Into<Text>) -> String {
     json(&NotCompacted { success: false, output: output.into() })
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+/// Returns the JSON of a value that always has one.
+pub(super) fn json<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_string(value);
     debug_assert!(json.is_ok(), "numbers, booleans and texts have a JSON form");
     json.unwrap_or_default()

@@ -90,10 +90,10 @@ impl Session {
             None => ToolResult::text(call.id.clone(), COMPACTED).into(),
         });
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
-        let brief = self.brief(CompactionReason::AgentTool, None);
+        let id = self.next_compaction();
+        let brief = Brief { compaction: Some(id), ..self.brief(CompactionReason::AgentTool, None) };
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
         let counter = self.agent.thread().counter().as_ref();
-        let id = brief.compaction.unwrap_or_default();
         let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
         Ok((results, brief, thread, plan))
     }

@@ -98,35 +98,31 @@ impl From<ModelRole> for AskOptions {
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[must_use]
-pub fn ask<F, P>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
-    P: Into<Proposal>,
-{
+pub fn ask<P: Into<Proposal>>(
+    model: ModelRole,
+    request: Request,
+    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+) -> Box<dyn Attempt> {
     ask_with(model.into(), request, plan)
 }
 
 /// As [`ask`], but the waits before repeated calls together take at most this long. A call that
 /// would have to wait longer is not repeated.
 #[must_use]
-pub fn ask_within<F, P>(
+pub fn ask_within<P: Into<Proposal>>(
     model: ModelRole,
     max_wait: Duration,
     request: Request,
-    plan: F,
-) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
-    P: Into<Proposal>,
-{
+    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+) -> Box<dyn Attempt> {
     ask_with(AskOptions { max_wait, ..model.into() }, request, plan)
 }
 
-pub(super) fn ask_with<F, P>(options: AskOptions, request: Request, plan: F) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
-    P: Into<Proposal>,
-{
+pub(super) fn ask_with<P: Into<Proposal>>(
+    options: AskOptions,
+    request: Request,
+    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+) -> Box<dyn Attempt> {
     Box::new(Asking {
         options,
         request,

@@ -131,7 +131,7 @@ impl Native {
 
     /// Returns the message that replaces the head of the thread.
     fn message(self, task: &Task, head: usize, blocks: Vec<Opaque>) -> Message {
-        let messages = task.thread.messages().get(..head).unwrap_or_default();
+        let (messages, _) = task.thread.split_at(head);
         // The counter is unknown to the writer of digests; a token has about four bytes.
         let bytes =
             usize::try_from(self.digest(&task.brief).saturating_mul(4)).unwrap_or(usize::MAX);

@@ -363,6 +363,13 @@ impl Snapshot {
         self.counter.as_ref()
     }
 
+    /// Returns the messages before a cut, and those from it on.
+    pub(super) fn split_at(&self, cut: usize) -> (&[Message], &[Message]) {
+        let parts = self.messages.split_at_checked(cut);
+        debug_assert!(parts.is_some(), "a cut is in the thread: {cut}");
+        parts.unwrap_or((&self.messages, &[]))
+    }
+
     /// Returns the last [cut point](legality::cut_points) at or before this position, or 0.
     ///
     /// ```

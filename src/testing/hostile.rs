@@ -1,6 +1,6 @@
 //! The ways in which models and networks misbehave, as answers of a script.
 
-use super::scripted::Answer;
+use super::scripted::{Answer, turn_of};
 use crate::message::{Json, Message, ModelError, ModelErrorKind, Role, StopReason, ToolUse, Turn};
 
 /// The text of an answer that stops at the output limit.
@@ -22,23 +22,18 @@ impl Answer {
     /// ```
     #[must_use]
     pub fn misbehaving() -> [Self; 11] {
-        let cut = Turn::new(
-            Message::assistant("this will not be said to its end"),
-            StopReason::EndTurn,
-            None,
-        );
-        let slow = Turn::new(Message::assistant("slowly said"), StopReason::EndTurn, None);
+        let [cut, slow] = ["this will not be said to its end", "slowly said"];
         [
             Self::Overflow,
             Self::Blank,
             Self::Empty,
             Self::CallsTool,
-            Self::Cut(cut),
+            Self::Cut(turn_of(Message::assistant(cut))),
             Self::Fails,
             Self::Overloaded,
             Self::Truncated,
             Self::Refuses,
-            Self::Slow(slow),
+            Self::Slow(turn_of(Message::assistant(slow))),
             Self::Inflates,
         ]
     }
@@ -58,14 +53,10 @@ impl Answer {
                 let kind = ModelErrorKind::Retryable { after: None };
                 return Err(ModelError::new(kind, "hostile"));
             }
-            Self::Empty => {
-                let message = Message::new(Role::Assistant, Vec::new());
-                return Ok(Turn::new(message, StopReason::EndTurn, None));
-            }
+            Self::Empty => return Ok(turn_of(Message::new(Role::Assistant, Vec::new()))),
             Self::CallsTool => {
                 let call = ToolUse::new("hostile", "rm", Json::default());
-                let message = Message::new(Role::Assistant, vec![call.into()]);
-                return Ok(Turn::new(message, StopReason::ToolUse, None));
+                return Ok(turn_of(Message::new(Role::Assistant, vec![call.into()])));
             }
             Self::Blank => (" \n\t ".to_owned(), StopReason::EndTurn),
             Self::Truncated => (HALF.to_owned(), StopReason::MaxTokens),

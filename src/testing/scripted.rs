@@ -184,15 +184,22 @@ pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
 }
 
 /// The turn with an estimate of its usage.
-fn estimated(request: &Request, turn: Turn) -> Turn {
+pub(super) fn estimated(request: &Request, turn: Turn) -> Turn {
     let counter = ByteEstimate::TRIGGER;
     let usage = Usage::new(counter.request(request), counter.message(&turn.message));
     Turn::new(turn.message, turn.stop_reason, Some(usage))
 }
 
+/// The turn with a message, whose stop reason says whether it calls tools.
+pub(super) fn turn_of(message: Message) -> Turn {
+    let calls = message.tool_uses().next().is_some();
+    let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+    Turn::new(message, stop_reason, None)
+}
+
 impl From<&str> for Answer {
     fn from(text: &str) -> Self {
-        Turn::new(Message::assistant(text), StopReason::EndTurn, None).into()
+        Message::assistant(text).into()
     }
 }
 
@@ -205,9 +212,7 @@ impl From<String> for Answer {
 impl From<Message> for Answer {
     /// The stop reason is [`StopReason::ToolUse`] if the message calls tools.
     fn from(message: Message) -> Self {
-        let calls = message.tool_uses().next().is_some();
-        let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-        Turn::new(message, stop_reason, None).into()
+        turn_of(message).into()
     }
 }
 

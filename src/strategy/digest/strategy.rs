@@ -200,8 +200,8 @@ impl DigestJob<'_> {
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
-        let head = self.thread.messages().get(..cut).unwrap_or_default();
-        let mut facts = gather::gather(head, |message| is_kept(kept, message));
+        let mut facts =
+            gather::gather(self.thread.split_at(cut).0, |message| is_kept(kept, message));
         // Active rules are appended when the plan is settled, and revoked ones must not come back.
         for list in [&mut facts.rules, &mut facts.later] {
             list.items.retain(|line| self.thread.rules().find(line).is_none());
@@ -232,7 +232,7 @@ impl DigestJob<'_> {
     fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let messages = self.thread.messages();
-        let head = messages.get(..cut).unwrap_or_default();
+        let (head, _) = self.thread.split_at(cut);
         // User messages before a summary were kept when it was made, so they are not new.
         let last = head.iter().rposition(Message::is_summary).unwrap_or(0);
         let goes = self.removed_tokens(cut, kept, |index, block| {
@@ -250,7 +250,7 @@ impl DigestJob<'_> {
     fn no_room(&self, cut: usize, kept: &[Range<Position>], stays: u64) -> StrategyError {
         let messages = self.thread.messages();
         let counter = self.thread.counter();
-        let end = messages.get(cut..).unwrap_or_default();
+        let (_, end) = self.thread.split_at(cut);
         let typed = kept
             .iter()
             .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
