@@ -232,11 +232,6 @@ impl Compactor {
         self.live.thread.as_ref().map_or_else(Size::default, Thread::size)
     }
 
-    /// Converts tokens of the counter to those of the provider.
-    pub(super) fn scaled(&self, tokens: u64) -> u64 {
-        self.ratio.scale_up(tokens)
-    }
-
     /// Sets the messages after a compaction that inserted `new` ones.
     pub(super) fn compacted<'n>(
         &mut self,

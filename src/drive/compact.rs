@@ -410,16 +410,15 @@ impl Conversation<'_> {
             }
             None => Ok(0),
         };
-        if written.is_err() {
-            let (usage, calls) = compaction.spent();
-            span.fail("archive", usage, calls);
+        match written {
+            Ok(entries) => Ok(compaction.archived(Ok(entries))?),
+            Err(error) => {
+                let (usage, calls) = compaction.spent();
+                span.fail("archive", usage, calls);
+                compaction.archived(Err(self.journal.redacted_text(error.to_string())))?;
+                Err(CompactionError::of_store(CompactionErrorKind::Archive, error))
+            }
         }
-        let entries = written.as_ref().map(|entries| *entries);
-        compaction
-            .archived(entries.map_err(|error| self.journal.redacted_text(error.to_string())))?;
-        written
-            .map(|_| ())
-            .map_err(|error| CompactionError::of_store(CompactionErrorKind::Archive, error))
     }
 
     /// Applies the plan to thread and log, or to neither. Stores nothing yet.
@@ -429,15 +428,17 @@ impl Conversation<'_> {
         span: &CompactionSpan,
     ) -> Result<(), CompactionError> {
         let (usage, calls) = compaction.spent();
-        let applied = self.apply(compaction);
-        match &applied {
-            Ok(record) => span.complete(&record.report, usage, calls),
-            Err(_) => span.fail("commit", usage, calls),
+        match self.apply(compaction) {
+            Ok(record) => {
+                span.complete(&record.report, usage, calls);
+                Ok(compaction.committed(Ok(record))?)
+            }
+            Err(error) => {
+                span.fail("commit", usage, calls);
+                compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
+                Err(error)
+            }
         }
-        let record = applied.clone();
-        compaction
-            .committed(record.map_err(|error| self.journal.redacted_text(error.to_string())))?;
-        applied.map(|_| ())
     }
 
     fn apply(&mut self, compaction: &Compaction) -> Result<CompactionRecord, CompactionError> {

@@ -52,7 +52,11 @@ impl Session {
         self.cut_long(&mut results)?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
-                let output = self.answer_recall(call).await;
+                // Boxed: inlined, this rare path would enlarge every turn's future.
+                let output = match self.recalled(call).boxed().await {
+                    Ok(text) => ToolOutput::from(text),
+                    Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
+                };
                 finish(&mut results, index, call, output, emit).await;
             }
         }
@@ -126,15 +130,6 @@ impl Session {
             self.journal.append(now, Event::ResultCut(Box::new(whole)))?;
         }
         Ok(())
-    }
-
-    /// Answers a call from the log. An invalid call gets an error result.
-    async fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
-        // Boxed: inlined, this rare path would enlarge every turn's future.
-        match self.recalled(call).boxed().await {
-            Ok(text) => ToolOutput::from(text),
-            Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
-        }
     }
 
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use crate::{
-    message::{BatchId, CompactionId, Timestamp},
+    message::{BatchId, CompactionId},
     strategy::ArchiveEntry,
 };
 
@@ -83,7 +83,7 @@ pub fn search_entries<'a>(
             found.push((count, entry));
         }
     }
-    found.sort_by_key(|(words, entry)| Reverse((*words, recency(entry))));
+    found.sort_by_key(|(words, entry)| Reverse((*words, entry.batch.end, entry.batch.id)));
     found.into_iter().take(limit).map(|(_, entry)| entry.clone()).collect()
 }
 
@@ -132,10 +132,6 @@ pub fn search_words(query: &str) -> Vec<String> {
     words
 }
 
-fn recency(entry: &ArchiveEntry) -> (Timestamp, BatchId) {
-    (entry.batch.end, entry.batch.id)
-}
-
 /// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma,
 /// so a part of a word might not match.
 fn fold_case(text: &str) -> String {
@@ -145,7 +141,7 @@ fn fold_case(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Batch;
+    use crate::message::{Batch, Timestamp};
 
     fn entry(compaction: u64, index: u32, time: u64, text: &str) -> ArchiveEntry {
         let id = BatchId { compaction: CompactionId(compaction), index };

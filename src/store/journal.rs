@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     rules_cache::RulesCache,
     store_error::StoreError,
-    thread_store::{ThreadStore, begins_with, check_log},
+    thread_store::{Expected, ThreadStore, begins_with},
 };
 use crate::{
     compact::Plan,
@@ -161,7 +161,8 @@ impl Journal {
             0 => return Err(StoreError::Deleted { events: self.stored }),
             // A store may keep no ids.
             found => {
-                check_log(thread, (loaded.id.and(self.id), base), (loaded.id, found.min(base)))?
+                let id = Some(loaded.id.and(self.id));
+                Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
             }
         }
         let before = loaded.log.iter().take_while(|logged| logged.seq < base);

@@ -305,22 +305,29 @@ pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, St
     })
 }
 
-/// Checks that the stored log has the id and the length that the caller expects.
-pub(super) fn check_log(
-    thread: &ThreadId,
-    (expected, expected_len): (Option<LogId>, u64),
-    (found, found_len): (Option<LogId>, u64),
-) -> Result<(), StoreError> {
-    // An empty log has no id.
-    if expected_len > 0 && found_len > 0 && expected != found {
-        return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
-    }
-    check_length(expected_len, found_len)
+/// The log that an append expects: its length, and its id unless only lengths are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    pub(super) id: Option<Option<LogId>>,
+    pub(super) len: u64,
 }
 
-/// Checks that the stored log has the length that the caller expects.
-pub(super) fn check_length(expected: u64, found: u64) -> Result<(), StoreError> {
-    if found == expected { Ok(()) } else { Err(StoreError::Conflict { expected, found }) }
+impl Expected {
+    /// Checks the id and the length of the stored log.
+    pub(super) fn check(
+        self,
+        thread: &ThreadId,
+        found: Option<LogId>,
+        found_len: u64,
+    ) -> Result<(), StoreError> {
+        let Self { id, len } = self;
+        // An empty log has no id.
+        if let Some(expected) = id.filter(|id| len > 0 && found_len > 0 && *id != found) {
+            return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
+        }
+        let conflict = StoreError::Conflict { expected: len, found: found_len };
+        if found_len == len { Ok(()) } else { Err(conflict) }
+    }
 }
 
 for_pointers! { ThreadStore {

@@ -121,7 +121,8 @@ impl FoldBatches {
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
             // Besides batches, such a message holds at most the line of ours that says to continue.
-            let has_batches = stretch.earlier.iter().skip(before).any(Earlier::is_batch);
+            let has_batches =
+                stretch.earlier.iter().skip(before).any(|it| matches!(it, Earlier::Batch(_)));
             let options = PlainOptions { kept, tool_ids };
             let plain = if has_batches { None } else { plain(message, options, self) };
             let is_summary = stretch.earlier.len() > before && plain.is_none();
@@ -284,12 +285,6 @@ impl Stretch {
                 self.earlier.push(Earlier::Summary(summary.text.clone(), index));
             }
         }
-    }
-}
-
-impl Earlier {
-    fn is_batch(&self) -> bool {
-        matches!(self, Self::Batch(_))
     }
 }
 
