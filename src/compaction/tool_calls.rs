@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement, Size},
     log::CompactionRecord,
-    message::{CompactionId, ContentBlock, Message, Text, ToolSpec, ToolUse},
+    message::{CompactionId, Message, Text, ToolSpec, ToolUse},
     tokens::TokenCounter,
 };
 
@@ -93,14 +93,9 @@ pub(crate) fn plan_ranges(
 
 /// The text for a refused call: the error and the latest checkpoints.
 fn refused(error: &CompactError, seen: &[Message]) -> Text {
-    let blocks = seen.iter().rev().flat_map(|message| message.content.iter().rev());
-    let ids = blocks.filter_map(|block| {
-        let ContentBlock::Checkpoint(checkpoint) = block else { return None };
-        Some(checkpoint.id.to_string())
-    });
-    let mut ids: Vec<String> = ids.take(NAMED_CHECKPOINTS).collect();
-    ids.reverse();
-    let ids = ids.join(", ");
+    let ids = seen.iter().flat_map(Message::checkpoints).map(|(id, _)| id.to_string());
+    let mut ids: Vec<String> = ids.collect();
+    let ids = ids.split_off(ids.len().saturating_sub(NAMED_CHECKPOINTS)).join(", ");
     format!(
         "Nothing was compacted: {error}. The latest checkpoints in the thread are, in order: {ids}."
     )

@@ -182,9 +182,7 @@ impl State {
 
     /// Returns the compaction if it can be undone.
     pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, LogError> {
-        if let Some(seq) = self.unreadable {
-            return Err(LogError::Unreadable { seq });
-        }
+        self.check_readable()?;
         match self.compactions.get(&id) {
             None if self.dropped.ended.contains(id) => self.check_whole()?,
             None => return Err(LogError::UnknownCompaction { id }),
@@ -256,7 +254,7 @@ impl State {
         }
     }
 
-    fn check_readable(&self) -> Result<(), LogError> {
+    pub(super) fn check_readable(&self) -> Result<(), LogError> {
         self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 

@@ -1,15 +1,15 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::{error::Error, task::Poll};
+use std::error::Error;
 
-use futures::{FutureExt, StreamExt, future, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     compaction::{COMPACT, COMPACT_CONTEXT, ONE_CALL, not_compacted},
     log::Event,
     message::{ToolResult, ToolUse},
-    model::{ToolContext, ToolOutput},
+    model::{ToolContext, ToolOutput, yield_now},
     recall::{Answering, MAX_BYTES, Recall, RecallRequest, tool::RECALL},
     strategy::clip_result,
 };
@@ -167,19 +167,6 @@ async fn finished(mut answering: Answering<'_>) -> String {
         }
         yield_now().await;
     }
-}
-
-/// Is pending at the first poll and wakes its task, so that other tasks run in between.
-async fn yield_now() {
-    let mut is_first = true;
-    let poll = future::poll_fn(|context| {
-        if !std::mem::take(&mut is_first) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    });
-    poll.await;
 }
 
 fn not_configured(own: SessionTool) -> ToolOutput {

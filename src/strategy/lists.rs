@@ -59,7 +59,11 @@ impl Snapshot {
         let mut typed = Typed::new(&statements, self, brief, after);
         typed.skip(&without_typed(summary));
         let typed = typed.with_rules(merged);
-        let room = self.room_beside(&proposal.plan, summary, after, brief);
+        // If the summary is blank, the plan shows only the user's words. The lists replace them, so
+        // their tokens are free.
+        let shown = last_summary(&proposal.plan).filter(|_| summary.is_blank());
+        let shown = shown.map_or(0, |shown| self.counter().text(shown));
+        let room = self.room(after, brief).saturating_add(shown);
         let shares = merged.is_empty() && !summary.is_blank();
         let (share, most) = match policy.lists_typed() {
             true => self.typed_room(&typed, room, shares, audit),
@@ -102,14 +106,6 @@ impl Snapshot {
         let target = target.unwrap_or(audit.policy.addendum_tokens);
         let most = typed.share_of(target).max(typed.emphasised(self.counter()).min(longest));
         (share.min(most).min(longest), most)
-    }
-
-    /// Returns the tokens for lists after a summary. If the summary is blank, the plan shows only
-    /// the user's words. The lists replace them, so their tokens count as free.
-    fn room_beside(&self, plan: &Plan, summary: &Text, after: &[Message], brief: &Brief) -> u64 {
-        let shown = last_summary(plan).filter(|_| summary.is_blank());
-        let shown = shown.map_or(0, |shown| self.counter().text(shown));
-        self.room(after, brief).saturating_add(shown)
     }
 }
 

@@ -58,13 +58,11 @@ pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
             }
             return Err(refused(index + 1, "a block before the first `# role`", line));
         };
+        let plain = line.strip_prefix('\\').unwrap_or(line);
         match (head(line), drafts.last_mut()) {
             (Some((words, rest)), _) => drafts.push(Draft::new(index, words, rest)),
-            (None, Some(open)) if !open.is_closed() => open.continue_with(line),
-            (None, _) => {
-                let line = line.strip_prefix('\\').unwrap_or(line);
-                drafts.push(Draft::new(index, vec!["text".to_owned()], line));
-            }
+            (None, Some(open)) if !open.is_closed() => open.body.extend(["\n", plain]),
+            (None, _) => drafts.push(Draft::new(index, vec!["text".to_owned()], plain)),
         }
     }
     let messages = messages.into_iter().map(|(role, drafts)| {
@@ -113,11 +111,6 @@ struct Draft {
 impl Draft {
     fn new(line: usize, words: Vec<String>, body: &str) -> Self {
         Self { line: line + 1, words, body: body.to_owned() }
-    }
-
-    fn continue_with(&mut self, line: &str) {
-        self.body.push('\n');
-        self.body.push_str(line.strip_prefix('\\').unwrap_or(line));
     }
 
     /// A checkpoint is a single line.

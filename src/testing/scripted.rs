@@ -2,9 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
 };
 
 use async_trait::async_trait;
@@ -136,34 +134,17 @@ impl Model for ScriptedModel {
     }
 }
 
-fn stream_of(answer: Answer) -> DelayedStream {
-    let delay = if matches!(answer, Answer::Slow(_)) { SLOW_POLLS } else { 0 };
-    DelayedStream { deltas: deltas(answer).into(), delay, left: delay }
-}
-
 /// Number of pending polls of a slow answer before each delta.
 const SLOW_POLLS: usize = 100;
 
-/// A stream that is pending `delay` times before each item.
-struct DelayedStream {
-    deltas: VecDeque<Result<Delta, ModelError>>,
-    delay: usize,
-    /// Pending polls left before the next item.
-    left: usize,
-}
-
-impl Stream for DelayedStream {
-    type Item = Result<Delta, ModelError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.left > 0 {
-            self.left -= 1;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+fn stream_of(answer: Answer) -> impl Stream<Item = Result<Delta, ModelError>> {
+    let delay = if matches!(answer, Answer::Slow(_)) { SLOW_POLLS } else { 0 };
+    stream::iter(deltas(answer)).then(move |delta| async move {
+        for _ in 0..delay {
+            model::yield_now().await;
         }
-        self.left = self.delay;
-        Poll::Ready(self.deltas.pop_front())
-    }
+        delta
+    })
 }
 
 /// The items of the stream of an answer.

@@ -14,7 +14,7 @@ use crate::{
         brief::Brief,
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest, is_marker},
+        tail::{self, Candidate, TailRequest, is_marker, nothing},
         task::Task,
         typed::Typed,
     },
@@ -108,7 +108,7 @@ impl Digest {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Err(failed.unwrap_or_else(|| nothing("nothing was tried".to_owned())))
+        failed.map_or_else(|| nothing("nothing was tried".to_owned()), Err)
     }
 
     fn tail_request(&self, thread: &Snapshot, brief: &Brief) -> TailRequest {
@@ -177,15 +177,15 @@ impl DigestJob<'_> {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.
             None if goes == 0 => self.build(candidate, None)?,
-            None => return Err(self.no_room(cut, kept, fixed)),
+            None => return self.no_room(candidate, fixed),
         };
         if plan.messages_after() == 0 && self.brief.next_prompt.is_none() {
             let reason = "all that it holds are reminders and reasoning, and nothing would be left";
-            return Err(nothing(reason.to_owned()));
+            return nothing(reason.to_owned());
         }
         let after = self.thread.tokens_after(&plan)?;
         if after > target || after >= self.before {
-            return Err(self.no_room(cut, kept, after));
+            return self.no_room(candidate, after);
         }
         Ok(plan)
     }
@@ -242,16 +242,17 @@ impl DigestJob<'_> {
         if goes > tail::MIN_TOKENS {
             return Ok(());
         }
-        Err(nothing(format!(
+        nothing(format!(
             "about {goes} tokens before the end are in no summary, too few to be worth it"
-        )))
+        ))
     }
 
-    fn no_room(&self, cut: usize, kept: &[Range<Position>], stays: u64) -> StrategyError {
+    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan, StrategyError> {
         let messages = self.thread.messages();
         let counter = self.thread.counter();
-        let (_, end) = self.thread.split_at(cut);
-        let typed = kept
+        let (_, end) = self.thread.split_at(candidate.cut);
+        let typed = candidate
+            .typed
             .iter()
             .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
         let typed: u64 = typed.map(|block| counter.block(block)).fold(0, u64::saturating_add);
@@ -275,8 +276,4 @@ impl DigestJob<'_> {
 /// Whether a block of a message stays. The ranges are in order.
 fn is_kept(kept: &[Range<Position>], message: usize) -> bool {
     kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
-}
-
-fn nothing(reason: String) -> StrategyError {
-    StrategyError::NothingToCompact { reason: reason.into() }
 }

@@ -113,7 +113,10 @@ fn sections(facts: &Facts, typed: &Typed<'_>) -> [Section; 8] {
     }
     let root = root(&facts.files.items);
     let files = facts.files.lines(|named| file(named, &root));
-    let before = if root.is_empty() { root } else { root_line(&root) };
+    let before = match root.as_str() {
+        "" => String::new(),
+        root => format!("{ROOT_IS}{}.\n\n", code(root)),
+    };
     let later = facts.later.lines(|line| format!("- {line}\n"));
     let errors = facts.errors.lines(|line| format!("- {line}\n"));
     [
@@ -144,11 +147,6 @@ pub(super) const ROOT: char = '…';
 
 /// The beginning of the line that explains the sign.
 pub(super) const ROOT_IS: &str = "`…` stands for ";
-
-/// Returns the line that explains the sign.
-pub(super) fn root_line(root: &str) -> String {
-    format!("{ROOT_IS}{}.\n\n", code(root))
-}
 
 /// Returns the longest common folder of all absolute paths, if abbreviating it saves more than the
 /// line about it costs; else an empty text.

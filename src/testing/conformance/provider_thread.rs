@@ -8,7 +8,7 @@ use super::law::{Breach, Law, for_all};
 use crate::{
     compact::{Plan, Replacement, Splice},
     log::Thread,
-    message::{CheckpointId, ContentBlock, Message},
+    message::{CheckpointId, Message},
     model::ProviderThread,
     testing::{generate, notation},
 };
@@ -165,12 +165,8 @@ fn outcome_text<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>)
 }
 
 fn ranges(messages: &[Message], operation: &Operation) -> Vec<Replacement> {
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let ids: Vec<CheckpointId> = blocks
-        .filter_map(|block| {
-            if let ContentBlock::Checkpoint(marker) = block { Some(marker.id) } else { None }
-        })
-        .collect();
+    let ids: Vec<CheckpointId> =
+        messages.iter().flat_map(Message::checkpoints).map(|(id, _)| id).collect();
     let mut range = Replacement::new("Summed up.");
     if let Operation::Compact(from, to) = operation {
         [range.from, range.to] = [from, to].map(|at| ids.get(at.index(ids.len() + 1)).copied());

@@ -197,7 +197,7 @@ fn inserts_only_summaries(case: &Case, way: &Way, proposal: &Proposal) -> Result
         thread.iter().flat_map(|it| &it.content).filter_map(ContentBlock::as_text).collect();
     let calls = ids(thread);
     for message in proposal.plan.new_messages() {
-        let mut texts = message.content.iter().filter_map(ContentBlock::as_text);
+        let mut texts = message.texts();
         let is_typed = message.role == Role::User && message.is_typed();
         let is_cut_off = matches!(way, Way::Misbehaves(Answer::Truncated));
         let law = if is_typed && texts.any(|text| !said.contains(text)) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::law::{Breach, Law, for_all};
 use crate::{
     compact::legality,
-    message::{ContentBlock, Message, Request},
+    message::{Message, Request},
     testing::{
         generate::{junk_thread, legal_thread},
         notation,
@@ -146,7 +146,7 @@ fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
         if written.adjustments.iter().any(|change| change.message == Some(index)) {
             continue;
         }
-        let mut texts = message.content.iter().filter_map(ContentBlock::as_text);
+        let mut texts = message.texts();
         if let Some(text) = texts.find(|text| !found.iter().any(|string| holds(string, text))) {
             return Err(Law::NothingIsLostSilently.breach(input, text, written.body));
         }

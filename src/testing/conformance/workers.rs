@@ -92,8 +92,6 @@ struct Worked {
     turns: usize,
     /// The turns that ended because another worker had taken the thread over.
     refused: usize,
-    /// The requests of all models. All of them were legal.
-    requests: usize,
     /// The threads with a log.
     threads: usize,
 }
@@ -254,13 +252,10 @@ struct Thinker {
 impl Model for Thinker {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         let found = violations(&request.messages);
-        {
-            let mut seen = self.world.seen();
-            seen.worked.requests += 1;
-            if !found.is_empty() {
-                let found = format!("{found:?}");
-                seen.breaches.push(Law::WrittenIsLegal.breach("a request", "no violation", found));
-            }
+        if !found.is_empty() {
+            let found = format!("{found:?}");
+            let breach = Law::WrittenIsLegal.breach("a request", "no violation", found);
+            self.world.seen().breaches.push(breach);
         }
         self.world.time.sleep(self.millis).await;
         let answer = Message::assistant(format!("{} answer", self.fence));
