@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        message::{Json, steps},
+        message::{Json, Summary, steps},
         retention::{Fact, RetentionPolicy, Statements, audit},
         strategy::{digest::write, typed::Typed},
         tokens::ByteEstimate,

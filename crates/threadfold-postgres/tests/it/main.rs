@@ -14,7 +14,7 @@
 mod databases;
 #[cfg(feature = "tls")]
 mod encryption;
-#[path = "../../../../tests/it/support/kills.rs"]
+#[path = "../../../threadfold-sqlite/tests/it/killed.rs"]
 mod killed;
 mod kills;
 mod suites;

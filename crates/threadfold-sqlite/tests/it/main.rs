@@ -9,7 +9,6 @@
 )]
 
 mod files;
-#[path = "../../../../tests/it/support/kills.rs"]
 mod killed;
 mod kills;
 mod processes;
