@@ -22,40 +22,32 @@ pub struct CompactionError {
 }
 
 /// What failed in a compaction.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CompactionErrorKind {
     /// The strategy gave up, or its proposal was rejected. Nothing changed except for one event in
     /// the log that reports it; if there was nothing to compact, the log is unchanged too.
-    #[error(transparent)]
     Strategy(StrategyError),
     /// The archive could not be written. Nothing changed except for one event in the log that
     /// reports it. Entries that the archive may have stored are not visible.
-    #[error("nothing was compacted, because the archive could not be written: {0}")]
-    Archive(#[source] Arc<dyn Error + Send + Sync>),
+    Archive(Arc<dyn Error + Send + Sync>),
     /// The facts of earlier messages could not be read from the store. Nothing changed.
-    #[error("nothing was compacted, because earlier facts could not be read: {0}")]
-    Facts(#[source] Arc<dyn Error + Send + Sync>),
+    Facts(Arc<dyn Error + Send + Sync>),
     /// Thread and log hold different messages: one was changed without the other. Both are
     /// unchanged, and no model was called.
-    #[error("thread and log differ from message {message} on")]
     Diverged {
         /// Index of the first message that differs, or that only one of the two has.
         message: usize,
     },
     /// The plan was made for another thread. Thread and log are unchanged.
-    #[error("the plan does not fit the thread: {0}")]
-    Stale(#[source] CompactError),
+    Stale(CompactError),
     /// The log rejected the event: it cannot be replayed, or another compaction has the same id.
     /// Thread and log are unchanged.
-    #[error(transparent)]
     Log(LogError),
     /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
-    #[error(transparent)]
     Unexpected(InvalidValue),
     /// The compaction is in thread and log but not in the store yet. The next write stores it.
-    #[error("what happened could not be stored yet: {0}")]
-    Store(#[source] Arc<dyn Error + Send + Sync>),
+    Store(Arc<dyn Error + Send + Sync>),
 }
 
 impl CompactionError {
@@ -107,14 +99,45 @@ impl CompactionError {
 
 impl fmt::Display for CompactionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)
+        match &self.kind {
+            CompactionErrorKind::Strategy(error) => error.fmt(f),
+            CompactionErrorKind::Log(error) => error.fmt(f),
+            CompactionErrorKind::Unexpected(error) => error.fmt(f),
+            CompactionErrorKind::Stale(error) => {
+                write!(f, "the plan does not fit the thread: {error}")
+            }
+            CompactionErrorKind::Diverged { message } => {
+                write!(f, "thread and log differ from message {message} on")
+            }
+            CompactionErrorKind::Archive(error) => {
+                let what = "nothing was compacted, because the archive could not be written";
+                write!(f, "{what}: {error}")
+            }
+            CompactionErrorKind::Facts(error) => {
+                let what = "nothing was compacted, because earlier facts could not be read";
+                write!(f, "{what}: {error}")
+            }
+            CompactionErrorKind::Store(error) => {
+                write!(f, "what happened could not be stored yet: {error}")
+            }
+        }
     }
 }
 
 impl Error for CompactionError {
-    /// The text of this error includes that of the inner error, so the source is the one after it.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.kind.source()
+        match &self.kind {
+            // The text of this error includes that of the inner error, so the source is the one
+            // after it.
+            CompactionErrorKind::Strategy(error) => error.source(),
+            CompactionErrorKind::Log(error) => error.source(),
+            CompactionErrorKind::Unexpected(error) => error.source(),
+            CompactionErrorKind::Stale(error) => Some(error),
+            CompactionErrorKind::Diverged { .. } => None,
+            CompactionErrorKind::Archive(error)
+            | CompactionErrorKind::Facts(error)
+            | CompactionErrorKind::Store(error) => Some(error.as_ref()),
+        }
     }
 }
 
