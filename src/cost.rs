@@ -83,8 +83,8 @@ impl Planner {
         let Some(outlook) = outlook else { return is_over };
         let Outlook { prices, min_gain, before, .. } = outlook;
         let gain = before.saturating_sub(self.after(&outlook));
-        let is_old = |last: Timestamp| now.0.saturating_sub(last.0) >= prices.cache_life_ms;
-        let is_cold = self.last.is_some_and(is_old);
+        let since = self.last.map_or(0, |last| now.0.saturating_sub(last.0));
+        let is_cold = self.last.is_some() && since >= prices.cache_life_ms;
         let cost = self.cost(&outlook, !is_cold);
         let pays = gain >= min_gain.max(1) && !outlook.is_nearly_done(&cost);
         let once = cost.rebill.saturating_add(cost.model_calls);

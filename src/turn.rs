@@ -271,8 +271,8 @@ fn is_meant(stop_reason: &StopReason) -> bool {
 /// ```
 #[must_use]
 pub fn refused(calls: &[ToolUse], words: &str) -> Option<Message> {
-    let result = |call: &ToolUse| ContentBlock::from(ToolResult::error(call.id.clone(), words));
-    let results: Vec<ContentBlock> = calls.iter().map(result).collect();
+    let results = calls.iter().map(|call| ToolResult::error(call.id.clone(), words).into());
+    let results: Vec<ContentBlock> = results.collect();
     (!results.is_empty()).then(|| Message::new(Role::User, results))
 }
 

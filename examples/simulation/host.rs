@@ -21,7 +21,7 @@ use threadfold::{
     model::Clock,
     retention::RetentionPolicy,
     session::{Events, SessionError},
-    store::{Journal, MemoryArchive, StoreError},
+    store::{Journal, StoreError, memory_archive},
 };
 
 use super::{
@@ -201,7 +201,7 @@ fn session(
     let after_turn = seed % 16 > 12 && !world.is_calm();
     let builder = Session::builder(agent)
         .journal(journal)
-        .archive(Arc::new(MemoryArchive::default()))
+        .archive(Arc::new(memory_archive()))
         .strategy(world.strategy()?)
         .system("Work.")
         .tool(Arc::new(Write(Arc::clone(&listener.numbers))))

@@ -45,7 +45,8 @@ impl Replay {
             Event::SystemPromptSet { .. }
             | Event::LocalNotice { .. }
             | Event::CompactionFailed(_)
-            | Event::RuleChanged(_)
+            | Event::RuleAdded { .. }
+            | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_) => {}
             Event::Unknown { .. } | Event::Malformed { .. } | _ => {

@@ -292,7 +292,10 @@ impl AutoCompactor {
             NextRequest::Sent { .. } => (0, 0),
             NextRequest::Due { forced, refused } => (forced, refused),
         };
-        let reason = |usual| if switched { CompactionReason::ModelSwitch } else { usual };
+        let (ahead, needed) = match switched {
+            true => (CompactionReason::ModelSwitch, CompactionReason::ModelSwitch),
+            false => (CompactionReason::Threshold, CompactionReason::Overflow),
+        };
         let sent = NextRequest::Sent { forced, refused, tokens: pressure.estimate() };
         let Some(limit) = self.policy.room(&pressure) else {
             self.request = sent;
@@ -302,8 +305,7 @@ impl AutoCompactor {
         let fits = pressure.tokens() <= limit;
         if fits || self.sends_anyway(now, &pressure, limit, (forced, refused), host_limit) {
             self.request = sent;
-            let reason = reason(CompactionReason::Threshold);
-            return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
+            return fits.then(|| self.soft(now, &pressure, ahead, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
         // A limit that is known only from refusals may be wrong. If no compaction can reach it, any
@@ -311,7 +313,7 @@ impl AutoCompactor {
         let smaller = pressure.tokens().saturating_sub(1).min(host_limit);
         let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, host_limit);
         let limit = if is_doubtful { smaller } else { limit };
-        Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
+        Some(self.hard(&pressure, limit, forced, needed))
     }
 
     /// Whether to send a request although it seems too long, because its size or the limit is

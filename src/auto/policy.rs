@@ -122,9 +122,9 @@ impl AutoPolicy {
             Threshold::Fraction(share) | Threshold::MessagesOver(share) => Some(share),
             Threshold::Tokens(_) | Threshold::Remaining(_) => None,
         });
-        let wrong = |share: &f64| !(0.0..=1.0).contains(share);
         self.prices.map_or(Ok(()), |prices| prices.check())?;
-        match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
+        let mut shares = [threshold, target, Some(self.cooldown_growth)].into_iter().flatten();
+        match shares.find(|share| !(0.0..=1.0).contains(share)) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";
                 Err(InvalidValue::new("a share of the window", rule, &found.to_string()))
@@ -162,16 +162,25 @@ impl AutoPolicy {
         Some(match self.threshold {
             // Rounded up: at 0.8 of 101, 81 tokens are over and 80 are not.
             Threshold::Fraction(share) => up(room, share),
-            Threshold::Tokens(tokens) => tokens,
-            Threshold::Remaining(tokens) => room.saturating_sub(tokens),
-            Threshold::MessagesOver(share) => self.largest_over(share, pressure).saturating_add(1),
+            // The first size that it does not allow.
+            Threshold::MessagesOver(_) => self.size(self.threshold, pressure, 0).saturating_add(1),
+            Threshold::Tokens(_) | Threshold::Remaining(_) => {
+                self.size(self.threshold, pressure, room)
+            }
         })
     }
 
-    /// The largest size of a request that [`Threshold::MessagesOver`] allows.
-    fn largest_over(&self, share: f64, pressure: &Pressure) -> u64 {
-        let all = pressure.window.map_or(0, ContextWindow::tokens);
-        down(all, share).saturating_sub(self.reserve(pressure))
+    /// The size of a request that a threshold states, rounded down, if `room` tokens fit.
+    fn size(&self, threshold: Threshold, pressure: &Pressure, room: u64) -> u64 {
+        match threshold {
+            Threshold::Fraction(share) => down(room, share),
+            Threshold::Tokens(tokens) => tokens,
+            Threshold::Remaining(tokens) => room.saturating_sub(tokens),
+            Threshold::MessagesOver(share) => {
+                let all = pressure.window.map_or(0, ContextWindow::tokens);
+                down(all, share).saturating_sub(self.reserve(pressure))
+            }
+        }
     }
 
     /// The size that a compaction should reach if a request of `fits` tokens fits.
@@ -182,13 +191,7 @@ impl AutoPolicy {
         // threshold, fitting the window is all that a compaction can achieve.
         let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
         let most = if floor < silent { silent } else { fits };
-        let wanted = match self.target {
-            Threshold::Fraction(share) => down(room, share),
-            Threshold::Tokens(tokens) => tokens,
-            Threshold::Remaining(tokens) => room.saturating_sub(tokens),
-            Threshold::MessagesOver(share) => self.largest_over(share, pressure),
-        };
-        let wanted = wanted.min(most);
+        let wanted = self.size(self.target, pressure, room).min(most);
         // No compaction brings the thread below its floor.
         let near = floor.saturating_add(most.saturating_sub(floor) / 2);
         let target = if wanted <= floor { near } else { wanted };

@@ -14,6 +14,7 @@ const MAX_OFF: u64 = 4;
 ///
 /// Estimates are the caller's, calibrated if it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct Pressure {
     /// The window of the model. `None` and zero mean that it is unknown: then nothing is too long.
     pub window: Option<ContextWindow>,
@@ -49,7 +50,6 @@ impl Pressure {
     /// let pressure = Pressure { overhead: 100, ..Pressure::of(&thread) };
     /// assert_eq!(pressure.tokens(), 100 + thread.size().tokens);
     /// ```
-    #[must_use]
     pub fn of(thread: &Thread) -> Self {
         let (reported, since) = thread.counted();
         // Results can be trimmed and answered rounds can be summarized, so only the last message
@@ -78,7 +78,6 @@ impl Pressure {
     /// let pressure = Pressure::of_events(&events, &[answer], &ByteEstimate::TRIGGER);
     /// assert_eq!((pressure.reported, pressure.since), (Some(150), 0));
     /// ```
-    #[must_use]
     pub fn of_events(
         events: &[LoggedEvent],
         messages: &[Message],
@@ -138,7 +137,6 @@ impl Pressure {
     /// let pressure = Pressure { thread: 1_000, overhead: 500, ..Pressure::default() };
     /// assert_eq!(pressure.calibrated(&ratio).tokens(), 1_044 + 522);
     /// ```
-    #[must_use]
     pub fn calibrated(self, ratio: &Calibrated) -> Self {
         Self {
             since: ratio.scale_up(self.since),

@@ -40,24 +40,26 @@ use crate::message::ContextWindow;
 #[must_use]
 pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
     let id = event.id().to_string();
-    let status = |status: &str| json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
-    match event {
-        CompactionEvent::Started { .. } => Some(status("in_progress")),
-        CompactionEvent::Progress { .. } => None,
-        CompactionEvent::SummaryDelta { text, id: _ } => Some(json!({
-            "sessionUpdate": "compaction_summary_chunk",
-            "compactionId": id,
-            "content": {"type": "text", "text": text},
-        })),
-        CompactionEvent::Completed { .. } => Some(status("completed")),
-        CompactionEvent::Failed { error, .. } => Some(json!({
-            "sessionUpdate": "compaction_update",
-            "compactionId": id,
-            "status": "failed",
-            "error": error,
-        })),
-        CompactionEvent::Cancelled { .. } => Some(status("cancelled")),
+    let status = match event {
+        CompactionEvent::Progress { .. } => return None,
+        CompactionEvent::SummaryDelta { text, id: _ } => {
+            return Some(json!({
+                "sessionUpdate": "compaction_summary_chunk",
+                "compactionId": id,
+                "content": {"type": "text", "text": text},
+            }));
+        }
+        CompactionEvent::Started { .. } => "in_progress",
+        CompactionEvent::Completed { .. } => "completed",
+        CompactionEvent::Failed { .. } => "failed",
+        CompactionEvent::Cancelled { .. } => "cancelled",
+    };
+    let mut update =
+        json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
+    if let CompactionEvent::Failed { error, .. } = event {
+        update["error"] = json!(error);
     }
+    Some(update)
 }
 
 /// Returns the update that states how full the context is, in tokens. It should follow every

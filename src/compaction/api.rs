@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::CompactionEvent;
+use super::{event::CompactionEvent, tool_calls::json};
 use crate::{
     log::TotalUsage,
     message::{ContextWindow, Json, ThreadId, Timestamp},
@@ -112,11 +112,10 @@ impl<'a> Complete<'a> {
     }
 }
 
-/// Returns the event as JSON, with the time as `Date.toJSON` writes it. Texts, numbers and lists of
-/// texts are always written without an error.
+/// Returns the event as JSON, with the time as `Date.toJSON` writes it.
 fn sent(kind: &'static str, thread_id: &ThreadId, at: Timestamp, data: impl Serialize) -> Json {
     let event = Sent { kind, thread_id, timestamp: at.to_string(), data };
-    Json::from_compact(serde_json::to_string(&event).unwrap_or_default())
+    Json::from_compact(json(&event))
 }
 
 /// The tokens that were billed for a thread, and how full its context is.

@@ -152,10 +152,9 @@ fn tried(rung: &Rung) -> String {
     let strategy = one_line(&rung.strategy);
     let Some(failure) = &rung.failure else { return strategy };
     let reason = one_line(failure);
-    match reason.char_indices().nth(LONGEST_REASON) {
-        Some((end, _)) => format!("{strategy}: {}...", reason.get(..end).unwrap_or_default()),
-        None => format!("{strategy}: {reason}"),
-    }
+    let shown: String = reason.chars().take(LONGEST_REASON).collect();
+    let more = if shown.len() < reason.len() { "..." } else { "" };
+    format!("{strategy}: {shown}{more}")
 }
 
 /// Returns a text without line breaks and terminal commands: a provider's words may contain both.

@@ -43,8 +43,8 @@ impl Proposal {
     /// [`CompactionError`], with the tokens that were spent, if it does not.
     pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, CompactionError> {
         let (usage, calls) = (self.usage, self.calls);
-        let rejected = |rejection| CompactionError::new(rejection).after(usage, calls);
-        thread.settle(self, brief).map_err(rejected)
+        let settled = thread.settle(self, brief);
+        settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))
     }
 
     /// Returns the error of a compaction whose proposal could not be used.
@@ -79,12 +79,9 @@ impl Proposal {
         let prices = prices?;
         let untouched = thread.get(..self.plan.first_touched()).unwrap_or(thread);
         let fixed = counter.tools(tools).saturating_add(counter.messages(system));
-        let request = |messages: u64| fixed.saturating_add(messages);
-        let change = PromptChange {
-            kept: request(counter.messages(untouched)),
-            before: request(report.before.tokens),
-            after: request(report.after.tokens),
-        };
+        let sizes = [counter.messages(untouched), report.before.tokens, report.after.tokens];
+        let [kept, before, after] = sizes.map(|messages| fixed.saturating_add(messages));
+        let change = PromptChange { kept, before, after };
         Some(Box::new(prices.compaction(change, &self.usage, is_warm)))
     }
 }

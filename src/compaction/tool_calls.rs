@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement, Size},
     log::CompactionRecord,
-    message::{CompactionId, ContentBlock, Message, Text, ToolSpec, ToolUse},
+    message::{CompactionId, Message, Text, ToolSpec, ToolUse},
     tokens::TokenCounter,
 };
 
@@ -79,27 +79,23 @@ pub(crate) fn plan_ranges(
     counter: &dyn TokenCounter,
 ) -> Result<Plan, Text> {
     let options = CompactOptions { compaction: Some(number), ..CompactOptions::default() };
-    let plan = |notice: &Text| Plan::of_call(thread, &call.id, ranges, &options, notice);
     // The results were appended after this answer, so the model has not seen their checkpoint.
     let seen = thread.split_last().map_or(thread, |(_, seen)| seen);
     // The notice quotes the plan's numbers, so plan once with an empty notice.
-    let draft = plan(&Text::default()).map_err(|error| refused(&error, seen))?;
+    let draft = Plan::of_call(thread, &call.id, ranges, &options, &Text::default())
+        .map_err(|error| refused(&error, seen))?;
     let after = draft.after(thread).map_err(|error| not_read(&error))?;
     let report = CompactReport::new(Size::of(thread, counter), &after, &draft, counter);
     let notice = format!("The thread was compacted as you asked: {report}. Go on with the task.");
-    plan(&notice.into()).map_err(|error| refused(&error, seen))
+    Plan::of_call(thread, &call.id, ranges, &options, &notice.into())
+        .map_err(|error| refused(&error, seen))
 }
 
 /// The text for a refused call: the error and the latest checkpoints.
 fn refused(error: &CompactError, seen: &[Message]) -> Text {
-    let blocks = seen.iter().rev().flat_map(|message| message.content.iter().rev());
-    let ids = blocks.filter_map(|block| {
-        let ContentBlock::Checkpoint(checkpoint) = block else { return None };
-        Some(checkpoint.id.to_string())
-    });
-    let mut ids: Vec<String> = ids.take(NAMED_CHECKPOINTS).collect();
-    ids.reverse();
-    let ids = ids.join(", ");
+    let ids = seen.iter().flat_map(Message::checkpoints).map(|(id, _)| id.to_string());
+    let mut ids: Vec<String> = ids.collect();
+    let ids = ids.split_off(ids.len().saturating_sub(NAMED_CHECKPOINTS)).join(", ");
     format!(
         "Nothing was compacted: {error}. The latest checkpoints in the thread are, in order: {ids}."
     )
@@ -153,7 +149,8 @@ pub(crate) fn not_compacted(output: impl Into<Text>) -> String {
     json(&NotCompacted { success: false, output: output.into() })
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+/// Returns the JSON of a value that always has one.
+pub(super) fn json<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_string(value);
     debug_assert!(json.is_ok(), "numbers, booleans and texts have a JSON form");
     json.unwrap_or_default()
@@ -206,24 +203,8 @@ pub const COMPACT_CONTEXT: &str = "compact_context";
 
 /// The description of [`COMPACT`] for the model: when to use it, what a checkpoint is, and what
 /// makes a good summary.
-const ABOUT_COMPACT: &str = "\
-Replaces parts of this conversation with summaries that you write, to free up context space.
-
-When: between two pieces of work, once the conversation is long and parts of it are settled: files \
-that were read and understood, attempts that failed, output that repeats itself. Not in the middle \
-of an edit, and not for a few messages.
-
-How: every user message ends with a checkpoint such as <checkpoint:a1b2c3>. A range begins right \
-after the checkpoint `from` and ends with the checkpoint `to`. The message that `from` closes stays; \
-the message that `to` closes goes. Without `from` the range begins at the start of the conversation, \
-without `to` it ends here, this call included. Ranges must not overlap, and must not part a tool \
-call from its result. The range is replaced by your summary, as a message of yours; an empty summary \
-deletes it. Reminders and your own thinking from there on go as well. Nothing is undone on disk.
-
-The summary is all that you will know of the range. Say what the user asked for and every rule they \
-gave, in their words; what was done and what came of it; decisions and why; exact names: files, \
-functions, commands, errors, numbers; what is open, and the next step. Write in the past tense what \
-is done, so that it is not done again. Leave out what a look at the files will show.";
+const ABOUT_COMPACT: &str = include_str!("tool_compact.md");
+const ABOUT_COMPACT_CONTEXT: &str = include_str!("tool_compact_context.md");
 
 /// Returns the tool by which the model replaces ranges with summaries of its own, for hosts with a
 /// loop of their own. The user messages must end with checkpoints:
@@ -236,12 +217,11 @@ is done, so that it is not done again. Leave out what a look at the files will s
 /// ```
 #[must_use]
 pub fn compact_tool() -> ToolSpec {
-    let checkpoint = |words: &str| json!({"type": "string", "description": words});
     let range = json!({
         "type": "object",
         "properties": {
-            "from": checkpoint("Id of the checkpoint after which the range begins. Leave it out to begin at the start."),
-            "to": checkpoint("Id of the checkpoint with which the range ends. Leave it out to end here."),
+            "from": {"type": "string", "description": "Id of the checkpoint after which the range begins. Leave it out to begin at the start."},
+            "to": {"type": "string", "description": "Id of the checkpoint with which the range ends. Leave it out to end here."},
             "summary": {"type": "string", "description": "What takes the place of the range. Empty to delete it."},
         },
         "required": ["summary"],
@@ -253,7 +233,7 @@ pub fn compact_tool() -> ToolSpec {
         "required": ["replacements"],
         "additionalProperties": false,
     });
-    ToolSpec::new(COMPACT, ABOUT_COMPACT, schema)
+    ToolSpec::new(COMPACT, ABOUT_COMPACT.trim_end(), schema)
 }
 
 /// Returns the tool without parameters by which the model has its thread compacted, for hosts with a
@@ -267,12 +247,5 @@ pub fn compact_tool() -> ToolSpec {
 #[must_use]
 pub fn compact_context_tool() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    ToolSpec::new(
-        COMPACT_CONTEXT,
-        "Compress conversation history to free up context space. Call it between two pieces of \
-         work, when much of what was read or tried is settled and will not be needed word for word \
-         again. Everything before the present piece of work is summed up; the user's last message \
-         stays.",
-        schema,
-    )
+    ToolSpec::new(COMPACT_CONTEXT, ABOUT_COMPACT_CONTEXT.trim_end(), schema)
 }

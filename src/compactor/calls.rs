@@ -127,7 +127,7 @@ impl Compactor {
         self.observe(thread);
         let before = self.size().tokens;
         let target = self.target();
-        let is_small = target.is_some_and(|target| self.scaled(before) <= target);
+        let is_small = target.is_some_and(|target| self.ratio.scale_up(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);
         let done = match is_small {

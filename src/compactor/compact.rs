@@ -9,7 +9,7 @@ use crate::{
     log::{CompactionRecord, Event, EventLog},
     message::{Message, Request},
     store::Journal,
-    strategy::{Brief, Known, Net, Proposal},
+    strategy::{Brief, Known, Net, Proposal, Snapshot},
 };
 
 /// The work of a compaction.
@@ -126,10 +126,7 @@ impl Compactor {
         let done = match work {
             Work::Ask(models) => {
                 let net = self.net();
-                // The fallback has settled its proposal already.
-                let unchecked = |driven, _: &_, _: &_| Ok(driven);
-                drive::run(&mut conversation, &net, brief, models, &mut |_, _| {}, unchecked)
-                    .await?
+                drive::run(&mut conversation, &net, brief, models, &mut |_, _| {}, settled).await?
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
@@ -144,11 +141,8 @@ impl Compactor {
     pub(super) fn completed(&self, brief: Brief) -> Brief {
         let pressure = self.pressure();
         let half = pressure.thread / 2;
-        let requested = || {
-            let target = self.requested_target(pressure)?;
-            (pressure.thread > target).then_some(target.min(half))
-        };
-        let target = brief.target.or_else(requested);
+        let requested = self.requested_target(pressure).filter(|target| pressure.thread > *target);
+        let target = brief.target.or_else(|| requested.map(|target| target.min(half)));
         Brief {
             compaction: Some(self.next),
             target: target.map(|target| self.ratio.scale_down(target)),
@@ -177,4 +171,9 @@ fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionErr
         log.append(brief.now, Event::MessageAppended(message.clone()))?;
     }
     Ok(log)
+}
+
+/// Returns a proposal as it is, because the fallback has settled it already.
+fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal, CompactionError> {
+    Ok(proposal)
 }

@@ -27,7 +27,6 @@ impl Compactor {
     /// assert_eq!(messages.len(), 4);
     /// # Ok::<(), threadfold::drive::CompactionError>(())
     /// ```
-    #[must_use]
     pub fn with_strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.options.strategy = strategy;
         self.live.compacted_by = None;
@@ -54,7 +53,6 @@ impl Compactor {
     /// compactor.observe(&[Message::user("Never print sk-123.")]);
     /// assert_eq!(compactor.rules().to_string(), "- Never print [key].\n");
     /// ```
-    #[must_use]
     pub fn with_redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
         self.options.redactor = Some(redactor);
         self.forget_live()
@@ -72,7 +70,6 @@ impl Compactor {
     /// let strict = Compactor::default().with_retention(policy);
     /// let without_audit = Compactor::default().with_retention(None);
     /// ```
-    #[must_use]
     pub fn with_retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
         self.options.retention = policy.into();
         self.forget_live()
@@ -90,7 +87,6 @@ impl Compactor {
     /// compactor.observe(&[Message::user("Where is the parser?")]);
     /// assert!(compactor.context_tokens() > 0);
     /// ```
-    #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.options.counter = counter;
         self.forget_live()
@@ -114,7 +110,6 @@ impl Compactor {
     /// assert!(compactor.context_tokens() <= before / 2);
     /// # Ok::<(), threadfold::drive::CompactionError>(())
     /// ```
-    #[must_use]
     pub fn with_window(mut self, window: impl Into<Option<ContextWindow>>) -> Self {
         self.options.window = window.into();
         self
@@ -133,7 +128,6 @@ impl Compactor {
     /// let compactor = compactor.with_context(vec![Message::system("Be brief.")], tools);
     /// assert!(compactor.context_tokens() > before);
     /// ```
-    #[must_use]
     pub fn with_context(
         mut self,
         system: impl Into<Arc<Vec<Message>>>,

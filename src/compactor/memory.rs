@@ -99,7 +99,8 @@ impl Past {
         for text in &self.left {
             *left.entry(*text).or_default() += 1;
         }
-        let mut is_new = |message: &Message| {
+        let mut unread = Vec::new();
+        for message in messages {
             let mut is_new = false;
             for text in fingerprints(message) {
                 match left.get_mut(&text).filter(|count| **count > 0) {
@@ -107,9 +108,9 @@ impl Past {
                     None => is_new = true,
                 }
             }
-            is_new
-        };
-        messages.iter().filter(|message| is_new(message)).collect()
+            unread.extend(is_new.then_some(message));
+        }
+        unread
     }
 }
 
@@ -122,25 +123,24 @@ fn fingerprints(message: &Message) -> impl Iterator<Item = u64> {
 /// Returns the FNV-1a hash of a block's texts, cut to the bits that every JSON reader keeps; `None`
 /// for a block without text. It is stored, so it must never change.
 fn fingerprint(block: &ContentBlock) -> Option<u64> {
-    let (mut hash, mut is_blank) = (0xcbf2_9ce4_8422_2325_u64, true);
-    let mut add = |text: &str| {
-        let text = text.trim();
-        is_blank &= text.is_empty();
-        for byte in text.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
+    let (mut hash, mut is_blank) = (0xcbf2_9ce4_8422_2325, true);
     if let ContentBlock::Text(block) = block {
         // A summary that came in a request body is still in its tags.
-        add(markup::read_summary(&block.text).as_ref().unwrap_or(&block.text));
+        let summary = markup::read_summary(&block.text);
+        let text = summary.as_ref().unwrap_or(&block.text).trim();
+        (hash, is_blank) = (hashed(hash, text), text.is_empty());
     } else {
         passages_of(Speaker::Tool, block, &mut |_, kind, text| {
-            if kind != Kind::Mark {
-                add(text);
-            }
+            let text = if kind == Kind::Mark { "" } else { text.trim() };
+            (hash, is_blank) = (hashed(hash, text), is_blank && text.is_empty());
         });
     }
     (!is_blank).then_some(hash & ((1 << 53) - 1))
+}
+
+/// Continues an FNV-1a hash with a text.
+fn hashed(hash: u64, text: &str) -> u64 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The serde form of shared facts: that of the facts themselves.

@@ -49,6 +49,7 @@ const REMEMBERED: usize = 2;
 /// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[must_use]
 pub struct Compactor {
     /// The latest compactions, the last one at the end.
     past: Vec<Past>,
@@ -231,11 +232,6 @@ impl Compactor {
     /// The size of the observed thread, as the counter counts it.
     pub(super) fn size(&self) -> Size {
         self.live.thread.as_ref().map_or_else(Size::default, Thread::size)
-    }
-
-    /// Converts tokens of the counter to those of the provider.
-    pub(super) fn scaled(&self, tokens: u64) -> u64 {
-        self.ratio.scale_up(tokens)
     }
 
     /// Sets the messages after a compaction that inserted `new` ones.

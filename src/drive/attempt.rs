@@ -197,14 +197,13 @@ impl<'a> Models<'a> {
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
         listener.on_event(call, None).await;
-        let none = || ModelError::new(ModelErrorKind::NoModel, "");
-        let Step::Call { model: role, request, after, .. } = call else { return Err(none()) };
-        let (asked, request) = (self.get(role).ok_or_else(none)?, request.clone());
+        let Step::Call { model: role, request, after, .. } = call else { return Err(no_model()) };
+        let (asked, request) = (self.get(role).ok_or_else(no_model)?, request.clone());
         if !after.is_zero() {
             self.clock.unwrap_or(&StdClock).sleep(after).await;
         }
         if role == ModelRole::Native {
-            return asked.compact_natively(request).await?.ok_or_else(none);
+            return asked.compact_natively(request).await?.ok_or_else(no_model);
         }
         let mut deltas = asked.stream(request);
         while let Some(delta) = deltas.next().await {
@@ -223,4 +222,8 @@ impl<'a> Models<'a> {
             ModelRole::Fast => self.fast.or(self.conversation),
         }
     }
+}
+
+fn no_model() -> ModelError {
+    ModelError::new(ModelErrorKind::NoModel, "")
 }

@@ -21,6 +21,7 @@ use crate::{
 
 /// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
+#[must_use]
 pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
     journal: &'a mut Journal,
@@ -58,7 +59,6 @@ impl<'a> Conversation<'a> {
     /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(thread: &'a mut dyn ProviderThread, journal: &'a mut Journal) -> Self {
         Self {
             thread,
@@ -74,19 +74,16 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the conversation with an archive. Without one, batches are only in the log.
-    #[must_use]
     pub fn with_archive(self, archive: &'a dyn Archive) -> Self {
         Self { archive: Some(archive), ..self }
     }
 
     /// Returns the conversation with this system prompt and these tools.
-    #[must_use]
     pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools: Tools::of(tools), ..self }
     }
 
     /// Returns the conversation with this context window.
-    #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
     }
@@ -94,7 +91,6 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation with the prices of its model, so that the report of a compaction
     /// states its [cost](crate::CompactReport::cost). Tokens are counted by the thread's counter,
     /// including system prompt and tools.
-    #[must_use]
     pub fn with_prices(self, prices: Option<Prices>) -> Self {
         Self { prices, ..self }
     }
@@ -113,7 +109,6 @@ impl<'a> Conversation<'a> {
     /// assert_eq!(conversation.snapshot().window(), window);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
             .with_subjects(&|call| self.tools.subject(call))
@@ -211,9 +206,10 @@ pub(crate) async fn with_facts(
     brief: &Brief,
 ) -> Result<Snapshot, CompactionError> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
-    let facts = journal.facts(&policy.audit_options()).await;
-    let unread = |error| CompactionError::of_store(CompactionErrorKind::Facts, error);
-    Ok(snapshot.with_facts(facts.map_err(unread)?))
+    match journal.facts(&policy.audit_options()).await {
+        Ok(facts) => Ok(snapshot.with_facts(facts)),
+        Err(error) => Err(CompactionError::of_store(CompactionErrorKind::Facts, error)),
+    }
 }
 
 /// A compaction that was begun.
@@ -290,8 +286,10 @@ impl Conversation<'_> {
     /// The id of the next compaction.
     #[must_use]
     pub fn next_compaction(&self) -> CompactionId {
-        let log = || self.journal.log().next_compaction();
-        self.known.as_ref().map_or_else(log, |known| known.next_compaction)
+        match &self.known {
+            Some(known) => known.next_compaction,
+            None => self.journal.log().next_compaction(),
+        }
     }
 
     /// Finishes a compaction whose proposal was made with this brief for the
@@ -413,16 +411,15 @@ impl Conversation<'_> {
             }
             None => Ok(0),
         };
-        if written.is_err() {
-            let (usage, calls) = compaction.spent();
-            span.fail("archive", usage, calls);
+        match written {
+            Ok(entries) => Ok(compaction.archived(Ok(entries))?),
+            Err(error) => {
+                let (usage, calls) = compaction.spent();
+                span.fail("archive", usage, calls);
+                compaction.archived(Err(self.journal.redacted_text(error.to_string())))?;
+                Err(CompactionError::of_store(CompactionErrorKind::Archive, error))
+            }
         }
-        let entries = written.as_ref().map(|entries| *entries);
-        compaction
-            .archived(entries.map_err(|error| self.journal.redacted_text(error.to_string())))?;
-        written
-            .map(|_| ())
-            .map_err(|error| CompactionError::of_store(CompactionErrorKind::Archive, error))
     }
 
     /// Applies the plan to thread and log, or to neither. Stores nothing yet.
@@ -432,15 +429,17 @@ impl Conversation<'_> {
         span: &CompactionSpan,
     ) -> Result<(), CompactionError> {
         let (usage, calls) = compaction.spent();
-        let applied = self.apply(compaction);
-        match &applied {
-            Ok(record) => span.complete(&record.report, usage, calls),
-            Err(_) => span.fail("commit", usage, calls),
+        match self.apply(compaction) {
+            Ok(record) => {
+                span.complete(&record.report, usage, calls);
+                Ok(compaction.committed(Ok(record))?)
+            }
+            Err(error) => {
+                span.fail("commit", usage, calls);
+                compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
+                Err(error)
+            }
         }
-        let record = applied.clone();
-        compaction
-            .committed(record.map_err(|error| self.journal.redacted_text(error.to_string())))?;
-        applied.map(|_| ())
     }
 
     fn apply(&mut self, compaction: &Compaction) -> Result<CompactionRecord, CompactionError> {

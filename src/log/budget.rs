@@ -110,7 +110,8 @@ impl TokenBudget {
     /// Returns the tokens that may still be spent, without the reserve.
     #[must_use]
     pub fn available_tokens(&self) -> u64 {
-        self.effective_limit().saturating_sub(self.used.context_tokens())
+        let limit = self.max_tokens.saturating_sub(self.reserve_tokens);
+        limit.saturating_sub(self.used.context_tokens())
     }
 
     /// Resets tokens, answers and the time of the last compaction. The limits stay.
@@ -194,10 +195,6 @@ impl TokenBudget {
                 format!("{:.0} % of the tokens are spent", (self.usage_fraction() * 100.0).round())
             }
         })
-    }
-
-    fn effective_limit(&self) -> u64 {
-        self.max_tokens.saturating_sub(self.reserve_tokens)
     }
 }
 

@@ -54,8 +54,18 @@ pub enum Event {
         /// The id of the compaction.
         id: CompactionId,
     },
-    /// The host added a standing rule or revoked one.
-    RuleChanged(RuleChange),
+    /// The host added a standing rule. The user's rules are read from the messages.
+    #[serde(rename = "rule_changed", serialize_with = "rule_added")]
+    RuleAdded {
+        /// The text of the rule.
+        text: Text,
+    },
+    /// The host revoked a rule, its own or one of the user.
+    #[serde(rename = "rule_changed", serialize_with = "rule_revoked")]
+    RuleRevoked {
+        /// The id of the rule.
+        id: Text,
+    },
     /// An event of the host's own, such as the approval of a tool call.
     Host {
         /// The host's name for the event.
@@ -172,21 +182,20 @@ pub struct Rung<E = Text> {
     pub calls: usize,
 }
 
-/// A change of the standing rules by the host. The user's changes are read from the messages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The stored form of a change of the standing rules by the host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RuleChange {
-    /// The host added a rule.
-    Added {
-        /// The text of the rule.
-        text: Text,
-    },
-    /// The host revoked a rule, its own or one of the user.
-    Revoked {
-        /// The id of the rule.
-        id: Text,
-    },
+pub(crate) enum RuleChange {
+    Added { text: Text },
+    Revoked { id: Text },
+}
+
+fn rule_added<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
+    RuleChange::Added { text: text.clone() }.serialize(serializer)
+}
+
+fn rule_revoked<S: Serializer>(id: &Text, serializer: S) -> Result<S::Ok, S::Error> {
+    RuleChange::Revoked { id: id.clone() }.serialize(serializer)
 }
 
 impl CompactionRecord {

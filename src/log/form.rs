@@ -59,7 +59,7 @@ impl Event {
             Self::Compacted(_) => COMPACTED,
             Self::CompactionFailed(_) => COMPACTION_FAILED,
             Self::CompactionUndone { .. } => COMPACTION_UNDONE,
-            Self::RuleChanged(_) => RULE_CHANGED,
+            Self::RuleAdded { .. } | Self::RuleRevoked { .. } => RULE_CHANGED,
             Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
             Self::Unknown { kind, .. } | Self::Malformed { kind, .. } => kind,
@@ -94,7 +94,8 @@ struct AnyLine<'a> {
     event: &'a RawValue,
 }
 
-/// The events that this build can read, named as in [`KINDS`].
+/// The events that this build can read, named as in [`KINDS`], without the changes of rules: these
+/// are two events of one kind.
 #[derive(Deserialize)]
 #[serde(remote = "Event", rename_all = "snake_case")]
 enum KnownEvent {
@@ -116,7 +117,6 @@ enum KnownEvent {
     CompactionUndone {
         id: CompactionId,
     },
-    RuleChanged(RuleChange),
     Host {
         kind: Text,
         data: Json,
@@ -128,9 +128,25 @@ enum KnownEvent {
 fn unread(data: Json) -> Event {
     // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
+    match serde_json::from_str(data.as_str()) {
+        Ok(RuleChanged { rule_changed: RuleChange::Added { text } }) => {
+            return Event::RuleAdded { text };
+        }
+        Ok(RuleChanged { rule_changed: RuleChange::Revoked { id } }) => {
+            return Event::RuleRevoked { id };
+        }
+        Err(_) => {}
+    }
     let is_known = KINDS.contains(&kind.as_str());
     let kind = kind.into();
     if is_known { Event::Malformed { kind, data } } else { Event::Unknown { kind, data } }
+}
+
+/// A change of the rules, as an event.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleChanged {
+    rule_changed: RuleChange,
 }
 
 /// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it

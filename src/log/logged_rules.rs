@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use super::{
-    event::{Event, RuleChange},
-    event_log::EventLog,
-};
+use super::{event::Event, event_log::EventLog};
 use crate::{
     ledger::Ledger,
     message::{Redactor, redact::redacted_text},
@@ -18,13 +15,12 @@ impl EventLog {
     /// were read then, are redacted now.
     ///
     /// ```
-    /// use threadfold::{Message, log::{Event, EventLog, RuleChange}, message::Timestamp};
+    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// let user = Message::user("Never touch the lexer. What is in a.txt?");
     /// log.append(Timestamp(1), Event::MessageAppended(user))?;
-    /// let change = RuleChange::Added { text: "Never send mails.".into() };
-    /// log.append(Timestamp(2), Event::RuleChanged(change))?;
+    /// log.append(Timestamp(2), Event::RuleAdded { text: "Never send mails.".into() })?;
     /// assert_eq!(log.rules(None).to_string(), "- Never touch the lexer.\n- Never send mails.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -100,12 +96,12 @@ impl LoggedRules {
                     None => self.ledger.read(number, message),
                 }
             }
-            Event::RuleChanged(RuleChange::Added { text }) => {
+            Event::RuleAdded { text } => {
                 let text = redactor.map_or_else(|| text.clone(), |one| redacted_text(text, one));
                 // An older build may have allowed a longer text. The ledger counts it as left out.
                 let _ = self.ledger.add(&text);
             }
-            Event::RuleChanged(RuleChange::Revoked { id }) => {
+            Event::RuleRevoked { id } => {
                 let _ = self.ledger.revoke(id);
             }
             Event::SystemPromptSet { .. }

@@ -63,10 +63,8 @@ impl EventLog {
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read.
     pub fn replay(&self) -> Result<Vec<Message>, LogError> {
-        match self.state().unreadable {
-            Some(seq) => Err(LogError::Unreadable { seq }),
-            None => Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect()),
-        }
+        self.state().check_readable()?;
+        Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect())
     }
 
     /// Whether every message of the log can be read.

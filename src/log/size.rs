@@ -52,7 +52,8 @@ pub(super) fn weight(event: &Event) -> u64 {
         | Event::Compacted(_)
         | Event::CompactionFailed(_)
         | Event::CompactionUndone { .. }
-        | Event::RuleChanged(_) => OVERHEAD,
+        | Event::RuleAdded { .. }
+        | Event::RuleRevoked { .. } => OVERHEAD,
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::LogError,
-    event::{CompactionRecord, Event, LoggedEvent, RuleChange},
+    event::{CompactionRecord, Event, LoggedEvent},
     form,
     ids::Ids,
     size::ThreadSize,
@@ -145,7 +145,8 @@ impl State {
     pub(super) fn check(&self, event: &Event) -> Result<(), LogError> {
         match event {
             Event::LocalNotice { .. }
-            | Event::RuleChanged(_)
+            | Event::RuleAdded { .. }
+            | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::SystemPromptSet { .. } => Ok(()),
@@ -181,9 +182,7 @@ impl State {
 
     /// Returns the compaction if it can be undone.
     pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, LogError> {
-        if let Some(seq) = self.unreadable {
-            return Err(LogError::Unreadable { seq });
-        }
+        self.check_readable()?;
         match self.compactions.get(&id) {
             None if self.dropped.ended.contains(id) => self.check_whole()?,
             None => return Err(LogError::UnknownCompaction { id }),
@@ -243,19 +242,19 @@ impl State {
                 Err(error) => self.skip(seq, error),
             },
             Event::Malformed { kind, data } => self.apply_malformed(seq, kind, data),
-            Event::RuleChanged(RuleChange::Added { text }) => {
+            Event::RuleAdded { text } => {
                 // A text that was refused as a rule when it was logged is refused again.
                 let _ = self.totals.added.add(text);
             }
             Event::LocalNotice { .. }
-            | Event::RuleChanged(RuleChange::Revoked { .. })
+            | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::Unknown { .. } => {}
         }
     }
 
-    fn check_readable(&self) -> Result<(), LogError> {
+    pub(super) fn check_readable(&self) -> Result<(), LogError> {
         self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 
@@ -325,8 +324,10 @@ impl State {
     /// The size of messages that are or were in the live thread.
     pub(super) fn size_of(&self, entries: &[Entry]) -> ThreadSize {
         let first = self.dropped.messages;
-        let is_held = |entry: &Entry| entry.arrival().is_some_and(|number| number >= first);
-        ThreadSize::of(entries.iter().map(|entry| (&entry.message, is_held(entry))))
+        ThreadSize::of(entries.iter().map(|entry| {
+            let is_held = entry.arrival().is_some_and(|number| number >= first);
+            (&entry.message, is_held)
+        }))
     }
 
     fn compact(&mut self, next: &LoggedEvent, record: &CompactionRecord) {
@@ -359,8 +360,8 @@ impl State {
                 self.thread.get(*message).map_or(new, |it| (it.source, it.seq, it.at))
             }
         });
-        let entry = |(message, (source, seq, at))| Entry { message, source, seq, at };
-        messages.zip(sources).map(entry).collect()
+        let entries = messages.zip(sources);
+        entries.map(|(message, (source, seq, at))| Entry { message, source, seq, at }).collect()
     }
 
     /// Undoes the latest standing compaction.

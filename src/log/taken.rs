@@ -38,9 +38,7 @@ impl EventLog {
     /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
     /// log is not whole.
     pub(crate) fn taken(&self) -> Result<Vec<Taken>, LogError> {
-        if let Some(seq) = self.state().unreadable {
-            return Err(LogError::Unreadable { seq });
-        }
+        self.state().check_readable()?;
         self.state().check_whole()?;
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
         let parts = self.kept_parts();

@@ -64,7 +64,8 @@ impl TotalUsage {
             | Event::LocalNotice { .. }
             | Event::Truncated { .. }
             | Event::CompactionUndone { .. }
-            | Event::RuleChanged(_)
+            | Event::RuleAdded { .. }
+            | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::Unknown { .. }
@@ -191,7 +192,8 @@ fn effect(event: &Event) -> Effect {
         | Event::SystemPromptSet { .. }
         | Event::LocalNotice { .. }
         | Event::CompactionFailed(_)
-        | Event::RuleChanged(_)
+        | Event::RuleAdded { .. }
+        | Event::RuleRevoked { .. }
         | Event::Host { .. }
         | Event::ResultCut(_)
         | Event::Unknown { .. } => Effect::Nothing,

@@ -239,6 +239,7 @@ pub trait Agent: ProviderThread {
 /// assert_eq!(agent.messages().len(), 1);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ModelAgent {
     model: Arc<dyn Model>,
     thread: Thread,
@@ -248,7 +249,6 @@ pub struct ModelAgent {
 impl ModelAgent {
     /// Returns an agent with an empty thread and the window that the model
     /// [states](Model::context_window), if it states one.
-    #[must_use]
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self { model, thread: Thread::default(), window: None }
     }
@@ -264,7 +264,6 @@ impl ModelAgent {
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_thread(thread);
     /// assert_eq!(agent.messages().len(), 1);
     /// ```
-    #[must_use]
     pub fn with_thread(self, thread: Thread) -> Self {
         Self { thread, ..self }
     }
@@ -280,7 +279,6 @@ impl ModelAgent {
     /// assert_eq!(agent.context_window(), Some(ContextWindow::new(200_000)));
     /// # Ok::<(), &str>(())
     /// ```
-    #[must_use]
     pub fn with_window(self, window: ContextWindow) -> Self {
         Self { window: Some(window), ..self }
     }

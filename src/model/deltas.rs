@@ -51,7 +51,12 @@ where
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    watched(bytes, codec, AnswerLimits::default(), None)
+    watched(
+        bytes.map(|chunk| chunk.map_err(Into::into)).boxed(),
+        codec,
+        AnswerLimits::default(),
+        None,
+    )
 }
 
 /// Like [`deltas_of`], within these limits. The clock measures the time. An answer that is
@@ -83,21 +88,15 @@ where
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    watched(bytes, codec, limits, Some(clock))
+    watched(bytes.map(|chunk| chunk.map_err(Into::into)).boxed(), codec, limits, Some(clock))
 }
 
-fn watched<'s, S, B, E>(
-    bytes: S,
+fn watched<'s, B: AsRef<[u8]> + 's>(
+    bytes: Bytes<'s, B>,
     codec: &dyn WireFormat,
     limits: AnswerLimits,
     clock: Option<Arc<dyn Clock>>,
-) -> BoxStream<'s, Result<Delta, ModelError>>
-where
-    S: Stream<Item = Result<B, E>> + Send + 's,
-    B: AsRef<[u8]> + 's,
-    E: Into<Box<dyn Error + Send + Sync>>,
-{
-    let bytes = bytes.map(|chunk| chunk.map_err(Into::into)).boxed();
+) -> BoxStream<'s, Result<Delta, ModelError>> {
     let decoder = AnswerDecoder {
         bytes: Some(bytes),
         parser: SseParser::with_max_bytes(limits.event_bytes),

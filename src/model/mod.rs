@@ -35,3 +35,4 @@ pub use crate::message::{ModelError, ModelErrorKind};
 
 pub(crate) use model::cut_short;
 pub(crate) use tools::Tools;
+pub(crate) use wait::yield_now;

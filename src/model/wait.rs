@@ -2,16 +2,21 @@
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError},
+    task::Poll,
     thread,
     time::Duration,
 };
 
-use futures::{FutureExt, channel::oneshot, future::BoxFuture};
+use futures::{
+    FutureExt,
+    channel::oneshot,
+    future::{self, BoxFuture},
+};
 
 /// Waits on a thread of its own, which ends with the wait or when the future is dropped.
 pub(super) fn on_thread(time: Duration) -> BoxFuture<'static, ()> {
     if time.is_zero() {
-        return futures::future::ready(()).boxed();
+        return future::ready(()).boxed();
     }
     let (done, wait) = oneshot::channel();
     // The future holds the sender. Dropping it disconnects the channel, which ends the thread.
@@ -29,4 +34,17 @@ pub(super) fn on_thread(time: Duration) -> BoxFuture<'static, ()> {
         }
     }
     .boxed()
+}
+
+/// Is pending at the first poll and wakes its task, so that other tasks run in between.
+pub(crate) async fn yield_now() {
+    let mut is_first = true;
+    let poll = future::poll_fn(|context| {
+        if !std::mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    poll.await;
 }

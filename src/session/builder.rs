@@ -136,7 +136,7 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with an archive for the entries that compactions write, such as a
-    /// [`MemoryArchive`](crate::store::MemoryArchive).
+    /// [`memory_archive`](crate::store::memory_archive).
     pub fn archive(mut self, archive: Arc<dyn Archive>) -> Self {
         self.settings.archive = Some(archive);
         self

@@ -1,15 +1,15 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::{error::Error, task::Poll};
+use std::error::Error;
 
-use futures::{FutureExt, StreamExt, future, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     compaction::{COMPACT, COMPACT_CONTEXT, ONE_CALL, not_compacted},
     log::Event,
     message::{ToolResult, ToolUse},
-    model::{ToolContext, ToolOutput},
+    model::{ToolContext, ToolOutput, yield_now},
     recall::{Answering, MAX_BYTES, Recall, RecallRequest, tool::RECALL},
     strategy::clip_result,
 };
@@ -52,7 +52,11 @@ impl Session {
         self.cut_long(&mut results)?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
-                let output = self.answer_recall(call).await;
+                // Boxed: inlined, this rare path would enlarge every turn's future.
+                let output = match self.recalled(call).boxed().await {
+                    Ok(text) => ToolOutput::from(text),
+                    Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
+                };
                 finish(&mut results, index, call, output, emit).await;
             }
         }
@@ -128,15 +132,6 @@ impl Session {
         Ok(())
     }
 
-    /// Answers a call from the log. An invalid call gets an error result.
-    async fn answer_recall(&self, call: &ToolUse) -> ToolOutput {
-        // Boxed: inlined, this rare path would enlarge every turn's future.
-        match self.recalled(call).boxed().await {
-            Ok(text) => ToolOutput::from(text),
-            Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
-        }
-    }
-
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
         let input = call.input.json().and_then(|input| input.to_value())?;
         let request = RecallRequest::parse(&input)?;
@@ -172,19 +167,6 @@ async fn finished(mut answering: Answering<'_>) -> String {
         }
         yield_now().await;
     }
-}
-
-/// Is pending at the first poll and wakes its task, so that other tasks run in between.
-async fn yield_now() {
-    let mut is_first = true;
-    let poll = future::poll_fn(|context| {
-        if !std::mem::take(&mut is_first) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    });
-    poll.await;
 }
 
 fn not_configured(own: SessionTool) -> ToolOutput {

@@ -85,13 +85,15 @@ impl Session {
     ) -> Result<(Message, Brief, Vec<Message>, Plan), Text> {
         let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
-        let own = || ToolResult::text(call.id.clone(), COMPACTED);
-        let blocks = results.iter().map(|result| result.clone().unwrap_or_else(own).into());
+        let blocks = results.iter().map(|result| match result {
+            Some(result) => result.clone().into(),
+            None => ToolResult::text(call.id.clone(), COMPACTED).into(),
+        });
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
-        let brief = self.brief(CompactionReason::AgentTool, None);
+        let id = self.next_compaction();
+        let brief = Brief { compaction: Some(id), ..self.brief(CompactionReason::AgentTool, None) };
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
         let counter = self.agent.thread().counter().as_ref();
-        let id = brief.compaction.unwrap_or_default();
         let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
         Ok((results, brief, thread, plan))
     }

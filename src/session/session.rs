@@ -11,7 +11,7 @@ use crate::{
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
     ledger::{Ledger, TITLE},
-    log::{Event, EventLog, RuleChange, for_appending},
+    log::{Event, EventLog, for_appending},
     message::{
         CheckpointIds, CompactionId, ContextWindow, Message, Text, ThreadId, Timestamp, Turn,
     },
@@ -358,7 +358,8 @@ impl Session {
         let shown = self.journal.redacted_text(text.clone());
         let mut rules = self.rules().clone();
         let id = rules.add(&shown)?;
-        self.change_rule(RuleChange::Added { text })?;
+        let now = self.now();
+        self.journal.append(now, Event::RuleAdded { text })?;
         Ok(self.rules().find(&shown).map_or(id, |rule| rule.id.clone()))
     }
 
@@ -386,14 +387,9 @@ impl Session {
         if !self.rules().active().any(|rule| rule.id == id) {
             return Ok(false);
         }
-        self.change_rule(RuleChange::Revoked { id: id.into() })?;
-        Ok(true)
-    }
-
-    fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
         let now = self.now();
-        self.journal.append(now, Event::RuleChanged(change))?;
-        Ok(())
+        self.journal.append(now, Event::RuleRevoked { id: id.into() })?;
+        Ok(true)
     }
 
     /// The system prompt, with the rules if the host put them there.

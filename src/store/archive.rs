@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use async_trait::async_trait;
 
-use super::{archive_search::Hit, store_error::StoreError};
+use super::store_error::StoreError;
 use crate::{
     message::{BatchId, CompactionId, ThreadId},
     model::for_pointers,
@@ -28,19 +28,18 @@ use crate::{
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::message::{Batch, BatchId, CompactionId};
-/// use threadfold::store::{Archive, MemoryArchive};
+/// use threadfold::store::{Archive, memory_archive};
 /// use threadfold::strategy::ArchiveEntry;
 ///
-/// let (archive, thread, id) = (MemoryArchive::default(), "t1".parse()?, CompactionId(1));
+/// let (archive, thread, id) = (memory_archive(), "t1".parse()?, CompactionId(1));
 /// let batch = Batch::new(BatchId { compaction: id, index: 0 }, "We read a.txt.");
 /// let entry = ArchiveEntry::new(batch);
 /// block_on(archive.write(&thread, id, &[entry.clone()]))?;
 ///
 /// let committed = [id].into();
 /// assert_eq!(block_on(archive.list(&thread, &[].into()))?, []);
-/// assert_eq!(block_on(archive.list(&thread, &committed))?, [entry]);
-/// let hits = block_on(archive.search(&thread, "A.TXT", 10, &committed))?;
-/// assert_eq!(hits.len(), 1);
+/// assert_eq!(block_on(archive.list(&thread, &committed))?, [entry.clone()]);
+/// assert_eq!(block_on(archive.search(&thread, "A.TXT", 10, &committed))?, [entry]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[async_trait]
@@ -73,8 +72,9 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
     /// Returns at most `limit` visible entries of a thread that contain words of the query, best
-    /// first. Replaced entries are included, and marked. It is the result of [`search_entries`](super::search_entries)
-    /// for all entries of the thread; an archive with a search of its own may rank differently.
+    /// first. Entries that [`list`](Self::list) omits because others replace them are included. It
+    /// is the result of [`search_entries`](super::search_entries) for all entries of the thread; an
+    /// archive with a search of its own may rank differently.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError>;
+    ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
     /// Removes all entries of this compaction of this thread.
     ///
@@ -135,7 +135,7 @@ for_pointers! { Archive {
     async fn list(&self, thread: &ThreadId, visible: &BTreeSet<CompactionId>)
         -> Result<Vec<ArchiveEntry>, StoreError>;
     async fn search(&self, thread: &ThreadId, query: &str, limit: usize, visible: &BTreeSet<CompactionId>)
-        -> Result<Vec<Hit>, StoreError>;
+        -> Result<Vec<ArchiveEntry>, StoreError>;
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
 } }

@@ -1,37 +1,14 @@
 //! Which entries of an archive are visible, in which order, and which match a query.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeSet, HashSet},
-};
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use crate::{
-    message::{BatchId, CompactionId, Timestamp},
+    message::{BatchId, CompactionId},
     strategy::ArchiveEntry,
 };
 
 /// The maximum number of words of a query that count.
 const MAX_WORDS: usize = 64;
-
-/// An entry that matches a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Hit {
-    /// The entry.
-    pub entry: ArchiveEntry,
-    /// The number of different words of the query that it contains.
-    pub words: usize,
-    /// Whether a visible entry replaces it, so that it is not listed.
-    pub replaced: bool,
-}
-
-impl Hit {
-    /// Returns a hit for an entry that no other replaces.
-    #[must_use]
-    pub fn new(entry: ArchiveEntry, words: usize) -> Self {
-        Self { entry, words, replaced: false }
-    }
-}
 
 /// Returns those of all entries of a thread that are visible, without those that a visible entry
 /// replaces, ordered by start time and then by id. Visible are the entries of these compactions,
@@ -59,7 +36,11 @@ pub fn list_entries<'a>(
     compactions: &BTreeSet<CompactionId>,
 ) -> Vec<ArchiveEntry> {
     let mut listed = visible(entries, compactions);
-    let replaced = replaced(&listed);
+    // No entry replaces itself.
+    let replaced = listed
+        .iter()
+        .flat_map(|entry| entry.replaces.iter().copied().filter(|id| *id != entry.batch.id));
+    let replaced: BTreeSet<BatchId> = replaced.collect();
     listed.retain(|entry| !replaced.contains(&entry.batch.id));
     listed.sort_by_key(|entry| (entry.batch.start, entry.batch.id));
     listed.into_iter().cloned().collect()
@@ -67,7 +48,7 @@ pub fn list_entries<'a>(
 
 /// Returns at most `limit` visible entries of a thread that contain words of the query: those with
 /// the most different words first, and the latest first among equals. Visible are the entries of
-/// these compactions, as for [`list_entries`].
+/// these compactions, as for [`list_entries`], and also those that others replace.
 ///
 /// Words are separated by white space; punctuation at their ends and case do not count. A word also
 /// matches within a longer one. Only the first 64 different words count.
@@ -83,9 +64,8 @@ pub fn list_entries<'a>(
 ///     ArchiveEntry::new(Batch::new(name(1), "We read b.txt and wrote it.")),
 /// ];
 /// let visible = BTreeSet::from([CompactionId(1)]);
-/// let hits = search_entries(&entries, "Who WROTE b.txt?", 5, &visible);
-/// let found: Vec<_> = hits.iter().map(|hit| (hit.entry.batch.id.index, hit.words)).collect();
-/// assert_eq!(found, [(1, 2)]);
+/// let found = search_entries(&entries, "Who WROTE b.txt?", 5, &visible);
+/// assert_eq!(found, entries[1..]);
 /// ```
 #[must_use]
 pub fn search_entries<'a>(
@@ -93,24 +73,18 @@ pub fn search_entries<'a>(
     query: &str,
     limit: usize,
     compactions: &BTreeSet<CompactionId>,
-) -> Vec<Hit> {
+) -> Vec<ArchiveEntry> {
     let words = search_words(query);
-    let visible = visible(entries, compactions);
-    let replaced = replaced(&visible);
     let mut found: Vec<(usize, &ArchiveEntry)> = Vec::new();
-    for entry in visible {
+    for entry in visible(entries, compactions) {
         let text = fold_case(&entry.batch.text);
         let count = words.iter().filter(|word| text.contains(word.as_str())).count();
         if count > 0 {
             found.push((count, entry));
         }
     }
-    found.sort_by_key(|(words, entry)| Reverse((*words, recency(entry))));
-    let hits = found.into_iter().take(limit).map(|(words, entry)| Hit {
-        replaced: replaced.contains(&entry.batch.id),
-        ..Hit::new(entry.clone(), words)
-    });
-    hits.collect()
+    found.sort_by_key(|(words, entry)| Reverse((*words, entry.batch.end, entry.batch.id)));
+    found.into_iter().take(limit).map(|(_, entry)| entry.clone()).collect()
 }
 
 fn visible<'a>(
@@ -120,32 +94,20 @@ fn visible<'a>(
     entries.into_iter().filter(|entry| compactions.contains(&entry.batch.id.compaction)).collect()
 }
 
-/// Returns the ids of the entries that others of these replace. No entry replaces itself.
-fn replaced(entries: &[&ArchiveEntry]) -> HashSet<BatchId> {
-    let ids = entries
-        .iter()
-        .flat_map(|entry| entry.replaces.iter().copied().filter(|id| *id != entry.batch.id));
-    ids.collect()
-}
-
 /// Returns the text in which a database searches for the [words](search_words) of a query. `None`
-/// if every search must read the entry, because it replaces other entries, which
-/// [`search_entries`] must know, or because a text column cannot hold it.
+/// if a text column cannot hold it, so that every search must read the entry.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId};
 /// use threadfold::{store::search_text, strategy::ArchiveEntry};
 ///
-/// let mut entry = ArchiveEntry::new(Batch::new(BatchId::default(), "We read A.txt."));
+/// let entry = ArchiveEntry::new(Batch::new(BatchId::default(), "We read A.txt."));
 /// assert_eq!(search_text(&entry).as_deref(), Some("we read a.txt."));
-/// entry.replaces.push(BatchId { index: 7, ..BatchId::default() });
-/// assert_eq!(search_text(&entry), None);
 /// ```
 #[must_use]
 pub fn search_text(entry: &ArchiveEntry) -> Option<String> {
     let text = &entry.batch.text;
-    let is_plain = entry.replaces.is_empty() && !text.contains('\0');
-    is_plain.then(|| fold_case(text))
+    (!text.contains('\0')).then(|| fold_case(text))
 }
 
 /// Returns the words of a query as they are in a [`search_text`]: an entry is found if its text
@@ -170,10 +132,6 @@ pub fn search_words(query: &str) -> Vec<String> {
     words
 }
 
-fn recency(entry: &ArchiveEntry) -> (Timestamp, BatchId) {
-    (entry.batch.end, entry.batch.id)
-}
-
 /// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma,
 /// so a part of a word might not match.
 fn fold_case(text: &str) -> String {
@@ -183,7 +141,7 @@ fn fold_case(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Batch;
+    use crate::message::{Batch, Timestamp};
 
     fn entry(compaction: u64, index: u32, time: u64, text: &str) -> ArchiveEntry {
         let id = BatchId { compaction: CompactionId(compaction), index };
@@ -195,12 +153,8 @@ mod tests {
         standing.iter().copied().map(CompactionId).collect()
     }
 
-    fn names(hits: &[Hit]) -> Vec<(u64, u32, usize)> {
-        let name = |hit: &Hit| {
-            let BatchId { compaction, index } = hit.entry.batch.id;
-            (compaction.0, index, hit.words)
-        };
-        hits.iter().map(name).collect()
+    fn names(found: &[ArchiveEntry]) -> Vec<(u64, u32)> {
+        found.iter().map(|entry| (entry.batch.id.compaction.0, entry.batch.id.index)).collect()
     }
 
     #[test]
@@ -218,14 +172,9 @@ mod tests {
         let mut gist = entry(2, 0, 0, "gist");
         gist.replaces = vec![detail.batch.id, gist.batch.id];
         let entries = [detail.clone(), gist.clone()];
-        assert_eq!(list_entries(&entries, &standing(&[1])), [detail]);
+        assert_eq!(list_entries(&entries, &standing(&[1])), [detail.clone()]);
         assert_eq!(list_entries(&entries, &standing(&[1, 2])), [gist]);
-        let marked = |hits: Vec<Hit>| hits.iter().map(|hit| hit.replaced).collect::<Vec<_>>();
-        assert_eq!(marked(search_entries(&entries, "detail", 9, &standing(&[1]))), [false]);
-        assert_eq!(
-            marked(search_entries(&entries, "detail gist", 9, &standing(&[1, 2]))),
-            [false, true]
-        );
+        assert_eq!(search_entries(&entries, "detail", 9, &standing(&[1, 2])), [detail]);
     }
 
     #[test]
@@ -238,8 +187,8 @@ mod tests {
             entry(2, 0, 9, "auth test, not committed"),
         ];
         let hits = search_entries(&entries, "auth? (Test) AUTH!", 9, &standing(&[1]));
-        assert_eq!(names(&hits), [(1, 0, 2), (1, 2, 1), (1, 1, 1)]);
-        assert_eq!(names(&search_entries(&entries, "auth test", 1, &standing(&[1]))), [(1, 0, 2)]);
+        assert_eq!(names(&hits), [(1, 0), (1, 2), (1, 1)]);
+        assert_eq!(names(&search_entries(&entries, "auth test", 1, &standing(&[1]))), [(1, 0)]);
         for blank in ["", " \n "] {
             assert_eq!(search_entries(&entries, blank, 9, &standing(&[1])), []);
         }
@@ -250,8 +199,8 @@ mod tests {
         let entries =
             [entry(1, 0, 0, "\u{39f}\u{394}\u{39f}\u{3a3} \u{3c3}"), entry(1, 1, 0, "x -> y")];
         let search = |query: &str| names(&search_entries(&entries, query, 9, &standing(&[1])));
-        assert_eq!(search("\u{3bf}\u{3b4}\u{3bf}\u{3c3}"), [(1, 0, 1)]);
-        assert_eq!(search("->"), [(1, 1, 1)]);
+        assert_eq!(search("\u{3bf}\u{3b4}\u{3bf}\u{3c3}"), [(1, 0)]);
+        assert_eq!(search("->"), [(1, 1)]);
     }
 
     #[test]

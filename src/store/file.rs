@@ -120,7 +120,7 @@ impl<'a> LogFile<'a> {
                 (Loaded { torn, ..Loaded::new(EventLog::new(self.at.thread.clone())) }, 0)
             }
             Err(source) => {
-                return Err(StoreError::Unreadable { place: path_text(&self.at.path), source });
+                return Err(StoreError::unreadable(path_text(&self.at.path), source));
             }
         };
         self.check_owner(loaded.log.thread_id())?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{journal::Journal, store_error::StoreError, thread_store::ThreadStore};
 use crate::{
     ledger::Ledger,
-    log::{Event, LogBase, RuleChange},
+    log::{Event, LogBase},
     message::{InvalidValue, Text, Timestamp},
     retention::{AuditOptions, Facts},
 };
@@ -36,8 +36,7 @@ impl Journal {
             if known.find(text).is_none() {
                 known.add(text)?;
                 // A change of a rule always fits the log.
-                let _ =
-                    self.append(at, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
+                let _ = self.append(at, Event::RuleAdded { text: text.clone() });
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     rules_cache::RulesCache,
     store_error::StoreError,
-    thread_store::{ThreadStore, begins_with, check_log},
+    thread_store::{Expected, ThreadStore, begins_with},
 };
 use crate::{
     compact::Plan,
@@ -39,6 +39,7 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Journal {
     pub(super) log: EventLog,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
@@ -68,7 +69,6 @@ impl Journal {
     /// assert_eq!(journal.unstored(), [], "there is no store");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(log: EventLog) -> Self {
         let (rules, facts) = Default::default();
         let (store, id, redactor) = Default::default();
@@ -89,7 +89,6 @@ impl Journal {
     /// assert_eq!(block_on(store.load(&thread))?.log, *journal.log());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn kept_by(self, store: Arc<dyn ThreadStore>) -> Self {
         let id = Some(LogId::random());
         Self { store: Some(store), stored: 0, id, in_doubt: false, ..self }
@@ -154,20 +153,23 @@ impl Journal {
         if base == 0 {
             return Ok(Cow::Borrowed(&self.log));
         }
-        let unreadable = |source| StoreError::Unreadable { place: thread.as_str().into(), source };
-        let Some(store) = &self.store else { return Err(unreadable(LogError::NotHeld { base })) };
+        let Some(store) = &self.store else {
+            return Err(StoreError::unreadable(thread.as_str(), LogError::NotHeld { base }));
+        };
         let loaded = store.load(thread).await?;
         match loaded.log.len() {
             0 => return Err(StoreError::Deleted { events: self.stored }),
             // A store may keep no ids.
             found => {
-                check_log(thread, (loaded.id.and(self.id), base), (loaded.id, found.min(base)))?
+                let id = Some(loaded.id.and(self.id));
+                Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
             }
         }
         let before = loaded.log.iter().take_while(|logged| logged.seq < base);
         let mut log = EventLog::new(thread.clone());
         for logged in before.chain(&self.log) {
-            log.append_logged(logged.clone()).map_err(unreadable)?;
+            let appended = log.append_logged(logged.clone());
+            appended.map_err(|error| StoreError::unreadable(thread.as_str(), error))?;
         }
         log.share(&self.log);
         Ok(Cow::Owned(log))
@@ -220,7 +222,6 @@ impl Journal {
     /// assert_eq!(block_on(store.load(&thread))?.id, Some(LogId(7)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn with_log_id(self, id: LogId) -> Self {
         if self.stored > 0 { self } else { Self { id: Some(id), ..self } }
     }
@@ -255,7 +256,6 @@ impl Journal {
     /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    #[must_use]
     pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
         let (rules, facts) = Default::default();
         Self { redactor: Some(redactor), rules, facts, ..self }

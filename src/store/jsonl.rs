@@ -17,7 +17,7 @@ use super::{
     file::{LogFile, LogPath, LogPrefix, failed},
     plain_file::{self, OpenError},
     store_error::StoreError,
-    thread_store::{ThreadStore, check_length, check_log, check_places},
+    thread_store::{Expected, ThreadStore, check_places},
 };
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
@@ -164,24 +164,26 @@ impl JsonlStore {
         file.write_all(lines.join("\n").as_bytes())
     }
 
-    /// Appends if the stored prefix passes the check. A new log gets this id.
+    /// Appends to the expected log. A new log gets its id.
     fn write(
         &self,
         thread: &ThreadId,
-        id: Option<LogId>,
+        expected: Expected,
         events: &[LoggedEvent],
-        check: impl FnOnce(&LogPrefix) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        check_places(expected.len, events)?;
         // An append that cannot be the first one does not create a file.
         let create = events.first().is_some_and(|event| event.seq == 0);
         let Some(mut file) = LogFile::to_write(self.at(thread), create)? else {
-            return check(&LogPrefix::default());
+            return expected.check(thread, None, 0);
         };
         // Look it up under the file lock, after other threads of this process have updated it.
         let before = self.prefixes().remove(thread);
         let mut prefix = file.prefix(before)?;
-        let appended =
-            check(&prefix).and_then(|()| file.append(&mut prefix, id, events, self.syncs));
+        let mut appended = expected.check(thread, prefix.id, prefix.events);
+        if appended.is_ok() {
+            appended = file.append(&mut prefix, expected.id.flatten(), events, self.syncs);
+        }
         self.remember(thread, prefix);
         appended
     }
@@ -210,8 +212,7 @@ impl ThreadStore for JsonlStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        check_places(expected_len, events)?;
-        self.write(thread, None, events, |prefix| check_length(expected_len, prefix.events))
+        self.write(thread, Expected { id: None, len: expected_len }, events)
     }
 
     async fn append_to(
@@ -221,10 +222,7 @@ impl ThreadStore for JsonlStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        check_places(expected_len, events)?;
-        self.write(thread, log, events, |prefix| {
-            check_log(thread, (log, expected_len), (prefix.id, prefix.events))
-        })
+        self.write(thread, Expected { id: Some(log), len: expected_len }, events)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
@@ -299,10 +297,9 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        let failed = |error| failed(&self.folder, error);
         let mut threads = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        for entry in fs::read_dir(&self.folder).map_err(|error| failed(&self.folder, error))? {
+            let entry = entry.map_err(|error| failed(&self.folder, error))?;
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse().ok());
             let Some(id) = id else { continue };
@@ -312,7 +309,7 @@ impl ThreadStore for JsonlStore {
                 Ok(_) => {}
                 // The file was removed after the folder was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(failed(&self.folder, error)),
             }
         }
         threads.sort();

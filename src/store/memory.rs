@@ -12,7 +12,7 @@ use super::{
     lease::{Lease, lease_end},
     lease_store::LeaseStore,
     store_error::StoreError,
-    thread_store::{ThreadStore, check_length, check_log, check_places},
+    thread_store::{Expected, ThreadStore, check_places},
 };
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
@@ -68,18 +68,18 @@ impl MemoryStore {
 }
 
 impl Stored {
-    /// Appends if the stored log, given as id and length, passes the check.
+    /// Appends to the expected log.
     fn write(
         &mut self,
         thread: &ThreadId,
-        id: Option<LogId>,
+        expected: Expected,
         events: &[LoggedEvent],
-        check: impl FnOnce((Option<LogId>, u64)) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let found = self.logs.get(thread);
-        check(found.map_or((None, 0), |log| (log.id, log.events.len() as u64)))?;
+        let (found, len) = found.map_or((None, 0), |log| (log.id, log.events.len() as u64));
+        expected.check(thread, found, len)?;
         if !events.is_empty() {
-            let log = self.logs.entry(thread.clone());
+            let (id, log) = (expected.id.flatten(), self.logs.entry(thread.clone()));
             let log = log.or_insert_with(|| StoredLog { id, events: Vec::new(), base: None });
             log.events.extend_from_slice(events);
         }
@@ -113,7 +113,7 @@ impl ThreadStore for MemoryStore {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.check_free(thread)?;
-        stored.write(thread, None, events, |(_, found)| check_length(expected_len, found))
+        stored.write(thread, Expected { id: None, len: expected_len }, events)
     }
 
     async fn append_to(
@@ -126,7 +126,7 @@ impl ThreadStore for MemoryStore {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.check_free(thread)?;
-        stored.write(thread, log, events, |found| check_log(thread, (log, expected_len), found))
+        stored.write(thread, Expected { id: Some(log), len: expected_len }, events)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
@@ -251,11 +251,7 @@ impl LeaseStore for MemoryStore {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.current(lease)?;
-        let thread = &lease.thread;
-        stored.write(thread, log, events, |found| match log {
-            Some(_) => check_log(thread, (log, expected_len), found),
-            None => check_length(expected_len, found.1),
-        })
+        stored.write(&lease.thread, Expected { id: log.map(Some), len: expected_len }, events)
     }
 
     async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{
     archive::{Archive, check_entries},
-    archive_search::{Hit, list_entries, search_entries},
+    archive_search::{list_entries, search_entries},
     store_error::StoreError,
 };
 use crate::{
@@ -17,19 +17,19 @@ use crate::{
     strategy::ArchiveEntry,
 };
 
-/// An archive in memory, for tests and for threads that need not outlive the process.
+/// Returns an archive in memory, for tests and for threads that need not outlive the process.
 ///
 /// Its futures are ready at the first poll. Texts are shared with the caller.
 ///
 /// ```
 /// use futures::executor::block_on;
 /// use std::sync::Arc;
-/// use threadfold::store::{Archive, MemoryArchive};
+/// use threadfold::store::{Archive, memory_archive};
 /// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
 ///
 /// let told = "The parser is in src/parse.rs, I read. ".repeat(20);
 /// let model = ScriptedModel::new([told.as_str(), "A hundred lines.", "They looked for the parser."]);
-/// let archive = Arc::new(MemoryArchive::default());
+/// let archive = Arc::new(memory_archive());
 /// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
 ///     .strategy(Arc::new(FoldBatches { keep_recent: 1, ..FoldBatches::default() }))
 ///     .archive(archive.clone())
@@ -41,8 +41,13 @@ use crate::{
 /// assert!(batches[0].batch.text.contains("They looked for the parser."));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use]
+pub fn memory_archive() -> impl Archive + use<> {
+    MemoryArchive::default()
+}
+
 #[derive(Debug, Default)]
-pub struct MemoryArchive {
+struct MemoryArchive {
     threads: Mutex<HashMap<ThreadId, Compactions>>,
 }
 
@@ -90,7 +95,7 @@ impl Archive for MemoryArchive {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let threads = self.threads();
         let entries = threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten();
         Ok(search_entries(entries, query, limit, visible))

@@ -3,7 +3,7 @@
 //! | to store | trait | implementations |
 //! |---|---|---|
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
-//! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
+//! | the batches that a summary leaves out | [`Archive`] | [`memory_archive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
 //! | a chunked run between two model calls | [`LeaseStore`] | [`MemoryStore`] |
 //! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
@@ -62,13 +62,13 @@ mod word_index;
 
 pub use crate::log::Loaded;
 pub use archive::{Archive, check_entries};
-pub use archive_search::{Hit, list_entries, search_entries, search_text, search_words};
+pub use archive_search::{list_entries, search_entries, search_text, search_words};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, leased};
 pub use memory::MemoryStore;
-pub use memory_archive::MemoryArchive;
+pub use memory_archive::memory_archive;
 #[doc(hidden)]
 pub use plain_file::{create_file, create_folder};
 pub use store_error::StoreError;

@@ -128,6 +128,11 @@ impl StoreError {
         Self::Medium { place: place.into(), source: Arc::new(source) }
     }
 
+    /// Returns an [`Unreadable`](Self::Unreadable) error.
+    pub(super) fn unreadable(place: impl Into<Text>, source: LogError) -> Self {
+        Self::Unreadable { place: place.into(), source }
+    }
+
     /// Whether some of the events may be stored in spite of the error.
     pub(super) fn is_in_doubt(&self) -> bool {
         match self {

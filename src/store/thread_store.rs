@@ -270,14 +270,14 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
 /// host cannot be serialized.
 pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
     check_places(expected_len, events)?;
-    let limit = EventLog::MAX_LINE_BYTES;
-    let line = |event: &LoggedEvent| {
+    let mut lines = Vec::with_capacity(events.len());
+    for event in events {
         let line = serde_json::to_string(event);
         let line = line.map_err(|error| StoreError::medium("an event", error))?;
-        check_size(event.seq, line.len() as u64, limit)?;
-        Ok(line)
-    };
-    events.iter().map(line).collect()
+        check_size(event.seq, line.len() as u64, EventLog::MAX_LINE_BYTES)?;
+        lines.push(line);
+    }
+    Ok(lines)
 }
 
 fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
@@ -301,26 +301,33 @@ pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, St
         // As for a line in a file of this log, whose first line is a header.
         let (line, reason) = (seq.saturating_add(2), error.to_string().into());
         let source = LogError::NotAnEvent { line, reason };
-        StoreError::Unreadable { place: place.into(), source }
+        StoreError::unreadable(place, source)
     })
 }
 
-/// Checks that the stored log has the id and the length that the caller expects.
-pub(super) fn check_log(
-    thread: &ThreadId,
-    (expected, expected_len): (Option<LogId>, u64),
-    (found, found_len): (Option<LogId>, u64),
-) -> Result<(), StoreError> {
-    // An empty log has no id.
-    if expected_len > 0 && found_len > 0 && expected != found {
-        return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
-    }
-    check_length(expected_len, found_len)
+/// The log that an append expects: its length, and its id unless only lengths are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    pub(super) id: Option<Option<LogId>>,
+    pub(super) len: u64,
 }
 
-/// Checks that the stored log has the length that the caller expects.
-pub(super) fn check_length(expected: u64, found: u64) -> Result<(), StoreError> {
-    if found == expected { Ok(()) } else { Err(StoreError::Conflict { expected, found }) }
+impl Expected {
+    /// Checks the id and the length of the stored log.
+    pub(super) fn check(
+        self,
+        thread: &ThreadId,
+        found: Option<LogId>,
+        found_len: u64,
+    ) -> Result<(), StoreError> {
+        let Self { id, len } = self;
+        // An empty log has no id.
+        if let Some(expected) = id.filter(|id| len > 0 && found_len > 0 && *id != found) {
+            return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
+        }
+        let conflict = StoreError::Conflict { expected: len, found: found_len };
+        if found_len == len { Ok(()) } else { Err(conflict) }
+    }
 }
 
 for_pointers! { ThreadStore {
@@ -345,11 +352,14 @@ for_pointers! { ThreadStore {
 /// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
 /// loaded event may differ from the appended one in memory.
 pub(super) fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
-    let line = |event: &LoggedEvent| serde_json::to_string(event).ok();
-    let same = |(one, other): (&LoggedEvent, &LoggedEvent)| {
-        one == other || line(one).is_some_and(|one| line(other) == Some(one))
-    };
-    prefix.len() <= events.len() && events.iter().zip(prefix).all(same)
+    let mut pairs = events.iter().zip(prefix).filter(|(one, other)| one != other);
+    prefix.len() <= events.len()
+        && pairs.all(|(one, other)| {
+            match (serde_json::to_string(one), serde_json::to_string(other)) {
+                (Ok(one), Ok(other)) => one == other,
+                (Err(_), _) | (_, Err(_)) => false,
+            }
+        })
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{Misbehaviour, ScriptedModel, TestClock};
+/// use threadfold::testing::{Answer, ScriptedModel, TestClock};
 /// use threadfold::{Message, Plan, Request};
 ///
 /// /// Sums up everything before the user's newest text.
@@ -115,7 +115,7 @@ impl From<ModelRole> for AskOptions {
 /// let thread = [Message::user("Where is the parser?"), long, Message::user("How long is it?")];
 /// let thread = Snapshot::new(thread.to_vec());
 /// // The first call fails, the second one answers.
-/// let model = ScriptedModel::repeating([Misbehaviour::Overloaded, Misbehaviour::Slow]);
+/// let model = ScriptedModel::new([Answer::Overloaded, "They looked for the parser.".into()]);
 /// let clock = TestClock::default();
 /// let models = Models { clock: Some(&clock), ..Models::one(&model) };
 /// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
@@ -123,35 +123,31 @@ impl From<ModelRole> for AskOptions {
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[must_use]
-pub fn ask<F, P>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
-    P: Into<Proposal>,
-{
+pub fn ask<P: Into<Proposal>>(
+    model: ModelRole,
+    request: Request,
+    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+) -> Box<dyn Attempt> {
     ask_with(model.into(), request, plan)
 }
 
 /// As [`ask`], but the waits before repeated calls together take at most this long. A call that
 /// would have to wait longer is not repeated.
 #[must_use]
-pub fn ask_within<F, P>(
+pub fn ask_within<P: Into<Proposal>>(
     model: ModelRole,
     max_wait: Duration,
     request: Request,
-    plan: F,
-) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
-    P: Into<Proposal>,
-{
+    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+) -> Box<dyn Attempt> {
     ask_with(AskOptions { max_wait, ..model.into() }, request, plan)
 }
 
-pub(super) fn ask_with<F, P>(options: AskOptions, request: Request, plan: F) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
-    P: Into<Proposal>,
-{
+pub(super) fn ask_with<P: Into<Proposal>>(
+    options: AskOptions,
+    request: Request,
+    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+) -> Box<dyn Attempt> {
     Box::new(Asking {
         options,
         request,

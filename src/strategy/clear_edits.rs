@@ -93,11 +93,9 @@ impl ClearResults {
     /// [`InvalidValue`] for another edit or field, a unit that does not belong to its field, or the
     /// same edit twice.
     pub fn from_context_management(json: &Json) -> Result<Self, InvalidValue> {
-        let refused = |rule: String| {
-            InvalidValue::new("a list of edits for clear-results", rule, json.as_str())
-        };
-        let Edits { edits } =
-            serde_json::from_str(json.as_str()).map_err(|error| refused(error.to_string()))?;
+        let what = "a list of edits for clear-results";
+        let Edits { edits } = serde_json::from_str(json.as_str())
+            .map_err(|error| InvalidValue::new(what, error.to_string(), json.as_str()))?;
         let (mut results, mut reasoning) = (None, None);
         for edit in edits {
             let is_second = match edit {
@@ -105,7 +103,8 @@ impl ClearResults {
                 Edit::ToolUses(edit) => results.replace(cleared(edit)?).is_some(),
             };
             if is_second {
-                return Err(refused("an edit may be there once".to_owned()));
+                let rule = "an edit may be there once";
+                return Err(InvalidValue::new(what, rule, json.as_str()));
             }
         }
         // Without the edit for results, all of them stay.

@@ -42,22 +42,19 @@ pub(crate) fn clip_result(
     counter: &dyn TokenCounter,
     can_recall: bool,
 ) -> Option<ToolResult> {
-    let texts = || result.content.iter().filter_map(ContentBlock::as_text);
-    let tokens = texts().map(|text| counter.text(text)).fold(0, u64::saturating_add);
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
+    let tokens = texts.clone().map(|text| counter.text(text)).fold(0, u64::saturating_add);
     if tokens <= most {
         return None;
     }
-    let share = |text: &str| {
-        let share = u128::from(counter.text(text)) * u128::from(most) / u128::from(tokens);
-        u64::try_from(share).unwrap_or(most)
-    };
     let content = result.content.iter().map(|block| {
         let ContentBlock::Text(whole) = block else { return block.clone() };
-        let text = clip(&whole.text, share(&whole.text), counter).into();
+        let share = u128::from(counter.text(&whole.text)) * u128::from(most) / u128::from(tokens);
+        let text = clip(&whole.text, u64::try_from(share).unwrap_or(most), counter).into();
         TextBlock { text, extra: whole.extra.clone() }.into()
     });
     let mut content: Vec<ContentBlock> = content.collect();
-    let bytes: usize = texts().map(|text| text.len()).sum();
+    let bytes: usize = texts.map(|text| text.len()).sum();
     let mut note = format!("[This result has {bytes} bytes, so its middle is left out.");
     if can_recall {
         let id = serde_json::Value::from(result.tool_use_id.as_str());
@@ -92,10 +89,11 @@ pub(super) fn without_repeats(text: &str) -> String {
             kept.push_str(line);
         } else if !new.is_empty() {
             // The mark of a list item goes with its first sentence.
-            let begins = |c: char| {
-                if new.first() == all.first() { !c.is_whitespace() } else { c.is_alphanumeric() }
+            let start = match new.first() == all.first() {
+                true => line.len() - line.trim_start().len(),
+                false => line.find(char::is_alphanumeric).unwrap_or(0),
             };
-            kept.push_str(line.get(..line.find(begins).unwrap_or_default()).unwrap_or_default());
+            kept.push_str(line.split_at(start).0);
             kept.push_str(&new.join(" "));
             kept.push_str(if line.ends_with('\n') { "\n" } else { "" });
         }

@@ -12,11 +12,12 @@ use crate::{
 /// headings that have no text left.
 pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
     let parts = parts(text);
-    let keeps = |part: &Part<'_>| !part.is_sentence || !stated.contains(&key(part.text));
-    if parts.iter().all(keeps) {
+    let is_stated: Vec<bool> =
+        parts.iter().map(|part| part.is_sentence && stated.contains(&key(part.text))).collect();
+    if !is_stated.contains(&true) {
         return text.to_owned();
     }
-    write(&parts, keeps, 0)
+    write(&parts, |part| is_stated.get(part.at) == Some(&false), 0)
 }
 
 /// Returns the text in at most `most` tokens, by whole sentences: first those that state a fact, such

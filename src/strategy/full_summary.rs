@@ -40,15 +40,15 @@ pub(super) fn with_summaries(
     message: &Message,
     change: impl Fn(&Summary) -> Option<Summary>,
 ) -> Message {
-    let changed = |block: &ContentBlock| {
-        if let ContentBlock::Summary(summary) = block { change(summary) } else { None }
-    };
-    if !message.content.iter().any(|block| changed(block).is_some()) {
-        return message.clone();
-    }
-    let blocks = message.content.iter();
-    let blocks = blocks.map(|block| changed(block).map_or_else(|| block.clone(), Into::into));
-    message.with_content(blocks.collect())
+    let mut is_changed = false;
+    let blocks = message.content.iter().map(|block| {
+        let ContentBlock::Summary(summary) = block else { return block.clone() };
+        let Some(summary) = change(summary) else { return block.clone() };
+        is_changed = true;
+        summary.into()
+    });
+    let blocks = blocks.collect();
+    if is_changed { message.with_content(blocks) } else { message.clone() }
 }
 
 /// Returns the text of the earlier summary and all other messages, so that the next summary can be

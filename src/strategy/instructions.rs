@@ -58,11 +58,11 @@ pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunE
 /// Returns the asides, each after the line that introduces it: the focus of the brief, these rules,
 /// and the next prompt after the line `next`.
 pub(super) fn asides(Task { thread, brief }: &Task, rules: &str, next: &str) -> String {
-    let clipped = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
+    let counter = thread.counter();
     let asides = [
-        (FOCUS, brief.reason.focus().map(|focus| clipped(focus))),
+        (FOCUS, brief.reason.focus().map(|focus| clip(focus, ASIDE_TOKENS, counter))),
         (RULES, Some(rules.trim_end().to_owned()).filter(|rules| !rules.is_empty())),
-        (next, brief.next_text().map(|text| clipped(&text))),
+        (next, brief.next_text().map(|text| clip(&text, ASIDE_TOKENS, counter))),
     ];
     let present = asides.into_iter().filter_map(|(line, text)| Some((line, text?)));
     present.map(|(line, text)| format!("\n\n{line}\n{text}")).collect()

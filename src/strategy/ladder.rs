@@ -48,6 +48,7 @@ use crate::{
 /// assert_eq!(proposal.rungs.len(), 2);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Ladder {
     rungs: Vec<Arc<dyn CompactionStrategy>>,
     enough: Option<Arc<dyn CompactionStrategy>>,
@@ -72,7 +73,6 @@ impl Ladder {
     /// let names: Vec<&str> = proposal.rungs.iter().map(|rung| rung.strategy.as_str()).collect();
     /// assert_eq!(names, ["summarize", "keep-recent"]);
     /// ```
-    #[must_use]
     pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
         Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None }
     }
@@ -94,7 +94,6 @@ impl Ladder {
     /// let Step::Call { total, .. } = attempt.step() else { panic!("it asks about a chunk") };
     /// assert!(total > 1);
     /// ```
-    #[must_use]
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { too_long: Some(strategy), ..self }
     }
@@ -121,7 +120,6 @@ impl Ladder {
     /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    #[must_use]
     pub fn with_enough(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { enough: Some(strategy), ..self }
     }

@@ -41,6 +41,7 @@ mod full_summary;
 mod instructions;
 mod keep_recent;
 mod ladder;
+mod lists;
 mod native;
 mod net;
 mod panic_guard;

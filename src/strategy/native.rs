@@ -88,8 +88,9 @@ impl Native {
             let blocks = compaction(&turn)?;
             let note = note(&blocks, head);
             let first = self.message(&task, head, blocks);
-            let plan = |candidate: &Candidate| candidate.plan_with_first(&task, first.clone());
-            let plan = task.first_within_target(&candidates, plan)?;
+            let plan = task.first_within_target(&candidates, |candidate| {
+                candidate.plan_with_first(&task, first.clone())
+            })?;
             Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
         }))
     }
@@ -130,7 +131,7 @@ impl Native {
 
     /// Returns the message that replaces the head of the thread.
     fn message(self, task: &Task, head: usize, blocks: Vec<Opaque>) -> Message {
-        let messages = task.thread.messages().get(..head).unwrap_or_default();
+        let (messages, _) = task.thread.split_at(head);
         // The counter is unknown to the writer of digests; a token has about four bytes.
         let bytes =
             usize::try_from(self.digest(&task.brief).saturating_mul(4)).unwrap_or(usize::MAX);
@@ -150,10 +151,10 @@ impl Native {
 /// Returns the opaque blocks of an answer, at least one of which is a compaction: OpenAI returns
 /// messages of the user beside it and wants all of them back.
 fn compaction(turn: &Turn) -> Result<Vec<Opaque>, StrategyError> {
-    let opaque = |block: &ContentBlock| {
+    let blocks = turn.message.content.iter().filter_map(|block| {
         if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }
-    };
-    let blocks: Vec<Opaque> = turn.message.content.iter().filter_map(opaque).collect();
+    });
+    let blocks: Vec<Opaque> = blocks.collect();
     if blocks.iter().any(Opaque::is_compaction) {
         return Ok(blocks);
     }

@@ -82,12 +82,12 @@ impl Guarded {
 
     /// Runs code of the strategy and stores the next step of the attempt that it returns.
     fn run(&mut self, work: impl FnOnce() -> Box<dyn Attempt>) {
-        let work = || {
+        // Unwind safe: a panic can leave only the attempt in a broken state, and that is dropped.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             let attempt = work();
             (StoredStep::of(attempt.step()), attempt)
-        };
-        // Unwind safe: a panic can leave only the attempt in a broken state, and that is dropped.
-        match catch_unwind(AssertUnwindSafe(work)) {
+        }));
+        match outcome {
             Ok((step, attempt)) => (self.step, self.attempt) = (step, Some(attempt)),
             Err(payload) => {
                 let message = panic_message(payload.as_ref());

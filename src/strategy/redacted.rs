@@ -107,11 +107,11 @@ fn redact_run(error: &mut RunError, redactor: &dyn Redactor) {
 fn redact_model(error: &mut ModelError, redactor: &dyn Redactor) {
     let message = redacted_text(&error.message, redactor);
     let mut sources = std::iter::successors(error.source(), |source| (*source).source());
-    let shows = |source: &dyn Error| {
+    let shows_secret = sources.any(|source| {
         let words = Text::from(source.to_string());
         redacted_text(&words, redactor) != words
-    };
-    if message != error.message || sources.any(shows) {
+    });
+    if message != error.message || shows_secret {
         *error = ModelError::new(error.kind.clone(), message).with_usage(error.usage);
     }
 }

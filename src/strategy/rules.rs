@@ -16,6 +16,7 @@ use crate::{
     message::{ContextWindow, Message, Role, Text},
     prose::without_typed,
     retention::key,
+    tokens::TokenCounter,
 };
 
 /// Tokens that stay free between an addendum and the target, because a whole text can have more
@@ -47,14 +48,13 @@ impl Snapshot {
         brief: &Brief,
     ) -> (Proposal, Text, Vec<&str>) {
         let counter = self.counter();
-        let titled =
-            |rules: &[&str], most| ledger::titled(rules, self.rules().left_out(), most, counter);
+        let left_out = self.rules().left_out();
         let own = self.own_text(&summary);
         // An earlier list of rules is not part of `own`, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
         let missing = unstated(self.rules().active(), after, self.system());
-        let list = titled(&missing, RULES_TOKENS);
+        let list = ledger::titled(&missing, left_out, RULES_TOKENS, counter);
         // If rules and statements do not both fit, a rule that the user typed is listed once, as a
         // statement.
         let (typed, stated) =
@@ -68,21 +68,19 @@ impl Snapshot {
             return (proposal, summary, merged);
         }
         let excess = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
-        // A short summary stays whole: the note about omitted bytes would take most of its room.
-        let shortened = |text: &str| {
-            let (tokens, half) = (counter.text(text), counter.text(&own).div_ceil(2));
-            let most = tokens.saturating_sub(excess).max(half);
-            if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
-        };
-        let short_list = titled(&others, room);
+        let half = counter.text(&own).div_ceil(2);
+        let short_list = ledger::titled(&others, left_out, room, counter);
         let list = if merged.is_empty() { list } else { short_list.clone() };
         let must_shorten = !merged.is_empty() && excess > 0;
-        let unrepeated = if must_shorten { shortened(&unrepeated) } else { unrepeated };
+        let unrepeated = match must_shorten {
+            true => shortened(&unrepeated, excess, half, counter),
+            false => unrepeated,
+        };
         // Complete rules matter more than a complete summary, so the summary shrinks first.
         let texts = [
             (unrepeated.as_str(), list.as_str()),
             (&own, &list),
-            (&shortened(&own), &list),
+            (&shortened(&own, excess, half, counter), &list),
             (&own, &short_list),
             (&own, ""),
         ];
@@ -159,6 +157,13 @@ impl Snapshot {
         let most = brief.target.map_or(smaller, |target| target.min(smaller));
         most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
     }
+}
+
+/// Returns a summary with `excess` tokens less, but at least `least`. A short one stays whole: the note
+/// about omitted bytes would take most of its room.
+fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
+    let most = counter.text(text).saturating_sub(excess).max(least);
+    if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
 }
 
 /// Returns the rules that neither a user message nor the system prompt states. Summaries do not count.

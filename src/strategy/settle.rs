@@ -8,17 +8,14 @@ use super::{
     digest,
     excerpt::excerpt,
     full_summary::with_summaries,
-    rules,
+    lists::{Audit, last_summary},
     snapshot::{Rejection, Snapshot},
-    typed::{self, Typed},
+    typed::Typed,
 };
 use crate::{
     compact::{Plan, legality},
-    message::{ContentBlock, Message, Role, Summary, Text},
-    prose::{one_line, without_typed},
-    retention::{
-        Beside, Fact, Facts, Retention, RetentionPolicy, enrich, invented, without_invented,
-    },
+    message::{Message, Role, Summary, Text},
+    retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
 
 /// Summaries with fewer tokens are not shortened for facts.
@@ -249,16 +246,16 @@ impl Snapshot {
             "".into()
         };
         let cuts = legality::cut_points(self.messages());
-        let listing = |text: &str| {
+        for text in [all.trim_start(), rules.as_str()].into_iter().filter(|text| !text.is_empty()) {
             let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
             let message = Message::summary(Role::User, summary);
-            let plan = proposal.plan.clone().with_message_before(&cuts, message)?;
-            let plan = self.stamped(plan, brief);
-            self.accept(&plan, brief).is_ok().then_some(plan)
-        };
-        let texts = [all.trim_start(), rules.as_str()];
-        let plan = texts.into_iter().filter(|text| !text.is_empty()).find_map(listing);
-        plan.map(|plan| Proposal { plan, ..proposal.clone() }).unwrap_or(proposal)
+            let plan = proposal.plan.clone().with_message_before(&cuts, message);
+            let Some(plan) = plan.map(|plan| self.stamped(plan, brief)) else { continue };
+            if self.accept(&plan, brief).is_ok() {
+                return Proposal { plan, ..proposal };
+            }
+        }
+        proposal
     }
 
     /// Returns a list of rules with the facts that are missing beside it.
@@ -298,99 +295,11 @@ impl Snapshot {
         policy: &'a RetentionPolicy,
         brief: &'a Brief,
     ) -> Audit<'a> {
-        let is_it = |block: &ContentBlock| matches!(block, ContentBlock::Summary(other) if *other.text == *summary);
-        let beside = after.iter().filter(|message| !message.content.iter().any(is_it));
+        let beside = after
+            .iter()
+            .filter(|message| !message.summaries().any(|other| *other.text == *summary));
         let (beside, invented) = (facts.beside(beside), self.invented(summary, facts));
         Audit { policy, brief, beside, invented }
-    }
-
-    /// Audits the summary and appends the missing facts, as far as there is room.
-    fn enriched(
-        &self,
-        proposal: Proposal,
-        summary: &Text,
-        after: &[Message],
-        audit: &Audit<'_>,
-        merged: &[&str],
-    ) -> Proposal {
-        let Audit { policy, brief, ref beside, .. } = *audit;
-        let statements = self.statements();
-        let mut typed = Typed::new(&statements, self, brief, after);
-        typed.skip(&without_typed(summary));
-        let typed = typed.with_rules(merged);
-        let (is_alone, lists) = (summary.is_blank(), policy.lists_typed());
-        let room = self.room_beside(&proposal.plan, summary, after, brief);
-        let shares = merged.is_empty() && !is_alone;
-        let (share, most) =
-            if lists { self.typed_room(&typed, room, shares, audit) } else { (0, 0) };
-        let first = typed.list(share, self.counter());
-        let policy_beside = |list: &str| {
-            let tokens = room.saturating_sub(self.counter().text(list)).min(policy.addendum_tokens);
-            RetentionPolicy { addendum_tokens: tokens, ..policy.clone() }
-        };
-        // What the user typed is listed in whole statements, a value with its subject.
-        let is_listed_alone = |fact: &Fact| !lists || !typed.covers(fact);
-        let with = |list: &str, all: bool| {
-            if is_alone && list.is_empty() {
-                return None;
-            }
-            let (policy, summary) = (policy_beside(list), rules::joined(summary, list));
-            let is_listed = |fact: &Fact| all || is_listed_alone(fact);
-            let enriched = beside.enrich(&summary, &policy, self.counter(), is_listed);
-            let settled = audit.with_enriched(&proposal, enriched, &policy);
-            self.accept(&settled.plan, brief).ok().map(|_| settled)
-        };
-        // The list grows into the room that the addendum left. The rest is for facts without their
-        // statements.
-        let left = || {
-            if is_alone && first.is_empty() {
-                return None;
-            }
-            let (policy, summary) = (policy_beside(&first), rules::joined(summary, &first));
-            let text = beside.text(&summary, &policy, self.counter(), is_listed_alone);
-            let after = self.accept(&proposal.plan.clone().with_last_summary(text), brief).ok()?;
-            Some(self.room(&after, brief))
-        };
-        let grown = left().and_then(|left| {
-            let tokens = self.counter().text(&first).saturating_add(left);
-            let most = if lists { most.max(policy.addendum_tokens) } else { 0 };
-            with(&typed.list(tokens.min(most), self.counter()), true)
-        });
-        // The parts may fit while the counter counts more tokens for the whole.
-        let settled = grown.or_else(|| with(&first, false)).or_else(|| with("", true));
-        settled.unwrap_or_else(|| {
-            let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
-            let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-            let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);
-            audit.with_enriched(&proposal, enriched, policy)
-        })
-    }
-
-    /// Returns the tokens that the user's words get at first, and the most that they get at all. If
-    /// they share the room, other facts get a sixth of it, unless rules or the user's words need it.
-    fn typed_room(
-        &self,
-        typed: &Typed<'_>,
-        room: u64,
-        shares: bool,
-        audit: &Audit<'_>,
-    ) -> (u64, u64) {
-        let share = typed.room(room, room, self.counter());
-        if !shares {
-            return (share.min(room), room);
-        }
-        let (target, longest) = (audit.brief.target, typed::most(room));
-        let target = target.unwrap_or(audit.policy.addendum_tokens);
-        let most = typed.share_of(target).max(typed.emphasised(self.counter()).min(longest));
-        (share.min(most).min(longest), most)
-    }
-
-    /// Returns the tokens for lists after a summary. If the summary is blank, the plan shows only
-    /// the user's words. The lists replace them, so their tokens count as free.
-    fn room_beside(&self, plan: &Plan, summary: &Text, after: &[Message], brief: &Brief) -> u64 {
-        let shown = last_summary(plan).filter(|_| summary.is_blank());
-        let shown = shown.map_or(0, |shown| self.counter().text(shown));
-        self.room(after, brief).saturating_add(shown)
     }
 
     /// Returns the proposal without the sentences of its summary that state invented facts, and
@@ -431,36 +340,6 @@ impl Kept {
     }
 }
 
-/// The data for audits of proposals with one summary.
-struct Audit<'a> {
-    policy: &'a RetentionPolicy,
-    brief: &'a Brief,
-    /// What the messages beside the summary state.
-    beside: Beside<'a>,
-    /// What the whole summary states and nothing in the conversation does.
-    invented: Vec<Fact>,
-}
-
-impl Audit<'_> {
-    fn with_enriched(
-        &self,
-        proposal: &Proposal,
-        (text, mut retention): (Text, Retention),
-        policy: &RetentionPolicy,
-    ) -> Proposal {
-        let shortfall = policy.shortfall(&retention);
-        let line = one_line(&text);
-        let stated = self.invented.iter().filter(|fact| line.contains(fact.text.as_str()));
-        retention.invented = stated.cloned().collect();
-        let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
-        let mut proposal = proposal.clone();
-        proposal.plan = proposal.plan.with_last_summary(text);
-        proposal.retention = Some(retention.shortened());
-        proposal.shortfall = shortfall;
-        proposal
-    }
-}
-
 /// The plan with the number of the compaction in every new summary that has none.
 fn numbered(plan: Plan, brief: &Brief) -> Plan {
     let Some(id) = brief.compaction else { return plan };
@@ -472,21 +351,13 @@ fn numbered(plan: Plan, brief: &Brief) -> Plan {
     })
 }
 
-fn last_summary(plan: &Plan) -> Option<&Text> {
-    let blocks = plan.new_messages().flat_map(|message| &message.content);
-    let summaries = blocks.filter_map(|block| {
-        if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
-    });
-    summaries.last()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
         compact::{Insert, Splice},
         ledger::Ledger,
-        message::{CompactionId, Json, Thinking, ToolResult, ToolUse},
+        message::{CompactionId, ContentBlock, Json, Thinking, ToolResult, ToolUse},
         retention::RetentionPolicy,
         tokens::{ByteEstimate, TokenCounter},
     };

@@ -20,6 +20,7 @@ use crate::{
 
 /// A thread at one moment, with the context that a strategy needs. Cheap to clone.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Snapshot {
     messages: Arc<Vec<Message>>,
     system: Arc<Vec<Message>>,
@@ -107,7 +108,6 @@ impl Snapshot {
     /// let snapshot = Snapshot::new(vec![Message::user("hi")]);
     /// assert_eq!(snapshot.messages().len(), 1);
     /// ```
-    #[must_use]
     pub fn new(messages: impl Into<Arc<Vec<Message>>>) -> Self {
         Self {
             messages: messages.into(),
@@ -136,7 +136,6 @@ impl Snapshot {
     /// assert!(Arc::ptr_eq(snapshot.messages(), thread.messages()));
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), thread.size().tokens);
     /// ```
-    #[must_use]
     pub fn of(thread: &Thread) -> Self {
         let counter = Arc::clone(thread.counter());
         Self { counter, ..Self::new(thread.messages().clone()) }
@@ -151,7 +150,6 @@ impl Snapshot {
     /// let snapshot = Snapshot::of_request(&request);
     /// assert_eq!((snapshot.messages().len(), snapshot.system().len()), (1, 1));
     /// ```
-    #[must_use]
     pub fn of_request(request: &Request) -> Self {
         Self {
             system: request.system.clone(),
@@ -170,7 +168,6 @@ impl Snapshot {
     /// let snapshot = snapshot.with_context(system.into(), vec![].into());
     /// assert_eq!(snapshot.system()[0], Message::system("Be brief."));
     /// ```
-    #[must_use]
     pub fn with_context(self, system: Arc<Vec<Message>>, tools: Arc<Vec<ToolSpec>>) -> Self {
         Self { system, tools, ..self }
     }
@@ -187,7 +184,6 @@ impl Snapshot {
     /// let attempt = strategy.begin(&thread, &Brief::default());
     /// assert!(matches!(attempt.step(), Step::Failed(StrategyError::TooLong { window: 8_000, .. })));
     /// ```
-    #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
     }
@@ -203,7 +199,6 @@ impl Snapshot {
     /// let snapshot = snapshot.with_counter(Arc::new(ByteEstimate::new(2)));
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), 7);
     /// ```
-    #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter, size: None, ..self }
     }
@@ -218,7 +213,6 @@ impl Snapshot {
     /// assert_eq!(snapshot.time(1), Some(Timestamp(9)));
     /// assert_eq!(snapshot.time(2), None);
     /// ```
-    #[must_use]
     pub fn with_times(self, times: impl Into<Arc<[Timestamp]>>) -> Self {
         Self { times: Some(times.into()), ..self }
     }
@@ -238,7 +232,6 @@ impl Snapshot {
     /// let facts = snapshot.facts(&RetentionPolicy::default());
     /// assert_eq!(facts.audit(snapshot.messages()).missing[0].text, "src/parse.rs");
     /// ```
-    #[must_use]
     pub fn with_facts(self, facts: Arc<Facts>) -> Self {
         Self { facts: Some(facts), ..self }
     }
@@ -257,7 +250,6 @@ impl Snapshot {
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    #[must_use]
     pub fn with_rules(self, rules: Arc<Ledger>) -> Self {
         Self { rules, ..self }
     }
@@ -285,13 +277,11 @@ impl Snapshot {
     /// let snapshot = Snapshot::new(vec![Message::user("I am Ada.")]).redacted(&Names);
     /// assert_eq!(snapshot.messages()[..], [Message::user("I am [name].")]);
     /// ```
-    #[must_use]
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
         let mut redaction = Redaction::of(redactor);
-        let mut redacted = |messages: &Arc<Vec<Message>>| -> Arc<Vec<Message>> {
+        let [messages, system] = [&self.messages, &self.system].map(|messages| {
             Arc::new(messages.iter().map(|message| redaction.message(message)).collect())
-        };
-        let (messages, system) = (redacted(&self.messages), redacted(&self.system));
+        });
         let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
         let calls = self.calls.redacted(redactor);
         Self { messages, system, tools, calls, size: None, ..self }
@@ -374,6 +364,13 @@ impl Snapshot {
     #[must_use]
     pub fn counter(&self) -> &dyn TokenCounter {
         self.counter.as_ref()
+    }
+
+    /// Returns the messages before a cut, and those from it on.
+    pub(super) fn split_at(&self, cut: usize) -> (&[Message], &[Message]) {
+        let parts = self.messages.split_at_checked(cut);
+        debug_assert!(parts.is_some(), "a cut is in the thread: {cut}");
+        parts.unwrap_or((&self.messages, &[]))
     }
 
     /// Returns the last [cut point](legality::cut_points) at or before this position, or 0.

@@ -40,11 +40,8 @@ impl Snapshot {
 
     /// The checkpoints of the thread after a plan, without those in its new messages.
     fn ids_that_stay(&self, plan: &Plan) -> HashSet<CheckpointId> {
-        let ids = |message: &Message| -> Vec<CheckpointId> {
-            message.checkpoints().map(|(id, _)| id).collect()
-        };
         let mut new: HashMap<CheckpointId, usize> = HashMap::new();
-        for id in plan.new_messages().flat_map(ids) {
+        for (id, _) in plan.new_messages().flat_map(Message::checkpoints) {
             *new.entry(id).or_default() += 1;
         }
         if new.is_empty() {
@@ -53,7 +50,7 @@ impl Snapshot {
         // A stale plan is rejected later; here it keeps nothing.
         let after = plan.after(self.messages()).unwrap_or_default();
         let mut staying = HashSet::new();
-        for id in after.iter().flat_map(ids) {
+        for (id, _) in after.iter().flat_map(Message::checkpoints) {
             match new.get_mut(&id) {
                 Some(count) if *count > 0 => *count -= 1,
                 Some(_) | None => {
@@ -82,8 +79,9 @@ struct FreshIds<'a> {
 impl FreshIds<'_> {
     fn next(&mut self) -> CheckpointId {
         let (thread, used) = (self.thread, &self.used);
-        let in_thread = |id| thread.iter().flat_map(Message::checkpoints).any(|(it, _)| it == id);
-        let id = self.generator.draw(|id| used.contains(&id) || in_thread(id));
+        let id = self.generator.draw(|id| {
+            used.contains(&id) || thread.iter().flat_map(Message::checkpoints).any(|it| it.0 == id)
+        });
         self.used.insert(id);
         id
     }

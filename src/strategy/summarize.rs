@@ -112,8 +112,9 @@ impl Summarize {
         let options = AskOptions { max_retries: 0, ..model.into() };
         Ok(attempt::ask_with(options, request, move |turn| {
             let summary = message(&task, attempt::summary_of(&turn)?);
-            let plan = |candidate: &Candidate| candidate.plan(&task, vec![summary.clone()]);
-            task.first_within_target(&candidates, plan)
+            task.first_within_target(&candidates, |candidate| {
+                candidate.plan(&task, vec![summary.clone()])
+            })
         }))
     }
 
@@ -124,17 +125,16 @@ impl Summarize {
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
         let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
-        let size = |request: &Request| {
-            thread.counter().request(request).saturating_add(self.summary_tokens)
-        };
-        let request = self.request(task, head.clone());
-        let tokens = size(&request);
-        if tokens <= window {
-            return Ok(request);
+        let mut needed = None;
+        for head in [head.clone()].into_iter().chain(tail::trimmed(&head)) {
+            let request = self.request(task, head);
+            let tokens = thread.counter().request(&request).saturating_add(self.summary_tokens);
+            if tokens <= window {
+                return Ok(request);
+            }
+            needed.get_or_insert(tokens);
         }
-        let mut trimmed = tail::trimmed(&head).map(|head| self.request(task, head));
-        let fitting = trimmed.find(|request| size(request) <= window);
-        fitting.ok_or(StrategyError::TooLong { tokens, window })
+        Err(StrategyError::TooLong { tokens: needed.unwrap_or(u64::MAX), window })
     }
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely

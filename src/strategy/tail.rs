@@ -91,39 +91,39 @@ impl Task {
         // words can only be removed.
         let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
         let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
-        let with_last = |cut: usize| if ends_in_words { cut } else { before_last.min(cut) };
+        let latest = if ends_in_words { end } else { before_last };
         // Earlier messages of the user are listed after the summary, so few of them need to stay whole.
         let share = if typed_need > 0 { 16 } else { 4 };
         let user_tokens = request.user_tokens.min(target / share);
         let fits = first_within(bare, Some(tokens));
         let cuts = self.lengths(request).map(|length| cut(&points, bare, length, fits));
         // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh one.
-        let takes = |cut: &usize| {
-            let cut = with_last(*cut);
+        let worthwhile = cuts.clone().find(|cut| {
+            let cut = latest.min(*cut);
             let typed = typed(bare, cut, request.user_messages, user_tokens);
             bare_task.check_worth(cut, &typed, MIN_TOKENS).is_ok()
-        };
-        let shortest = cuts.clone().find(takes).or(cuts.min()).unwrap_or(end);
-        let first = with_last(shortest);
-        let candidate = |cut, count, tokens, trim| {
-            let typed = typed(snapshot, cut, count, tokens);
-            Candidate { cut, typed, trim }
-        };
-        let mut all = vec![
-            candidate(first, request.user_messages, user_tokens, None),
-            candidate(first, 1, 0, None),
-        ];
-        all.extend(STEPS.iter().map(|step| candidate(first, 1, 0, Some(*step))));
+        });
+        let shortest = worthwhile.or(cuts.min()).unwrap_or(end);
+        let first = latest.min(shortest);
+        let most = typed(snapshot, first, request.user_messages, user_tokens);
+        let mut all = vec![Candidate { cut: first, typed: most, trim: None }];
+        all.push(self.with_newest(first, None));
+        all.extend(STEPS.map(|step| self.with_newest(first, Some(step))));
         for cut in [shortest, end] {
-            all.extend([None, Some(HARDEST)].map(|trim| candidate(cut, 1, 0, trim)));
+            all.extend([None, Some(HARDEST)].map(|trim| self.with_newest(cut, trim)));
         }
         if brief.next_prompt.is_some() {
             // With a next prompt, the messages typed before it need not stay and may be too long.
-            let candidate = |trim| Candidate { cut: end, typed: Vec::new(), trim };
-            all.extend([None, Some(HARDEST)].map(candidate));
+            let trims = [None, Some(HARDEST)];
+            all.extend(trims.map(|trim| Candidate { cut: end, typed: Vec::new(), trim }));
         }
         all.dedup();
         Ok(all)
+    }
+
+    /// Returns the candidate that keeps only the user's newest message before the cut.
+    fn with_newest(&self, cut: usize, trim: Option<TrimToolResults>) -> Candidate {
+        Candidate { cut, typed: typed(&self.thread, cut, 1, 0), trim }
     }
 
     /// The candidates for a thread within its target.
@@ -226,31 +226,34 @@ impl Task {
         kept: &[Range<Position>],
         least: u64,
     ) -> Result<(), StrategyError> {
-        let counter = self.thread.counter();
-        let needed = self.missed_target().is_some();
-        let is_kept = |message: usize, block: usize| {
-            kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
-        };
-        let removable = |(index, message): (usize, &Message)| {
-            let blocks = message.content.iter().enumerate();
-            if !blocks.clone().any(|(block, _)| is_kept(index, block)) {
-                return if needed || !message.is_summary() { counter.message(message) } else { 0 };
-            }
-            let removed = blocks.filter(|(block, _)| !is_kept(index, *block));
-            // Markers beside kept text do not count as savings.
-            let counted = removed.filter(|(_, block)| {
-                !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
-            });
-            counted.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
-        };
+        let (counter, needed) = (self.thread.counter(), self.missed_target().is_some());
         let mut goes: u64 = 0;
-        for removable in self.thread.messages().iter().enumerate().take(cut).map(removable) {
-            goes = goes.saturating_add(removable);
+        for (index, message) in self.thread.messages().iter().enumerate().take(cut) {
+            goes = goes.saturating_add(match self.removed_beside(index, message, kept) {
+                Some(tokens) => tokens,
+                None if needed || !message.is_summary() => counter.message(message),
+                None => 0,
+            });
             if goes > least {
                 return Ok(());
             }
         }
         nothing(format!("about {goes} tokens could go, too few to be worth it"))
+    }
+
+    /// The tokens of the removed blocks of a message of which others are kept; `None` if none is.
+    fn removed_beside(
+        &self,
+        index: usize,
+        message: &Message,
+        kept: &[Range<Position>],
+    ) -> Option<u64> {
+        let blocks = message.content.iter().enumerate();
+        blocks.clone().find(|(block, _)| is_kept(kept, index, *block))?;
+        // Markers beside kept text do not count as savings.
+        let removed = blocks.filter(|(block, it)| !is_kept(kept, index, *block) && !is_marker(it));
+        let tokens = removed.map(|(_, block)| self.thread.counter().block(block));
+        Some(tokens.fold(0, u64::saturating_add))
     }
 
     /// Returns the message of a summary. If it will be the end of the thread during the agent's work,
@@ -321,6 +324,20 @@ fn first_within(snapshot: &Snapshot, tokens: Option<u64>) -> usize {
     first
 }
 
+/// Whether a block stays word for word. The ranges are in order.
+pub(super) fn is_kept(kept: &[Range<Position>], message: usize, block: usize) -> bool {
+    kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
+}
+
+/// Whether removing the block alone does not justify a summary: an earlier summary, or a marker that
+/// every compaction removes.
+pub(super) fn is_marker(block: &ContentBlock) -> bool {
+    matches!(
+        block,
+        ContentBlock::Summary(_) | ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_)
+    )
+}
+
 /// Returns the user-typed blocks before this message that should stay, as ranges in order: those of
 /// the last `count` user messages, up to `tokens` tokens together. The newest user message of the
 /// whole thread always stays. A checkpoint at the end of a kept message stays with it.
@@ -355,9 +372,8 @@ fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
     let last = message.content.len().saturating_sub(1);
     let is_stamped = matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)));
     let blocks = message.typed_blocks().chain(is_stamped.then_some(last));
-    let range =
-        |block| Position { message: index, block }..Position { message: index, block: block + 1 };
-    blocks.map(range).collect()
+    let starts = blocks.map(|block| Position { message: index, block });
+    starts.map(|start| start..Position { block: start.block + 1, ..start }).collect()
 }
 
 impl Candidate {

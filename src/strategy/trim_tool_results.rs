@@ -61,19 +61,14 @@ fn plan(
 
 /// The options and the harder ones, each with the message to leave untouched.
 fn steps(options: TrimToolResults, last: Option<usize>) -> [(TrimToolResults, Option<usize>); 5] {
-    let harder = |lines: usize, bytes: usize, keep_recent: usize| TrimToolResults {
-        lines: options.lines.min(lines),
-        bytes: Some(options.bytes.unwrap_or(bytes).min(bytes)),
-        keep_recent: options.keep_recent.min(keep_recent),
-        ..options
-    };
     let half = TrimToolResults { keep_recent: options.keep_recent / 2, ..options };
-    let hardest = TrimToolResults { keep_errors: false, min_bytes: 0, ..harder(1, 100, 0) };
-    [
-        (options, last),
-        (half, last),
-        (harder(2, 400, 2), last),
-        (harder(1, 200, 0), last),
-        (hardest, None),
-    ]
+    let [harder, hard, hardest] =
+        [(2, 400, 2), (1, 200, 0), (1, 100, 0)].map(|(lines, bytes, recent)| TrimToolResults {
+            lines: options.lines.min(lines),
+            bytes: Some(options.bytes.unwrap_or(bytes).min(bytes)),
+            keep_recent: options.keep_recent.min(recent),
+            ..options
+        });
+    let hardest = TrimToolResults { keep_errors: false, min_bytes: 0, ..hardest };
+    [(options, last), (half, last), (harder, last), (hard, last), (hardest, None)]
 }

@@ -74,7 +74,7 @@ impl<'a> Typed<'a> {
 
     /// The tokens that the list gets before anything else.
     pub(super) fn share_of(&self, room: u64) -> u64 {
-        (room / 100).saturating_mul(self.share).saturating_add(room % 100 * self.share / 100)
+        percent_of(room, self.share)
     }
 
     /// The keys of what the list can hold, and of what is stated elsewhere.
@@ -121,6 +121,11 @@ impl<'a> Typed<'a> {
 
 /// The share of the room without a retention policy.
 const DEFAULT_SHARE: u64 = 33;
+
+/// Returns this percentage of the tokens.
+pub(super) fn percent_of(tokens: u64, percent: u64) -> u64 {
+    (tokens / 100).saturating_mul(percent).saturating_add(tokens % 100 * percent / 100)
+}
 
 /// The most of a room that statements get before facts: all but a sixth.
 pub(super) fn most(room: u64) -> u64 {

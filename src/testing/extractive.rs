@@ -10,16 +10,13 @@ use futures::{
 
 use super::{
     extract::Findings,
-    scripted::{Answer, deltas},
+    scripted::{Answer, deltas, estimated, turn_of},
 };
 use crate::{
-    message::{
-        ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, StopReason, ToolUse, Turn,
-        Usage,
-    },
+    message::{ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, ToolUse, Turn},
     model::{self, Model},
     render::read_back,
-    tokens::{self, ByteEstimate, TokenCounter},
+    tokens,
 };
 
 /// Answers a request for a summary with the most informative sentences, paths, commands and errors
@@ -56,11 +53,7 @@ impl ExtractiveModel {
         let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
         let message =
             if edits { edit(request) } else { Message::assistant(sum_up(old, request.max_output)) };
-        let calls = message.tool_uses().next().is_some();
-        let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-        let counter = ByteEstimate::TRIGGER;
-        let usage = Usage::new(counter.request(request), counter.message(&message));
-        Turn::new(message, stop_reason, Some(usage))
+        estimated(request, turn_of(message))
     }
 }
 
@@ -104,9 +97,7 @@ impl Model for ExtractiveModel {
         let text = sum_up(&request.messages, request.max_output);
         let value = serde_json::json!({"type": "compaction", "content": text});
         let message = Message::new(Role::Assistant, vec![Opaque::new("extractive", value).into()]);
-        let counter = ByteEstimate::TRIGGER;
-        let usage = Usage::new(counter.request(&request), counter.message(&message));
-        Ok(Some(Turn::new(message, StopReason::EndTurn, Some(usage))))
+        Ok(Some(estimated(&request, turn_of(message))))
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {

@@ -1,92 +1,68 @@
 //! The ways in which models and networks misbehave, as answers of a script.
 
-use super::scripted::Answer;
+use super::scripted::{Answer, turn_of};
 use crate::message::{Json, Message, ModelError, ModelErrorKind, Role, StopReason, ToolUse, Turn};
-
-/// One way of misbehaving, as an answer of a [`ScriptedModel`](super::ScriptedModel).
-///
-/// ```
-/// use futures::executor::block_on;
-/// use threadfold::{Request, model::Model, testing::{Misbehaviour, ScriptedModel}};
-///
-/// let model = ScriptedModel::repeating([Misbehaviour::Overflow]);
-/// assert!(block_on(model.complete(Request::default())).unwrap_err().is_overflow());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Misbehaviour {
-    /// Fails because the prompt exceeds the window.
-    Overflow,
-    /// Answers with white space only.
-    Blank,
-    /// Answers without any block.
-    Empty,
-    /// Calls a tool instead of writing text.
-    CallsTool,
-    /// Ends the stream in the middle of the answer.
-    CutStream,
-    /// Fails permanently.
-    Fails,
-    /// Fails with a retryable error.
-    Overloaded,
-    /// Stops at the output limit.
-    Truncated,
-    /// Stops with a refusal.
-    Refuses,
-    /// Answers, but its stream is pending a hundred times before each delta.
-    Slow,
-    /// Answers with about a megabyte of text.
-    Inflates,
-}
 
 /// The text of an answer that stops at the output limit.
 pub(super) const HALF: &str = "This is only the first half of an";
 
-impl Misbehaviour {
-    /// All ways of misbehaving.
-    pub const ALL: [Self; 11] = [
-        Self::Overflow,
-        Self::Blank,
-        Self::Empty,
-        Self::CallsTool,
-        Self::CutStream,
-        Self::Fails,
-        Self::Overloaded,
-        Self::Truncated,
-        Self::Refuses,
-        Self::Slow,
-        Self::Inflates,
-    ];
-}
+impl Answer {
+    /// Returns all ways in which a model or its network misbehaves.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Request, model::Model, testing::{Answer, ScriptedModel}};
+    ///
+    /// for way in Answer::misbehaving() {
+    ///     let model = ScriptedModel::repeating([way.clone()]);
+    ///     let answer = block_on(model.complete(Request::default()));
+    ///     // The code under test must survive the answer, and what follows it.
+    ///     assert_eq!(answer.is_err_and(|error| error.is_overflow()), matches!(way, Answer::Overflow));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn misbehaving() -> [Self; 11] {
+        let [cut, slow] = ["this will not be said to its end", "slowly said"];
+        [
+            Self::Overflow,
+            Self::Blank,
+            Self::Empty,
+            Self::CallsTool,
+            Self::Cut(turn_of(Message::assistant(cut))),
+            Self::Fails,
+            Self::Overloaded,
+            Self::Truncated,
+            Self::Refuses,
+            Self::Slow(turn_of(Message::assistant(slow))),
+            Self::Inflates,
+        ]
+    }
 
-impl From<Misbehaviour> for Answer {
-    fn from(way: Misbehaviour) -> Self {
-        let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
-        let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
-        match way {
-            Misbehaviour::Overflow => {
-                fails(ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None })
+    /// Returns the turn or the error of the answer, however its stream goes.
+    pub(super) fn outcome(self) -> Result<Turn, ModelError> {
+        let (text, stop_reason) = match self {
+            Self::Turn(turn) | Self::Slow(turn) | Self::Cut(turn) => return Ok(turn),
+            Self::Error(error) => return Err(error),
+            Self::Overflow => {
+                let kind =
+                    ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
+                return Err(ModelError::new(kind, "hostile"));
             }
-            Misbehaviour::Fails => fails(ModelErrorKind::Other),
-            Misbehaviour::Overloaded => fails(ModelErrorKind::Retryable { after: None }),
-            Misbehaviour::Blank => Answer::from(" \n\t "),
-            Misbehaviour::Empty => {
-                turn(Message::new(Role::Assistant, Vec::new()), StopReason::EndTurn).into()
+            Self::Fails => return Err(ModelError::new(ModelErrorKind::Other, "hostile")),
+            Self::Overloaded => {
+                let kind = ModelErrorKind::Retryable { after: None };
+                return Err(ModelError::new(kind, "hostile"));
             }
-            Misbehaviour::CallsTool => {
+            Self::Empty => return Ok(turn_of(Message::new(Role::Assistant, Vec::new()))),
+            Self::CallsTool => {
                 let call = ToolUse::new("hostile", "rm", Json::default());
-                Message::new(Role::Assistant, vec![call.into()]).into()
+                return Ok(turn_of(Message::new(Role::Assistant, vec![call.into()])));
             }
-            Misbehaviour::CutStream => Answer::Cut(turn(
-                Message::assistant("this will not be said to its end"),
-                StopReason::EndTurn,
-            )),
-            Misbehaviour::Truncated => turn(Message::assistant(HALF), StopReason::MaxTokens).into(),
-            Misbehaviour::Refuses => turn(Message::assistant("no"), StopReason::Refusal).into(),
-            Misbehaviour::Slow => {
-                Answer::Slow(turn(Message::assistant("slowly said"), StopReason::EndTurn))
-            }
-            Misbehaviour::Inflates => Answer::from("word ".repeat(200_000)),
-        }
+            Self::Blank => (" \n\t ".to_owned(), StopReason::EndTurn),
+            Self::Truncated => (HALF.to_owned(), StopReason::MaxTokens),
+            Self::Refuses => ("no".to_owned(), StopReason::Refusal),
+            Self::Inflates => ("word ".repeat(200_000), StopReason::EndTurn),
+        };
+        Ok(Turn::new(Message::assistant(text), stop_reason, None))
     }
 }

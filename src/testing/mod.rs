@@ -3,7 +3,7 @@
 //! | you need | use |
 //! |---|---|
 //! | a model that answers from a script | [`ScriptedModel`] |
-//! | a model that misbehaves | [`ScriptedModel::repeating`] with a [`Misbehaviour`] |
+//! | a model that misbehaves | [`ScriptedModel::repeating`] with [`Answer::misbehaving`] |
 //! | a clock that ticks with every reading and does not wait | [`TestClock`] |
 //! | a store whose appends fail on request | [`faulty_store`] |
 //! | a model that summarises offline | [`ExtractiveModel`] |
@@ -23,6 +23,5 @@ mod test_clock;
 
 pub use extractive::ExtractiveModel;
 pub use faulty_store::faulty_store;
-pub use hostile::Misbehaviour;
 pub use scripted::{Answer, ScriptedModel};
 pub use test_clock::TestClock;

@@ -52,27 +52,24 @@ pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
             messages.push((role, Vec::new()));
             continue;
         }
-        let refuse = |reason| refused(index + 1, reason, line);
         let Some((_, drafts)) = messages.last_mut() else {
             if line.trim().is_empty() {
                 continue;
             }
-            return Err(refuse("a block before the first `# role`"));
+            return Err(refused(index + 1, "a block before the first `# role`", line));
         };
+        let plain = line.strip_prefix('\\').unwrap_or(line);
         match (head(line), drafts.last_mut()) {
             (Some((words, rest)), _) => drafts.push(Draft::new(index, words, rest)),
-            (None, Some(open)) if !open.is_closed() => open.continue_with(line),
-            (None, _) => {
-                let line = line.strip_prefix('\\').unwrap_or(line);
-                drafts.push(Draft::new(index, vec!["text".to_owned()], line));
-            }
+            (None, Some(open)) if !open.is_closed() => open.body.extend(["\n", plain]),
+            (None, _) => drafts.push(Draft::new(index, vec!["text".to_owned()], plain)),
         }
     }
-    let message = |(role, drafts): (Role, Vec<Draft>)| {
+    let messages = messages.into_iter().map(|(role, drafts)| {
         let blocks = drafts.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
         Ok(Message::new(role, blocks))
-    };
-    messages.into_iter().map(message).collect()
+    });
+    messages.collect()
 }
 
 /// Writes a thread.
@@ -116,40 +113,43 @@ impl Draft {
         Self { line: line + 1, words, body: body.to_owned() }
     }
 
-    fn continue_with(&mut self, line: &str) {
-        self.body.push('\n');
-        self.body.push_str(line.strip_prefix('\\').unwrap_or(line));
-    }
-
     /// A checkpoint is a single line.
     fn is_closed(&self) -> bool {
         self.words.first().is_some_and(|kind| kind == "checkpoint")
     }
 
     fn finish(self) -> Result<ContentBlock, InvalidValue> {
-        let Self { line, words, body } = self;
-        let refuse = |reason| refused(line, reason, &format!("[{}] {body}", words.join(" ")));
-        let json = || Json::parse(&body).map_err(|_| refuse("not JSON"));
+        self.block().map_err(|reason| {
+            let found = format!("[{}] {}", self.words.join(" "), self.body);
+            refused(self.line, reason, &found)
+        })
+    }
+
+    /// Returns the block, or why there is none.
+    fn block(&self) -> Result<ContentBlock, &'static str> {
+        let Self { words, body, .. } = self;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(match words.as_slice() {
             ["text"] => ContentBlock::text(body.as_str()),
             ["checkpoint", id] => {
-                let id = id.parse().map_err(|_| refuse("not a checkpoint id"))?;
+                let id = id.parse().map_err(|_| "not a checkpoint id")?;
                 ContentBlock::checkpoint(id)
             }
             ["thinking"] => Thinking::new(body.as_str(), None).into(),
             ["signed"] => Thinking::new(body.as_str(), Some(format!("sig:{body}").into())).into(),
             ["redacted"] => RedactedThinking::new(body.as_str()).into(),
             ["tool_use", id, name] => {
-                let input = Json::parse(&body).map(ToolInput::Json);
+                let input = Json::parse(body).map(ToolInput::Json);
                 let input = input.unwrap_or_else(|_| ToolInput::from_text(body.as_str()));
                 ToolUse { input, ..ToolUse::new(*id, *name, Json::default()) }.into()
             }
             ["tool_result", id] if body.is_empty() => ToolResult::new(*id, Vec::new()).into(),
             ["tool_result", id] => ToolResult::text(*id, body.as_str()).into(),
             ["tool_error", id] => ToolResult::error(*id, body.as_str()).into(),
-            ["server_tool_use", id, name] => ServerToolUse::new(*id, *name, json()?).into(),
-            ["server_tool_result", id, kind] => ServerToolResult::new(*id, *kind, json()?).into(),
+            ["server_tool_use", id, name] => ServerToolUse::new(*id, *name, json(body)?).into(),
+            ["server_tool_result", id, kind] => {
+                ServerToolResult::new(*id, *kind, json(body)?).into()
+            }
             ["reminder"] => ContentBlock::reminder(body.as_str()),
             ["context", paths @ ..] => ContextUpdate::new(
                 paths.iter().map(|path| Text::from(*path)).collect(),
@@ -157,12 +157,16 @@ impl Draft {
             )
             .into(),
             ["summary"] => Summary::new(body.as_str()).into(),
-            ["image"] => Image::new(MediaSource::Url { url: body.into() }).into(),
-            ["document"] => Document::new(MediaSource::Url { url: body.into() }).into(),
-            ["opaque", codec] => Opaque::new(*codec, json()?).into(),
-            _ => return Err(refuse("there is no such block")),
+            ["image"] => Image::new(MediaSource::Url { url: body.as_str().into() }).into(),
+            ["document"] => Document::new(MediaSource::Url { url: body.as_str().into() }).into(),
+            ["opaque", codec] => Opaque::new(*codec, json(body)?).into(),
+            _ => return Err("there is no such block"),
         })
     }
+}
+
+fn json(text: &str) -> Result<Json, &'static str> {
+    Json::parse(text).map_err(|_| "not JSON")
 }
 
 fn role(line: &str) -> Option<Role> {
@@ -208,42 +212,44 @@ fn escaped(body: &str) -> String {
 
 /// The `[kind ...]` of a block (empty for plain text) and its body.
 fn block_text(role: Role, block: &ContentBlock) -> (String, String) {
-    let plain = |text: &str| (String::new(), text.to_owned());
-    let headed = |head: String, text: &str| (head, text.to_owned());
     match block {
-        ContentBlock::Text(block) => plain(&block.text),
-        ContentBlock::Checkpoint(checkpoint) => plain(&markup::checkpoint(checkpoint.id)),
-        ContentBlock::Summary(summary) => plain(&markup::summary(role, summary)),
+        ContentBlock::Text(block) => (String::new(), block.text.to_string()),
+        ContentBlock::Checkpoint(checkpoint) => (String::new(), markup::checkpoint(checkpoint.id)),
+        ContentBlock::Summary(summary) => {
+            (String::new(), markup::summary(role, summary).to_string())
+        }
         ContentBlock::Thinking(thinking) => {
             let kind = if thinking.signature.is_some() { "[signed]" } else { "[thinking]" };
-            headed(kind.to_owned(), &thinking.text)
+            (kind.into(), thinking.text.to_string())
         }
-        ContentBlock::RedactedThinking(thinking) => headed("[redacted]".into(), &thinking.data),
+        ContentBlock::RedactedThinking(thinking) => {
+            ("[redacted]".into(), thinking.data.to_string())
+        }
         ContentBlock::ToolUse(call) => {
-            headed(format!("[tool_use {} {}]", call.id, call.name), call.input.as_str())
+            (format!("[tool_use {} {}]", call.id, call.name), call.input.as_str().into())
         }
         ContentBlock::ToolResult(result) => {
             let kind = if result.is_error { "tool_error" } else { "tool_result" };
             let inner = result.content.iter().map(|block| block_text(role, block).1);
             let inner: Vec<String> = inner.collect();
-            headed(format!("[{kind} {}]", result.tool_use_id), &inner.join("\n"))
+            (format!("[{kind} {}]", result.tool_use_id), inner.join("\n"))
         }
         ContentBlock::ServerToolUse(call) => {
-            headed(format!("[server_tool_use {} {}]", call.id, call.name), call.input.as_str())
+            (format!("[server_tool_use {} {}]", call.id, call.name), call.input.as_str().into())
         }
         ContentBlock::ServerToolResult(result) => {
             let head = format!("[server_tool_result {} {}]", result.tool_use_id, result.kind);
-            headed(head, result.content.as_str())
+            (head, result.content.as_str().into())
         }
-        ContentBlock::SystemReminder(block) => headed("[reminder]".into(), &block.text),
+        ContentBlock::SystemReminder(block) => ("[reminder]".into(), block.text.to_string()),
         ContentBlock::ContextUpdate(update) => {
             let paths: Vec<&str> = update.paths.iter().map(Text::as_str).collect();
-            headed(format!("[context {}]", paths.join(" ")), &update.text)
+            (format!("[context {}]", paths.join(" ")), update.text.to_string())
         }
-        ContentBlock::Image(image) => headed("[image]".into(), &address(&image.source)),
-        ContentBlock::Document(document) => headed("[document]".into(), &address(&document.source)),
+        ContentBlock::Image(image) => ("[image]".into(), address(&image.source)),
+        ContentBlock::Document(document) => ("[document]".into(), address(&document.source)),
         ContentBlock::Opaque(opaque) => {
-            headed(format!("[opaque {}]", opaque.codec), opaque.value.as_str())
+            (format!("[opaque {}]", opaque.codec), opaque.value.as_str().into())
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
 };
 
 use async_trait::async_trait;
@@ -38,13 +36,15 @@ use crate::{
 /// # Ok::<(), threadfold::model::ModelError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct ScriptedModel {
     script: Arc<Mutex<VecDeque<Answer>>>,
     repeats: bool,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
-/// One answer of a script.
+/// One answer of a script: a turn or an error that the test states, or a way in which models
+/// [misbehave](Self::misbehaving).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Answer {
@@ -56,18 +56,34 @@ pub enum Answer {
     Cut(Turn),
     /// A turn whose stream is pending a hundred times before each delta.
     Slow(Turn),
+    /// Fails because the prompt exceeds the window.
+    Overflow,
+    /// White space only.
+    Blank,
+    /// No block.
+    Empty,
+    /// Calls a tool instead of writing text.
+    CallsTool,
+    /// Fails permanently.
+    Fails,
+    /// Fails with a retryable error.
+    Overloaded,
+    /// Stops at the output limit.
+    Truncated,
+    /// Stops with a refusal.
+    Refuses,
+    /// About a megabyte of text.
+    Inflates,
 }
 
 impl ScriptedModel {
     /// Returns a model with these answers.
-    #[must_use]
     pub fn new<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         let script = script.into_iter().map(Into::into).collect();
         Self { script: Arc::new(Mutex::new(script)), ..Self::default() }
     }
 
     /// Returns a model that gives these answers over and over.
-    #[must_use]
     pub fn repeating<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self { repeats: true, ..Self::new(script) }
     }
@@ -91,12 +107,16 @@ impl ScriptedModel {
         if self.repeats {
             script.extend(answer.clone());
         }
-        let over = || ModelError::new(ModelErrorKind::Other, "the script is over").into();
-        match answer.unwrap_or_else(over) {
-            Answer::Turn(turn) if turn.usage.is_none() => Answer::Turn(estimated(request, turn)),
-            answer @ (Answer::Turn(_) | Answer::Error(_) | Answer::Cut(_) | Answer::Slow(_)) => {
-                answer
-            }
+        let Some(answer) = answer else {
+            return ModelError::new(ModelErrorKind::Other, "the script is over").into();
+        };
+        if matches!(answer, Answer::Cut(_) | Answer::Slow(_)) {
+            return answer;
+        }
+        match answer.outcome() {
+            Ok(turn) if turn.usage.is_none() => estimated(request, turn).into(),
+            Ok(turn) => turn.into(),
+            Err(error) => error.into(),
         }
     }
 }
@@ -114,62 +134,53 @@ impl Model for ScriptedModel {
     }
 }
 
-fn stream_of(answer: Answer) -> DelayedStream {
-    let delay = if matches!(answer, Answer::Slow(_)) { SLOW_POLLS } else { 0 };
-    DelayedStream { deltas: deltas(answer).into(), delay, left: delay }
-}
-
 /// Number of pending polls of a slow answer before each delta.
 const SLOW_POLLS: usize = 100;
 
-/// A stream that is pending `delay` times before each item.
-struct DelayedStream {
-    deltas: VecDeque<Result<Delta, ModelError>>,
-    delay: usize,
-    /// Pending polls left before the next item.
-    left: usize,
-}
-
-impl Stream for DelayedStream {
-    type Item = Result<Delta, ModelError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.left > 0 {
-            self.left -= 1;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+fn stream_of(answer: Answer) -> impl Stream<Item = Result<Delta, ModelError>> {
+    let delay = if matches!(answer, Answer::Slow(_)) { SLOW_POLLS } else { 0 };
+    stream::iter(deltas(answer)).then(move |delta| async move {
+        for _ in 0..delay {
+            model::yield_now().await;
         }
-        self.left = self.delay;
-        Poll::Ready(self.deltas.pop_front())
-    }
+        delta
+    })
 }
 
 /// The items of the stream of an answer.
 pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
-    match answer {
-        Answer::Turn(turn) | Answer::Slow(turn) => {
+    let is_cut = matches!(answer, Answer::Cut(_));
+    match answer.outcome() {
+        Ok(turn) if is_cut => {
+            let half = pieces(&turn).count().div_ceil(2);
+            pieces(&turn).take(half).map(Ok).collect()
+        }
+        Ok(turn) => {
             let mut deltas: Vec<_> = pieces(&turn).map(Ok).collect();
             deltas.push(Ok(Delta::Turn { turn }));
             deltas
         }
-        Answer::Cut(turn) => {
-            let half = pieces(&turn).count().div_ceil(2);
-            pieces(&turn).take(half).map(Ok).collect()
-        }
-        Answer::Error(error) => vec![Err(error)],
+        Err(error) => vec![Err(error)],
     }
 }
 
 /// The turn with an estimate of its usage.
-fn estimated(request: &Request, turn: Turn) -> Turn {
+pub(super) fn estimated(request: &Request, turn: Turn) -> Turn {
     let counter = ByteEstimate::TRIGGER;
     let usage = Usage::new(counter.request(request), counter.message(&turn.message));
     Turn::new(turn.message, turn.stop_reason, Some(usage))
 }
 
+/// The turn with a message, whose stop reason says whether it calls tools.
+pub(super) fn turn_of(message: Message) -> Turn {
+    let calls = message.tool_uses().next().is_some();
+    let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+    Turn::new(message, stop_reason, None)
+}
+
 impl From<&str> for Answer {
     fn from(text: &str) -> Self {
-        Turn::new(Message::assistant(text), StopReason::EndTurn, None).into()
+        Message::assistant(text).into()
     }
 }
 
@@ -182,9 +193,7 @@ impl From<String> for Answer {
 impl From<Message> for Answer {
     /// The stop reason is [`StopReason::ToolUse`] if the message calls tools.
     fn from(message: Message) -> Self {
-        let calls = message.tool_uses().next().is_some();
-        let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-        Turn::new(message, stop_reason, None).into()
+        turn_of(message).into()
     }
 }
 
@@ -211,9 +220,9 @@ pub(super) fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
         } else if let ContentBlock::Thinking(thinking) = block {
             split(&thinking.text).map(|text| Delta::Thinking { text }).collect()
         } else if let ContentBlock::ToolUse(call) = block {
-            let id = || call.id.clone();
-            let begin = Delta::ToolUse { id: id(), name: call.name.clone() };
-            let input = split(call.input.as_str()).map(|text| Delta::ToolInput { id: id(), text });
+            let begin = Delta::ToolUse { id: call.id.clone(), name: call.name.clone() };
+            let input = split(call.input.as_str())
+                .map(|text| Delta::ToolInput { id: call.id.clone(), text });
             std::iter::once(begin).chain(input).collect()
         } else {
             Vec::new()

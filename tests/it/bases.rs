@@ -9,7 +9,7 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, EventLog, Message, ModelAgent, Plan, Session, Usage,
     compact::{Insert, Splice},
-    log::{CompactionFailure, CompactionRecord, Event, LogError, LogId, RuleChange},
+    log::{CompactionFailure, CompactionRecord, Event, LogError, LogId},
     message::{CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult},
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
@@ -118,7 +118,7 @@ impl Twins {
             }
             Step::Rule => {
                 let text = format!("Always say {number}.").into();
-                self.both(Event::RuleChanged(RuleChange::Added { text }));
+                self.both(Event::RuleAdded { text });
             }
             Step::Host => {
                 let data = Json::from(json!({"n": number}));

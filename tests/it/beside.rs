@@ -15,7 +15,7 @@ use threadfold::{
     },
     model::ModelError,
     session::{CompactionEvent, PreparedCompaction, SessionError},
-    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore},
+    store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
 };
@@ -368,7 +368,7 @@ fn a_compaction_that_was_dropped_keeps_its_number() {
 fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted() {
     let script = replies(&["They talked.", "They talked, says the job."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
-    let archive = Arc::new(MemoryArchive::default());
+    let archive = Arc::new(memory_archive());
     let again = |bench: &Bench| {
         let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();
         let builder = builder.archive(archive.clone());
@@ -425,7 +425,7 @@ fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
 fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
     let id = CompactionId(0);
     let (archive, mut agent) =
-        (MemoryArchive::default(), ModelAgent::new(Arc::new(ScriptedModel::default())));
+        (memory_archive(), ModelAgent::new(Arc::new(ScriptedModel::default())));
     let mut journal = Journal::new(EventLog::new(bench::THREAD.parse().unwrap()));
     let thread = journal.log().thread_id().clone();
     let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "Kept."));

@@ -19,7 +19,7 @@ use threadfold::{
     model::ModelError,
     render::ChunkBudget,
     strategy::{Brief, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step, StrategyError},
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock},
+    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock},
 };
 
 use crate::support::tries::tries;
@@ -554,8 +554,8 @@ fn an_agent_in_the_middle_of_its_work_is_asked_to_go_on() {
 
 #[test]
 fn a_hostile_model_leaves_the_thread_as_it_was() {
-    for way in Misbehaviour::ALL {
-        let model = ScriptedModel::repeating([way]);
+    for way in Answer::misbehaving() {
+        let model = ScriptedModel::repeating([way.clone()]);
         let (thread, brief, waits) =
             (Snapshot::new(conversation()), Brief::default(), TestClock::default());
         let models = Models { clock: Some(&waits), ..Models::one(&model) };

@@ -19,7 +19,7 @@ use threadfold::{
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
     testing::{
-        ExtractiveModel, Misbehaviour, ScriptedModel,
+        Answer, ExtractiveModel, ScriptedModel,
         conformance::{self, Law},
     },
 };
@@ -33,8 +33,8 @@ fn our_models_conform() {
         Box::new(ScriptedModel::new(["hello there, how are you today, my friend?"; 5])),
         Box::new(ExtractiveModel),
         Box::new(model_of(&agent)),
-        Box::new(ScriptedModel::repeating([Misbehaviour::Slow])),
-        Box::new(ScriptedModel::repeating([Misbehaviour::Fails])),
+        Box::new(ScriptedModel::repeating([Answer::Slow(said())])),
+        Box::new(ScriptedModel::repeating([Answer::Fails])),
         Box::new(OnlyCompletes),
     ];
     for model in models {
@@ -162,9 +162,13 @@ fn a_broken_model_is_caught() {
         let breach = block_on(conformance::model(&model)).unwrap_err();
         assert_eq!(breach.law, law, "{breach}");
     }
-    let cut = ScriptedModel::repeating([Misbehaviour::CutStream]);
+    let cut = ScriptedModel::repeating([Answer::Cut(said())]);
     // `complete` of a cut stream is an error, but the stream itself has no end.
     assert_eq!(block_on(conformance::model(&cut)).unwrap_err().law, Law::StreamEnds);
+}
+
+fn said() -> Turn {
+    Turn::new(Message::assistant("It is done, I said."), StopReason::EndTurn, None)
 }
 
 /// A conversation that goes wrong in one way.

@@ -13,7 +13,7 @@ use threadfold::{
     strategy::{
         Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, Step, StrategyError, Summarize,
     },
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, notation},
+    testing::{Answer, ExtractiveModel, ScriptedModel, notation},
 };
 
 const RULE: &str = "Never touch the lexer.";
@@ -110,13 +110,13 @@ fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
 
 #[test]
 fn a_hostile_summariser_leaves_everything_as_it_was() {
-    for way in Misbehaviour::ALL {
-        let model = ScriptedModel::repeating([way]);
+    for way in Answer::misbehaving() {
+        let model = ScriptedModel::repeating([way.clone()]);
         let thread = Snapshot::new(conversation());
         let before = thread.messages().to_vec();
         let outcome = run(&Summarize::default(), &thread, Models::one(&model));
         // A slow answer counts as an answer.
-        assert_eq!(outcome.is_ok(), way == Misbehaviour::Slow, "{way:?}: {outcome:?}");
+        assert_eq!(outcome.is_ok(), matches!(way, Answer::Slow(_)), "{way:?}: {outcome:?}");
         assert_eq!(thread.messages()[..], before[..]);
     }
 }

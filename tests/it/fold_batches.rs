@@ -26,7 +26,7 @@ use threadfold::{
         StrategyError,
     },
     testing::{
-        Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock,
+        Answer, ExtractiveModel, ScriptedModel, TestClock,
         generate::{junk_thread, legal_thread},
         notation,
     },
@@ -921,9 +921,9 @@ fn fits(requests: &[Request], thread: &Snapshot) {
 #[test]
 fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() {
     let thread = snapshot(talk(60));
-    for way in Misbehaviour::ALL {
+    for way in Answer::misbehaving() {
         let run = || {
-            let (model, clock) = (ScriptedModel::repeating([way]), TestClock::default());
+            let (model, clock) = (ScriptedModel::repeating([way.clone()]), TestClock::default());
             let models = Models { clock: Some(&clock), ..Models::one(&model) };
             let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_, _| {}));
             driven.map(|driven| driven.plan).map_err(|failed| failed.to_string())

@@ -15,7 +15,7 @@ use threadfold::{
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::{CompactionRecord, Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
-    store::{Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
+    store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
     testing::{ExtractiveModel, ScriptedModel, faulty_store, notation},
     tokens::ByteEstimate,
@@ -70,7 +70,7 @@ impl<S: ThreadStore> ThreadStore for Slow<S> {
 }
 
 #[async_trait]
-impl Archive for Slow<MemoryArchive> {
+impl Archive for Slow<Box<dyn Archive>> {
     async fn write(
         &self,
         thread: &ThreadId,
@@ -97,7 +97,7 @@ impl Archive for Slow<MemoryArchive> {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
 
@@ -254,7 +254,7 @@ struct Kept {
     agent: ModelAgent,
     journal: Journal,
     store: Arc<Slow<MemoryStore>>,
-    archive: Slow<MemoryArchive>,
+    archive: Slow<Box<dyn Archive>>,
 }
 
 impl Kept {
@@ -264,7 +264,7 @@ impl Kept {
             agent: ModelAgent::new(Arc::new(ScriptedModel::default())),
             journal: block_on(Journal::open(store.clone(), id())).unwrap(),
             store,
-            archive: Slow::default(),
+            archive: Slow(Box::new(memory_archive())),
         };
         kept.rounds(0..9);
         kept
@@ -390,8 +390,8 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
 }
 
 /// An archive whose writes fail after everything is written.
-#[derive(Debug, Default)]
-struct Failing(MemoryArchive);
+#[derive(Debug)]
+struct Failing(Box<dyn Archive>);
 
 #[async_trait]
 impl Archive for Failing {
@@ -419,7 +419,7 @@ impl Archive for Failing {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
 
@@ -435,7 +435,7 @@ impl Archive for Failing {
 #[test]
 fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
     let mut kept = Kept::new();
-    let (before, archive) = (kept.journal.log().clone(), Failing::default());
+    let (before, archive) = (kept.journal.log().clone(), Failing(Box::new(memory_archive())));
     let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
     let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
     let mut conversation =

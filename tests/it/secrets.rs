@@ -24,7 +24,7 @@ use threadfold::{
     recall::Recall,
     retention::RetentionPolicy,
     session::SessionEvent,
-    store::{Archive, Journal, MemoryArchive},
+    store::{Archive, Journal, memory_archive},
     strategy::{Brief, Digest, FoldBatches, KeepRecent, Step, Summarize},
     testing::{ExtractiveModel, TestClock},
 };
@@ -243,9 +243,9 @@ impl Tool for Ask {
 fn session(
     strategy: Arc<dyn CompactionStrategy>,
     fails: bool,
-) -> (Session, Arc<Listens>, Arc<MemoryArchive>) {
+) -> (Session, Arc<Listens>, Arc<dyn Archive>) {
     let model = Arc::new(Listens { fails, ..Listens::default() });
-    let archive = Arc::new(MemoryArchive::default());
+    let archive: Arc<dyn Archive> = Arc::new(memory_archive());
     let agent = ModelAgent::new(model.clone()).with_thread(Thread::from_iter(thread()));
     let session = Session::builder(agent)
         .window(ContextWindow::new(60_000))
@@ -267,7 +267,7 @@ fn session(
 /// of compactions.
 fn check_session(
     name: &str,
-    (session, model, archive): &(Session, Arc<Listens>, Arc<MemoryArchive>),
+    (session, model, archive): &(Session, Arc<Listens>, Arc<dyn Archive>),
     before: u64,
 ) -> usize {
     check(&format!("{name}: a request of a session"), &model.heard.lock().unwrap());
@@ -351,7 +351,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         agent.push(message);
     }
-    let (model, archive) = (Listens { fails, ..Listens::default() }, MemoryArchive::default());
+    let (model, archive) = (Listens { fails, ..Listens::default() }, memory_archive());
     let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
     let tools = ["ask_hunter2", "ask_other"].map(|name| tool(name, schema.clone()));
     let brief = Brief {

@@ -18,7 +18,7 @@ use threadfold::{
     compact::CompactOptions,
     log::{CompactionRecord, Event, EventLog, LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
-    store::{Archive, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore},
+    store::{Archive, JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::ArchiveEntry,
     testing::{
         conformance::{self, Law},
@@ -57,9 +57,9 @@ fn our_stores_conform() {
 
 #[test]
 fn our_archives_conform() {
-    let outcome = block_on(conformance::archive(|| Box::new(MemoryArchive::default())));
+    let outcome = block_on(conformance::archive(|| Box::new(memory_archive())));
     outcome.unwrap_or_else(|breach| panic!("{breach}"));
-    let shared = || Box::new(Arc::new(Box::new(MemoryArchive::default()))) as _;
+    let shared = || Box::new(Arc::new(Box::new(memory_archive()))) as _;
     block_on(conformance::archive(shared)).unwrap_or_else(|breach| panic!("{breach}"));
 }
 
@@ -486,7 +486,7 @@ fn a_future_that_was_not_asked_has_done_nothing() {
 #[test]
 fn futures_of_stores_and_archives_can_be_sent() {
     fn sent<T: Send>(_: T) {}
-    let (store, archive) = (MemoryStore::default(), MemoryArchive::default());
+    let (store, archive) = (MemoryStore::default(), memory_archive());
     let (store, thread): (&dyn ThreadStore, _) = (&store, id("t"));
     sent(store.append(&thread, 0, &[]));
     sent(store.load_from(&thread, 0));
@@ -500,7 +500,7 @@ fn futures_of_stores_and_archives_can_be_sent() {
 #[test]
 fn entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing() {
     let (archive, mut log, mut thread) =
-        (MemoryArchive::default(), EventLog::new(id("t")), Thread::default());
+        (memory_archive(), EventLog::new(id("t")), Thread::default());
     for message in [Message::user("one"), Message::assistant("two")] {
         log.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         thread.push(message);

@@ -20,7 +20,7 @@ use threadfold::{
     message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
-    store::{Journal, MemoryArchive, MemoryStore},
+    store::{Journal, MemoryStore, memory_archive},
     testing::TestClock,
 };
 
@@ -217,7 +217,7 @@ fn session(count: usize, model: Caller, with: With) -> (Session, (Arc<Counting>,
     }
     if with.everything {
         builder = builder
-            .archive(Arc::new(MemoryArchive::default()))
+            .archive(Arc::new(memory_archive()))
             .retention(RetentionPolicy::default())
             .redactor(Arc::<Reading>::clone(&redactor))
             .reminder("Tests are to pass.")

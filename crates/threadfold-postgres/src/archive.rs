@@ -5,7 +5,7 @@ use threadfold::{
     async_trait,
     message::{CompactionId, ThreadId},
     store::{
-        Archive, Hit, Lease, StoreError, check_entries, list_entries, search_entries, search_text,
+        Archive, Lease, StoreError, check_entries, list_entries, search_entries, search_text,
         search_words,
     },
     strategy::ArchiveEntry,
@@ -152,7 +152,7 @@ impl Archive for PostgresArchive {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let patterns: Vec<String> =
             search_words(query).iter().filter_map(|word| pattern(word)).collect();
         Ok(search_entries(&self.entries(thread, &patterns).await?, query, limit, visible))

@@ -8,7 +8,7 @@ use threadfold::{
     async_trait,
     message::{CompactionId, Text, ThreadId},
     store::{
-        Archive, Hit, Lease, StoreError, check_entries, list_entries, search_entries, search_text,
+        Archive, Lease, StoreError, check_entries, list_entries, search_entries, search_text,
         search_words,
     },
     strategy::ArchiveEntry,
@@ -130,7 +130,7 @@ impl Archive for SqliteArchive {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let (thread, query, visible) = (thread.clone(), query.to_owned(), visible.clone());
         let place = self.database.place().clone();
         let found = self.database.read(move |reading| {

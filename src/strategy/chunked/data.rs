@@ -86,8 +86,10 @@ impl Data {
 
     /// The text of the current chunk; empty once all are done.
     pub(super) fn chunk(&self) -> &str {
-        let bytes = self.chunks.get(self.done);
-        bytes.and_then(|bytes| self.rendered.get(bytes.clone())).unwrap_or_default()
+        let Some(bytes) = self.chunks.get(self.done) else { return "" };
+        let chunk = self.rendered.get(bytes.clone());
+        debug_assert!(chunk.is_some(), "a run that is read is checked: {bytes:?}");
+        chunk.unwrap_or_default()
     }
 
     /// Whether the summary has any text.

@@ -50,16 +50,11 @@ pub(super) fn within_window(
     let conversation = answer.saturating_add(RESULTS);
     // A tenth stays free, because counts are estimates.
     let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
-    let fixed = |aside_bytes| -> Result<u64, StrategyError> {
-        let options = Chunked { aside_bytes, ..options.clone() };
-        let run = new_run(&[Message::user(".")], task, options)?;
-        let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
-        Ok(counter.request(request))
-    };
     // The asides come with every request and must leave most of the room to chunk and summary.
-    let most = bytes(usable.saturating_sub(fixed(0)?), head, counter) / 8;
+    let most =
+        bytes(usable.saturating_sub(fixed_tokens(task, options.clone(), 0)?), head, counter) / 8;
     let aside_bytes = options.aside_bytes.min(most);
-    let fixed = fixed(aside_bytes)?;
+    let fixed = fixed_tokens(task, options.clone(), aside_bytes)?;
     let room = bytes(usable.saturating_sub(fixed), head, counter);
     if room < MIN_ROOM {
         let tokens = fixed.saturating_add(answer.saturating_add(conversation));
@@ -79,6 +74,13 @@ pub(super) fn within_window(
         answer_tokens: answer,
         ..options
     })
+}
+
+/// Returns the tokens of a request without chunk and summary, with this limit on the asides.
+fn fixed_tokens(task: &Task, options: Chunked, aside_bytes: usize) -> Result<u64, RunError> {
+    let run = new_run(&[Message::user(".")], task, Chunked { aside_bytes, ..options })?;
+    let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
+    Ok(task.thread.counter().request(request))
 }
 
 /// Returns the bytes of this many tokens, at the bytes per token of the thread (1 to 3).

@@ -69,6 +69,7 @@ const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
+#[must_use]
 pub struct CompactionRun {
     data: Data,
 }
@@ -114,7 +115,6 @@ impl CompactionRun {
     /// assert!(prompt.contains("the names of the tests") && prompt.contains("Never touch the lexer."));
     /// # Ok::<(), RunError>(())
     /// ```
-    #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Text>) -> Self {
         self.data.focus = Some(focus.into());
         self.with_new_prompt()
@@ -122,7 +122,6 @@ impl CompactionRun {
 
     /// Returns the run with a list of rules that are kept beside the summary, so that it need not
     /// repeat them.
-    #[must_use]
     pub fn with_rules(mut self, rules: impl Into<Text>) -> Self {
         self.data.rules = Some(rules.into());
         self.with_new_prompt()
@@ -142,7 +141,6 @@ impl CompactionRun {
     /// assert!(prompt.contains("<summary>\nThe parser is fixed.\n</summary>"), "{prompt}");
     /// # Ok::<(), RunError>(())
     /// ```
-    #[must_use]
     pub fn with_summary(mut self, summary: &str) -> Self {
         self.data.begin_with(summary);
         self.with_new_prompt()

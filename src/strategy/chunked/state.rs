@@ -80,9 +80,9 @@ impl Data {
 
     /// Whether a chunk was folded in, the current one included.
     pub(super) fn has_folded(&self) -> bool {
-        let folded =
-            |step: &ChunkStep| matches!(step.outcome, ChunkOutcome::Folded | ChunkOutcome::Capped);
-        self.has_changed() || self.steps.iter().any(folded)
+        let mut outcomes = self.steps.iter().map(|step| step.outcome);
+        self.has_changed()
+            || outcomes.any(|it| matches!(it, ChunkOutcome::Folded | ChunkOutcome::Capped))
     }
 
     /// Whether the current chunk changed the summary.
@@ -152,14 +152,15 @@ impl Data {
         // summary, but for example a refusal.
         let most = limit.saturating_add(limit / 2).min(self.summary().len() / 4 * 3);
         let least = self.summary().len().min(limit) / 8;
-        let fits = |text: &&str| (least.max(1)..=most).contains(&text.len());
-        let (text, outcome) = match answer.map(str::trim).filter(fits) {
-            Some(text) => (format!("{text}\n"), ChunkOutcome::Condensed),
-            None => {
-                let most = self.options.summary_bytes / 2;
-                (condense(self.summary(), most), ChunkOutcome::Clipped)
-            }
-        };
+        let answer = answer.map(str::trim);
+        let (text, outcome) =
+            match answer.filter(|text| (least.max(1)..=most).contains(&text.len())) {
+                Some(text) => (format!("{text}\n"), ChunkOutcome::Condensed),
+                None => {
+                    let most = self.options.summary_bytes / 2;
+                    (condense(self.summary(), most), ChunkOutcome::Clipped)
+                }
+            };
         self.workspace = workspace_of(&text);
         self.before = self.workspace.clone();
         self.record(outcome, None);
@@ -203,7 +204,7 @@ impl Data {
     /// the chunk is given up. Otherwise the run fails if no work is lost by that, else it skips the
     /// remaining chunks.
     pub(super) fn call_failed(&mut self, kind: &ModelErrorKind, message: &Text) {
-        let why = |chunk| RunError::Model { chunk, kind: kind.clone(), message: message.clone() };
+        let (chunk, kind, message) = (self.done + 1, kind.clone(), message.clone());
         let last = self.steps.last().and_then(|step| step.failure.as_ref());
         let is_second = matches!(last, Some(RunError::Model { .. }));
         let chunk_only = match kind {
@@ -214,13 +215,14 @@ impl Data {
             | ModelErrorKind::Authentication
             | ModelErrorKind::NoModel => false,
         };
-        let chunk = self.done + 1;
+        let why = RunError::Model { chunk, kind: kind.clone(), message: message.clone() };
         if !chunk_only && !self.has_folded() {
-            return self.fail(why(chunk));
+            return self.fail(why);
         }
-        self.give_up(why(chunk));
+        self.give_up(why);
         while !chunk_only && matches!(self.state, State::Asking { .. }) {
-            self.skip_chunk(why(self.done + 1));
+            let (chunk, kind, message) = (self.done + 1, kind.clone(), message.clone());
+            self.skip_chunk(RunError::Model { chunk, kind, message });
         }
     }
 
@@ -337,13 +339,18 @@ impl Data {
 /// last line break, else after the last space, else at the first character border from the middle
 /// on. `None` for a text of fewer than two characters.
 pub(super) fn halve(text: &str) -> Option<usize> {
-    let border = |from: usize| (from..=text.len()).find(|at| text.is_char_boundary(*at));
-    let (start, end) = (border(text.len() / 3)?, border(text.len() * 2 / 3)?);
+    let (start, end) = (border_from(text, text.len() / 3)?, border_from(text, text.len() * 2 / 3)?);
     let middle = text.get(start..end)?;
     let found = ["\n\n", "\n", " "]
         .into_iter()
         .find_map(|gap| middle.rfind(gap).map(|at| start + at + gap.len()));
-    found.or_else(|| border(text.len() / 2)).filter(|at| (1..text.len()).contains(at))
+    let found = found.or_else(|| border_from(text, text.len() / 2));
+    found.filter(|at| (1..text.len()).contains(at))
+}
+
+/// Returns the first character border at or after an offset.
+fn border_from(text: &str, offset: usize) -> Option<usize> {
+    (offset..=text.len()).find(|at| text.is_char_boundary(*at))
 }
 
 #[cfg(test)]

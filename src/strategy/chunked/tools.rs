@@ -65,10 +65,12 @@ fn run_call(
         *workspace = before;
         return Err(("Refused: too much beside /summary.md. Nothing was changed.".into(), None));
     }
-    // Providers refuse an empty result.
-    let shown =
-        |text: String| if text.trim().is_empty() { "(nothing to show)".into() } else { text };
     reply.map(shown).map_err(|text| (shown(text), None))
+}
+
+/// Returns the text of a result. Providers refuse an empty one.
+fn shown(text: String) -> String {
+    if text.trim().is_empty() { "(nothing to show)".into() } else { text }
 }
 
 fn size(workspace: &Workspace) -> usize {

@@ -120,6 +120,11 @@ impl Quote {
 }
 
 impl<T> List<T> {
+    /// Returns the list with a line for each item.
+    pub(super) fn lines(&self, line: impl Fn(&T) -> String) -> List<String> {
+        List { items: self.items.iter().map(line).collect(), left_out: self.left_out }
+    }
+
     fn extend(&mut self, other: Self) {
         self.items.extend(other.items);
         self.left_out = self.left_out.saturating_add(other.left_out);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ledger,
-    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse, steps},
+    message::{ContentBlock, Message, Role, Text, ToolResult, ToolUse, steps},
     prose::{
         FactClass, Kind, Span, Speaker, commands, demands, first_failure, one_line, passages,
         passages_of, plain, spans, without_typed,
@@ -31,7 +31,7 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
     let mut walk = Walk::default();
     // An earlier digest is older than all messages beside it, even those before it: these were kept
     // when the digest was made, from the end of its thread.
-    for summary in messages.iter().flat_map(|message| &message.content).filter_map(summary) {
+    for summary in messages.iter().flat_map(Message::summaries) {
         // The list of rules after a digest is out of date: settling appends the current ones.
         let listless = without_typed(&ledger::without_titled(&summary.text));
         match read::read(&listless) {
@@ -48,10 +48,6 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
     walk.finish()
 }
 
-fn summary(block: &ContentBlock) -> Option<&Summary> {
-    if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
-}
-
 #[derive(Default)]
 struct Walk {
     facts: Facts,
@@ -65,8 +61,7 @@ struct Walk {
 
 impl Walk {
     fn message(&mut self, message: &Message, stays: bool) {
-        let is_summary = message.content.iter().any(|block| summary(block).is_some());
-        let counts = usize::from(!is_summary && !stays);
+        let counts = usize::from(!message.is_summary() && !stays);
         self.facts.messages = self.facts.messages.saturating_add(counts);
         if message.is_typed() && !stays {
             self.typed_message(message);
@@ -91,7 +86,7 @@ impl Walk {
                 demands(text, &mut |_, demand| rules.push(line(demand, RULE)));
             }
         });
-        let texts = message.content.iter().filter_map(ContentBlock::as_text);
+        let texts = message.texts();
         let texts: Vec<&str> =
             texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
         if self.facts.request.text.is_empty() {
@@ -146,8 +141,9 @@ impl Walk {
     fn result(&mut self, result: &ToolResult, block: &ContentBlock) {
         let (mut failure, mut first) = (None, None);
         passages_of(Speaker::Tool, block, &mut |_, _, text| {
-            let found = || first_failure(text).map(|rest| line(first_lines(rest, 2), LINE));
-            failure = failure.take().or_else(found);
+            if failure.is_none() {
+                failure = first_failure(text).map(|rest| line(first_lines(rest, 2), LINE));
+            }
             first.get_or_insert_with(|| line(first_lines(text, 2), LINE));
         });
         let failed = failure.or(first.filter(|_| result.is_error));
@@ -204,7 +200,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        message::{Json, steps},
+        message::{Json, Summary, steps},
         retention::{Fact, RetentionPolicy, Statements, audit},
         strategy::{digest::write, typed::Typed},
         tokens::ByteEstimate,

@@ -89,14 +89,13 @@ fn command(item: &str) -> Option<Command> {
 fn file(item: &str, root: &str) -> Option<File> {
     let (path, rest) = code(item)?;
     let tools = rest.strip_prefix(": ")?;
-    let tool = |tool: &str| {
+    let tools = tools.split(", ").map(|tool| {
         let (name, count) = tool.rsplit_once(' ')?;
         Some((name.to_owned(), count.parse().ok()?))
-    };
-    let tools = tools.split(", ").map(tool).collect::<Option<_>>()?;
+    });
     let below = path.strip_prefix(write::ROOT).filter(|_| !root.is_empty());
     let path = below.map_or_else(|| path.to_owned(), |below| format!("{root}{below}"));
-    Some(File { path, tools })
+    Some(File { path, tools: tools.collect::<Option<_>>()? })
 }
 
 /// Returns the line in the code span that a text begins with, and what comes after the span.

@@ -1,6 +1,6 @@
 //! `digest`: replaces the old part of the thread with quotes and lists from it, without a model.
 
-use std::{collections::HashSet, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::{
         brief::Brief,
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest},
+        tail::{self, Candidate, TailRequest, is_marker, nothing},
         task::Task,
         typed::Typed,
     },
@@ -108,7 +108,7 @@ impl Digest {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Err(failed.unwrap_or_else(|| nothing("nothing was tried".to_owned())))
+        failed.map_or_else(|| nothing("nothing was tried".to_owned()), Err)
     }
 
     fn tail_request(&self, thread: &Snapshot, brief: &Brief) -> TailRequest {
@@ -177,15 +177,15 @@ impl DigestJob<'_> {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.
             None if goes == 0 => self.build(candidate, None)?,
-            None => return Err(self.no_room(cut, kept, fixed)),
+            None => return self.no_room(candidate, fixed),
         };
         if plan.messages_after() == 0 && self.brief.next_prompt.is_none() {
             let reason = "all that it holds are reminders and reasoning, and nothing would be left";
-            return Err(nothing(reason.to_owned()));
+            return nothing(reason.to_owned());
         }
         let after = self.thread.tokens_after(&plan)?;
         if after > target || after >= self.before {
-            return Err(self.no_room(cut, kept, after));
+            return self.no_room(candidate, after);
         }
         Ok(plan)
     }
@@ -200,8 +200,8 @@ impl DigestJob<'_> {
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
-        let head = self.thread.messages().get(..cut).unwrap_or_default();
-        let mut facts = gather::gather(head, |message| is_kept(kept, message));
+        let mut facts =
+            gather::gather(self.thread.split_at(cut).0, |message| is_kept(kept, message));
         // Active rules are appended when the plan is settled, and revoked ones must not come back.
         for list in [&mut facts.rules, &mut facts.later] {
             list.items.retain(|line| self.thread.rules().find(line).is_none());
@@ -217,11 +217,10 @@ impl DigestJob<'_> {
         kept: &[Range<Position>],
         counts: impl Fn(usize, &ContentBlock) -> bool,
     ) -> u64 {
-        let kept: HashSet<Position> = kept.iter().map(|range| range.start).collect();
         let mut tokens: u64 = 0;
         for (message, parts) in self.thread.messages().iter().enumerate().take(cut) {
             for (block, content) in parts.content.iter().enumerate() {
-                if !kept.contains(&Position { message, block }) && counts(message, content) {
+                if !tail::is_kept(kept, message, block) && counts(message, content) {
                     tokens = tokens.saturating_add(self.thread.counter().block(content));
                 }
             }
@@ -233,25 +232,27 @@ impl DigestJob<'_> {
     fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let messages = self.thread.messages();
-        let head = messages.get(..cut).unwrap_or_default();
+        let (head, _) = self.thread.split_at(cut);
         // User messages before a summary were kept when it was made, so they are not new.
-        let last = head.iter().rposition(|message| message.is_summary()).unwrap_or_default();
-        let kept_once =
-            |index: usize| index < last && messages.get(index).is_some_and(Message::is_typed);
-        let new = |index: usize, block: &ContentBlock| !is_marker(block) && !kept_once(index);
-        match self.removed_tokens(cut, kept, new) {
-            goes if goes > tail::MIN_TOKENS => Ok(()),
-            goes => Err(nothing(format!(
-                "about {goes} tokens before the end are in no summary, too few to be worth it"
-            ))),
+        let last = head.iter().rposition(Message::is_summary).unwrap_or(0);
+        let goes = self.removed_tokens(cut, kept, |index, block| {
+            let kept_once = index < last && messages.get(index).is_some_and(Message::is_typed);
+            !is_marker(block) && !kept_once
+        });
+        if goes > tail::MIN_TOKENS {
+            return Ok(());
         }
+        nothing(format!(
+            "about {goes} tokens before the end are in no summary, too few to be worth it"
+        ))
     }
 
-    fn no_room(&self, cut: usize, kept: &[Range<Position>], stays: u64) -> StrategyError {
+    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan, StrategyError> {
         let messages = self.thread.messages();
         let counter = self.thread.counter();
-        let end = messages.get(cut..).unwrap_or_default();
-        let typed = kept
+        let (_, end) = self.thread.split_at(candidate.cut);
+        let typed = candidate
+            .typed
             .iter()
             .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
         let typed: u64 = typed.map(|block| counter.block(block)).fold(0, u64::saturating_add);
@@ -275,17 +276,4 @@ impl DigestJob<'_> {
 /// Whether a block of a message stays. The ranges are in order.
 fn is_kept(kept: &[Range<Position>], message: usize) -> bool {
     kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
-}
-
-/// Whether removing the block alone does not justify a digest: a summary, or a marker that every
-/// compaction removes.
-fn is_marker(block: &ContentBlock) -> bool {
-    matches!(
-        block,
-        ContentBlock::Summary(_) | ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_)
-    )
-}
-
-fn nothing(reason: String) -> StrategyError {
-    StrategyError::NothingToCompact { reason: reason.into() }
 }

@@ -4,7 +4,11 @@
 //! that need more, the most important first. A note gives the number of omitted lines or bytes.
 
 use super::facts::{Command, Facts, File, List, Quote};
-use crate::{retention::key, strategy::typed::Typed, tokens::TokenCounter};
+use crate::{
+    retention::key,
+    strategy::typed::{Typed, percent_of},
+    tokens::TokenCounter,
+};
 
 pub(super) const REQUEST: &str = "First request";
 pub(super) const LATER: &str = "Later requests";
@@ -55,15 +59,15 @@ pub(super) fn write(
 }
 
 fn compose(facts: &Facts, typed: &Typed<'_>, budget: u64, counter: &dyn TokenCounter) -> String {
-    let full = opening(facts.messages, true);
-    let short = || opening(facts.messages, false);
-    let opening = if counter.text(&full) <= budget / 10 { full } else { short() };
+    let mut text = opening(facts.messages, true);
+    if counter.text(&text) > budget / 10 {
+        text = opening(facts.messages, false);
+    }
     let sections = sections(facts, typed);
     let needs: Vec<u64> = sections.iter().map(|section| section.need(counter)).collect();
-    let budget = budget.saturating_sub(counter.text(&opening));
+    let budget = budget.saturating_sub(counter.text(&text));
     let typed = typed.list(typed.room(budget, needs.iter().sum(), counter), counter);
     let budget = budget.saturating_sub(counter.text(&typed));
-    let mut text = opening;
     for (section, room) in sections.iter().zip(rooms(&sections, &needs, budget)) {
         let body = section.body.within(room.saturating_sub(counter.text(&section.head())), counter);
         if !body.is_empty() {
@@ -97,12 +101,8 @@ enum Body {
 
 fn sections(facts: &Facts, typed: &Typed<'_>) -> [Section; 8] {
     let request = facts.request.clone();
-    let lines = |list: &List<String>| List {
-        items: list.items.iter().map(|line| format!("- {line}\n")).collect(),
-        left_out: list.left_out,
-    };
     // A short request is quoted in full, so its rules are not repeated.
-    let mut rules = lines(&facts.rules);
+    let mut rules = facts.rules.lines(|rule| format!("- {rule}\n"));
     let typed = typed.keys();
     rules.items.retain(|line| !typed.contains(&key(line.trim_start_matches("- "))));
     if request.text.len() < 1_000 {
@@ -112,26 +112,24 @@ fn sections(facts: &Facts, typed: &Typed<'_>) -> [Section; 8] {
         });
     }
     let root = root(&facts.files.items);
-    let files = List {
-        items: facts.files.items.iter().map(|named| file(named, &root)).collect(),
-        left_out: facts.files.left_out,
+    let files = facts.files.lines(|named| file(named, &root));
+    let before = match root.as_str() {
+        "" => String::new(),
+        root => format!("{ROOT_IS}{}.\n\n", code(root)),
     };
-    let before = if root.is_empty() { root } else { root_line(&root) };
-    let commands = List {
-        items: facts.commands.items.iter().map(command).collect(),
-        left_out: facts.commands.left_out,
-    };
-    let section = |title, share, rank, body| Section { title, share, rank, body };
+    let later = facts.later.lines(|line| format!("- {line}\n"));
+    let errors = facts.errors.lines(|line| format!("- {line}\n"));
     [
-        section(REQUEST, 20, 0, Body::Quote(request)),
-        section(LATER, 8, 7, Body::Last(lines(&facts.later))),
-        section(RULES, 12, 1, Body::Last(rules)),
-        section(EARLIER, 20, 2, Body::Quote(facts.earlier.clone())),
-        section(FILES, 12, 5, Body::First(files, before)),
-        section(COMMANDS, 8, 6, Body::Last(commands)),
-        section(ERRORS, 6, 4, Body::Last(lines(&facts.errors))),
-        section(STATE, 14, 3, Body::Quote(facts.state.clone())),
+        (REQUEST, 20, 0, Body::Quote(request)),
+        (LATER, 8, 7, Body::Last(later)),
+        (RULES, 12, 1, Body::Last(rules)),
+        (EARLIER, 20, 2, Body::Quote(facts.earlier.clone())),
+        (FILES, 12, 5, Body::First(files, before)),
+        (COMMANDS, 8, 6, Body::Last(facts.commands.lines(command))),
+        (ERRORS, 6, 4, Body::Last(errors)),
+        (STATE, 14, 3, Body::Quote(facts.state.clone())),
     ]
+    .map(|(title, share, rank, body)| Section { title, share, rank, body })
 }
 
 fn file(file: &File, root: &str) -> String {
@@ -149,11 +147,6 @@ pub(super) const ROOT: char = '…';
 
 /// The beginning of the line that explains the sign.
 pub(super) const ROOT_IS: &str = "`…` stands for ";
-
-/// Returns the line that explains the sign.
-pub(super) fn root_line(root: &str) -> String {
-    format!("{ROOT_IS}{}.\n\n", code(root))
-}
 
 /// Returns the longest common folder of all absolute paths, if abbreviating it saves more than the
 /// line about it costs; else an empty text.
@@ -191,24 +184,20 @@ fn code(line: &str) -> String {
 
 /// Returns the tokens for each section: its share, and its part of those that others do not need.
 fn rooms(sections: &[Section], needs: &[u64], budget: u64) -> Vec<u64> {
-    let share = |section: &Section| {
-        (budget / 100).saturating_mul(section.share) + (budget % 100) * section.share / 100
-    };
-    // A short first request is quoted whole or not at all.
-    let least = |(section, need): (&Section, &u64)| match section.title {
-        REQUEST if *need <= budget / 2 => *need,
-        REQUEST if section.is_short() => 0,
-        _ => share(section).min(*need),
-    };
-    let mut rooms: Vec<u64> = sections.iter().zip(needs).map(least).collect();
-    // The other shares may then exceed what is left. A shortened short request would say too
-    // little.
-    let mut left = budget;
-    rooms.iter_mut().for_each(|room| {
-        *room = (*room).min(left);
-        left -= *room;
+    let mut spare = budget;
+    let rooms = sections.iter().zip(needs).map(|(section, need)| {
+        // A short first request is quoted whole or not at all, because a part of it would say too
+        // little. The shares of the others may then exceed what is left.
+        let room = match section.title {
+            REQUEST if *need <= budget / 2 => *need,
+            REQUEST if section.is_short() => 0,
+            _ => percent_of(budget, section.share).min(*need),
+        };
+        let room = room.min(spare);
+        spare -= room;
+        room
     });
-    let mut spare = budget.saturating_sub(rooms.iter().sum());
+    let mut rooms: Vec<u64> = rooms.collect();
     let mut order: Vec<_> = sections.iter().zip(needs).zip(&mut rooms).collect();
     order.sort_by_key(|((section, _), _)| section.rank);
     for ((section, need), room) in order {
@@ -287,9 +276,10 @@ fn fitting<'l>(
 ) -> (Vec<&'l String>, u64) {
     let count = items.len();
     let all = items.clone().map(|item| counter.text(item)).fold(0, u64::saturating_add);
-    let note_tokens = |count| counter.text(&note(count, "more"));
-    let all_fit = all.saturating_add(note_tokens(left_out)) <= room;
-    let reserved = note_tokens(if all_fit { left_out } else { u64::from(u32::MAX) });
+    let mut reserved = counter.text(&note(left_out, "more"));
+    if all.saturating_add(reserved) > room {
+        reserved = counter.text(&note(u64::from(u32::MAX), "more"));
+    }
     let mut left = room.saturating_sub(reserved);
     let mut kept = Vec::new();
     for item in items {

@@ -28,8 +28,10 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
     let head = messages.iter().take(ends);
     let note = format!("[... {omitted} messages omitted ...]");
     let tail = messages.iter().skip(messages.len().saturating_sub(ends).max(ends));
-    let clipped = |message| clip_message(message, MIN, counter);
-    head.map(clipped).chain([Message::user(note)]).chain(tail.map(clipped)).collect()
+    let mut clipped: Vec<Message> =
+        head.chain(tail).map(|message| clip_message(message, MIN, counter)).collect();
+    clipped.insert(ends.min(clipped.len()), Message::user(note));
+    clipped
 }
 
 /// Returns the limit for each message: messages below it leave the rest to the longer ones.

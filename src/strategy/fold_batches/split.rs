@@ -121,7 +121,8 @@ impl FoldBatches {
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
             // Besides batches, such a message holds at most the line of ours that says to continue.
-            let has_batches = stretch.earlier.iter().skip(before).any(Earlier::is_batch);
+            let has_batches =
+                stretch.earlier.iter().skip(before).any(|it| matches!(it, Earlier::Batch(_)));
             let options = PlainOptions { kept, tool_ids };
             let plain = if has_batches { None } else { plain(message, options, self) };
             let is_summary = stretch.earlier.len() > before && plain.is_none();
@@ -228,20 +229,18 @@ impl Split {
     fn kept(&self, messages: &[Message]) -> Vec<Range<Position>> {
         let mut kept = Vec::new();
         let mut next = 0;
-        // The end of a message equals the start of the next one; edits use the latter.
-        let normalized = |range: &Range<Position>| {
-            let Range { start, end } = *range;
-            let blocks = messages.get(end.message).map_or(0, |message| message.content.len());
-            let is_end = end.block >= blocks;
-            start..if is_end { Position::before(end.message + 1) } else { end }
-        };
         let typed_in = self.typed.first().map(|range| range.start.message);
         for Range { start, end } in self.stretches.iter().map(|stretch| stretch.range.clone()) {
             if next < start {
                 kept.push(Position::before(next)..Position::before(start));
             }
             if typed_in.is_some_and(|message| (start..end).contains(&message)) {
-                kept.extend(self.typed.iter().map(normalized));
+                // The end of a message equals the start of the next one; edits use the latter.
+                kept.extend(self.typed.iter().cloned().map(|Range { start, end }| {
+                    let content = messages.get(end.message).map(|message| &message.content);
+                    let is_end = content.is_none_or(|content| end.block >= content.len());
+                    start..if is_end { Position::before(end.message + 1) } else { end }
+                }));
             }
             next = end;
         }
@@ -286,12 +285,6 @@ impl Stretch {
                 self.earlier.push(Earlier::Summary(summary.text.clone(), index));
             }
         }
-    }
-}
-
-impl Earlier {
-    fn is_batch(&self) -> bool {
-        matches!(self, Self::Batch(_))
     }
 }
 

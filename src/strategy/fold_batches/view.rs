@@ -59,17 +59,14 @@ impl FoldBatches {
         if texts.is_empty() || most == 0 {
             return None;
         }
-        let size = |texts: &[&str]| {
-            texts.iter().map(|text| counter.text(text) + 1).fold(0, u64::saturating_add)
-        };
-        if size(texts) <= most {
+        if joined_tokens(texts, counter) <= most {
             return Some(texts.join("\n\n"));
         }
         let (first, omitted, last) = self.clip(texts);
         let note = format!("[... {} omitted ...]", counted(omitted, "batch", "batches"));
         let note = (omitted > 0).then_some(note.as_str());
         let shown = [first, note.as_slice(), last].concat();
-        if size(&shown) <= most {
+        if joined_tokens(&shown, counter) <= most {
             return Some(clip(&shown.join("\n\n"), most, counter));
         }
         let share = (most / shown.len().max(1) as u64).saturating_sub(1);
@@ -126,6 +123,11 @@ pub(super) fn label(index: usize, batch: &Batch) -> String {
         return format!("[Batch {number} \u{2014} depth {depth}]");
     }
     format!("[Batch {number} \u{2014} depth {depth}, {start} to {end}]")
+}
+
+/// The tokens of texts that are joined by blank lines.
+fn joined_tokens(texts: &[&str], counter: &dyn TokenCounter) -> u64 {
+    texts.iter().map(|text| counter.text(text) + 1).fold(0, u64::saturating_add)
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

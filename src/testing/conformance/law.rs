@@ -85,7 +85,7 @@ laws! {
     WriteReplaces: "a write must replace the entries of its compaction",
     NamesAreChecked: "entries with wrong ids must be refused",
     OnlyStandingIsSeen: "only entries of visible compactions may be returned",
-    ReplacedIsFoundOnly: "replaced entries must not be listed, but found and marked",
+    ReplacedIsFoundOnly: "replaced entries must not be listed, but found",
     ListIsInOrder: "entries must be listed by time and then by id",
     SearchFinds: "a search must find exactly the entries with a word of the query",
     SearchRanks: "a search must return the best entries first, and no more than the limit" ("A search returns entries with more different words first, then later ones first, and no more than the limit."),

@@ -15,7 +15,6 @@
 //! implementation panics, so does the suite, except that of strategies.
 
 mod archive;
-mod kills;
 mod law;
 mod leases;
 mod model;
@@ -30,8 +29,6 @@ mod wire_format;
 mod workers;
 
 pub use archive::archive;
-#[doc(hidden)]
-pub use kills::{Kills, write_until_killed};
 pub use law::{Breach, Law};
 pub use leases::leases;
 pub use model::model;

@@ -107,13 +107,9 @@ fn agree(
     one: &Result<Turn, ModelError>,
     other: &Result<Turn, ModelError>,
 ) -> Result<(), Breach> {
-    let kind = |outcome: &Result<Turn, ModelError>| match outcome {
+    let [one, other] = [one, other].map(|outcome| match outcome {
         Ok(_) => "an answer".to_owned(),
         Err(error) => format!("an error: {}", error.kind),
-    };
-    if kind(one) == kind(other) {
-        Ok(())
-    } else {
-        Err(law.breach("the same question again", kind(one), kind(other)))
-    }
+    });
+    if one == other { Ok(()) } else { Err(law.breach("the same question again", one, other)) }
 }

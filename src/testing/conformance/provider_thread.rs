@@ -1,7 +1,5 @@
 //! The conformance suite for provider threads.
 
-use std::fmt::Display;
-
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,7 +8,7 @@ use super::law::{Breach, Law, for_all};
 use crate::{
     compact::{Plan, Replacement, Splice},
     log::Thread,
-    message::{CheckpointId, ContentBlock, Message},
+    message::{CheckpointId, Message},
     model::ProviderThread,
     testing::{generate, notation},
 };
@@ -58,10 +56,12 @@ struct Case {
 }
 
 fn run_case(mut thread: Box<dyn ProviderThread>, line: &str) -> Result<(), Breach> {
-    let wrong = |error: &dyn Display| Law::Compacts.breach(line, "a case", error);
-    let case: Case = serde_json::from_str(line).map_err(|error| wrong(&error))?;
-    let messages = notation::parse(&case.thread).map_err(|error| wrong(&error))?;
-    let ranges = Replacement::parse_all(&case.replace).map_err(|error| wrong(&error))?;
+    let case: Case =
+        serde_json::from_str(line).map_err(|error| Law::Compacts.breach(line, "a case", error))?;
+    let messages = notation::parse(&case.thread);
+    let messages = messages.map_err(|error| Law::Compacts.breach(line, "a thread", error))?;
+    let ranges = Replacement::parse_all(&case.replace);
+    let ranges = ranges.map_err(|error| Law::Compacts.breach(line, "ranges", error))?;
     messages.into_iter().for_each(|message| thread.push(message));
     let (before, epoch) = (thread.messages().clone(), thread.thread().epoch());
     let outcome = thread.compact(&ranges);
@@ -120,23 +120,20 @@ fn compare(
         let before = thread.messages().clone();
         let epochs = (thread.thread().epoch(), ours.epoch());
         let outcomes = (run(thread.as_mut(), operation), run(&mut ours, operation));
-        let input = || format!("{}{operation:?}", notation::write(&before));
-        if outcomes.0 != outcomes.1 {
-            return Err(Law::FollowsThread.breach(input(), outcomes.1, outcomes.0));
-        }
-        if thread.messages() != ours.messages() {
-            let law = if outcomes.1.starts_with("error") {
-                Law::ErrorsChangeNothing
-            } else {
-                Law::FollowsThread
-            };
-            let [expected, found] = [&ours, thread.thread()].map(|t| notation::write(t.messages()));
-            return Err(law.breach(input(), expected, found));
-        }
-        let (found, expected) = (thread.thread().epoch() != epochs.0, ours.epoch() != epochs.1);
-        if found != expected {
-            return Err(Law::EpochTellsRewrites.breach(input(), expected, found));
-        }
+        let changed = (ours.epoch() != epochs.1, thread.thread().epoch() != epochs.0);
+        let threads = [&ours, thread.thread()].map(|thread| notation::write(thread.messages()));
+        let (law, [expected, found]) = if outcomes.0 != outcomes.1 {
+            (Law::FollowsThread, [outcomes.1, outcomes.0])
+        } else if thread.messages() != ours.messages() {
+            let is_error = outcomes.1.starts_with("error");
+            (if is_error { Law::ErrorsChangeNothing } else { Law::FollowsThread }, threads)
+        } else if changed.0 != changed.1 {
+            (Law::EpochTellsRewrites, [changed.0.to_string(), changed.1.to_string()])
+        } else {
+            continue;
+        };
+        let input = format!("{}{operation:?}", notation::write(&before));
+        return Err(law.breach(input, expected, found));
     }
     Ok(())
 }
@@ -168,16 +165,11 @@ fn outcome_text<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>)
 }
 
 fn ranges(messages: &[Message], operation: &Operation) -> Vec<Replacement> {
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let ids: Vec<CheckpointId> = blocks
-        .filter_map(|block| {
-            if let ContentBlock::Checkpoint(marker) = block { Some(marker.id) } else { None }
-        })
-        .collect();
-    let id = |at: &Index| ids.get(at.index(ids.len() + 1)).copied();
+    let ids: Vec<CheckpointId> =
+        messages.iter().flat_map(Message::checkpoints).map(|(id, _)| id).collect();
     let mut range = Replacement::new("Summed up.");
     if let Operation::Compact(from, to) = operation {
-        (range.from, range.to) = (id(from), id(to));
+        [range.from, range.to] = [from, to].map(|at| ids.get(at.index(ids.len() + 1)).copied());
     } else {
         range.from = "zzzzzz".parse().ok();
     }

@@ -1,7 +1,5 @@
 //! The conformance suite for thread stores.
 
-use std::fmt;
-
 use futures::future::join_all;
 
 use super::law::{Breach, Law, named, same};
@@ -111,8 +109,8 @@ async fn loads_unchanged(store: &dyn ThreadStore) -> Result<(), Breach> {
 async fn loads_big_events(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::StoredComesBack);
     let text = "a\n\r\n\"\\\u{0}\u{2028}\u{1f600}".repeat(1 << 16);
-    let big = |seq| appended(seq, Event::MessageAppended(Message::user(text.as_str())));
-    let events = [big(0), big(1)];
+    let events =
+        [0, 1].map(|seq| appended(seq, Event::MessageAppended(Message::user(text.as_str()))));
     let outcome = store.append(&thread, 0, &events).await;
     same(law, "two events of a million bytes", &Ok(()), &outcome)?;
     expect_stored(store, law, "two events of a million bytes", &thread, &events).await
@@ -157,19 +155,19 @@ async fn threads_are_apart(store: &dyn ThreadStore) -> Result<(), Breach> {
     let law = Law::ThreadsAreApart;
     let names = ["t", "t-", "t-1", "t.1", "t1", "t_", "x"].into_iter().map(named);
     let names: Vec<ThreadId> = names.collect::<Result<_, _>>()?;
-    let batch = |index: u64, seq| vec![notice(seq, format!("event {seq} of thread {index}"))];
     for seq in 0..2 {
-        for (index, thread) in (0..).zip(&names) {
-            let outcome = store.append(thread, seq, &batch(index, seq)).await;
+        for thread in &names {
+            let event = notice(seq, format!("event {seq} of {thread}"));
+            let outcome = store.append(thread, seq, &[event]).await;
             same(law, format!("event {seq} of {thread}"), &Ok(()), &outcome)?;
         }
     }
     same(Law::ListNamesAll, "threads", &Ok(names.clone()), &store.list().await)?;
     same(law, "deleting t-", &Ok(()), &store.delete(&named("t-")?).await)?;
-    for (index, thread) in (0..).zip(&names) {
-        let both = [batch(index, 0), batch(index, 1)].concat();
-        let kept = if thread.as_str() == "t-" { vec![] } else { both };
-        expect_stored(store, law, format!("{thread}, t- deleted"), thread, &kept).await?;
+    for thread in &names {
+        let both = [0, 1].map(|seq| notice(seq, format!("event {seq} of {thread}")));
+        let kept = if thread.as_str() == "t-" { &[][..] } else { &both };
+        expect_stored(store, law, format!("{thread}, t- deleted"), thread, kept).await?;
     }
     Ok(())
 }
@@ -179,10 +177,10 @@ async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
     let mut kept: Vec<LoggedEvent> = Vec::new();
     for round in 0..8_u64 {
         let expected = kept.len() as u64;
-        let of_writer = |writer: u64| {
+        let batches = (0..8).map(|writer| {
             [0, 1].map(|index| notice(expected + index, format!("{writer} in round {round}")))
-        };
-        let batches: Vec<_> = (0..8).map(of_writer).collect();
+        });
+        let batches: Vec<_> = batches.collect();
         let appends = batches.iter().map(|batch| store.append(&thread, expected, batch));
         let outcomes = join_all(appends).await;
         let mut winners = outcomes.iter().zip(&batches).filter(|(outcome, _)| outcome.is_ok());
@@ -244,13 +242,13 @@ async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
 }
 
 fn base(law: Law, thread: &ThreadId, id: LogId, events: &[LoggedEvent]) -> Result<LogBase, Breach> {
-    let failed = |error: &dyn fmt::Display| law.breach("a base", "a base", error);
     let mut log = EventLog::new(thread.clone());
     for event in events {
-        log.append_logged(event.clone()).map_err(|error| failed(&error))?;
+        let appended = log.append_logged(event.clone());
+        appended.map_err(|error| law.breach("a base", "a log", error))?;
     }
     let base = LogBase::of(&log, Some(id), &Ledger::default(), &Facts::default());
-    base.ok_or_else(|| failed(&"none"))
+    base.ok_or_else(|| law.breach("a base", "a base", "none"))
 }
 
 async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {
@@ -334,7 +332,12 @@ fn notice(seq: u64, text: String) -> LoggedEvent {
 
 /// `count` events from this number on, of several kinds in turn.
 fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
-    let event = |seq: u64| match seq % 6 {
+    (from..from.saturating_add(count)).map(event).collect()
+}
+
+/// An event of the kind of this number.
+fn event(seq: u64) -> LoggedEvent {
+    match seq % 6 {
         0 => appended(seq, Event::MessageAppended(Message::user(format!("question {seq}")))),
         1 => appended(seq, Event::MessageAppended(Message::assistant(format!("answer {seq}")))),
         2 => parsed(seq, r#"{"painted":{"b":1.0,"a":[1e2,"\u00e4"]}}"#),
@@ -344,8 +347,7 @@ fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
             let data = Json::parse(r#"{"z":1.50,"a":null}"#).unwrap_or_default();
             appended(seq, Event::Host { kind: "approved".into(), data })
         }
-    };
-    (0..count).map(|index| event(from.saturating_add(index))).collect()
+    }
 }
 
 /// An event of an unknown kind, or a malformed one of a known kind.
@@ -371,8 +373,7 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
     for thread in [&thread, &other] {
         same(law, "events", &Ok(()), &store.append_to(thread, ours, 0, &worded()).await)?;
     }
-    let at = |events: u64| (events, events);
-    same(law, "a new log", &Ok(Some(at(0))), &index.indexed(&thread, ours).await)?;
+    same(law, "a new log", &Ok(Some((0, 0))), &index.indexed(&thread, ours).await)?;
     same(law, "another log", &Ok(None), &index.indexed(&thread, theirs).await)?;
     for (what, thread, log, from, to, added) in [
         ("of another log", &thread, theirs, 0, 2, false),
@@ -386,7 +387,7 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
         let outcome = index.add(thread, log, from..to, from, &messages).await;
         same(law, what, &Ok(added), &outcome)?;
     }
-    same(law, "four messages", &Ok(Some(at(4))), &index.indexed(&thread, ours).await)?;
+    same(law, "four messages", &Ok(Some((4, 4))), &index.indexed(&thread, ours).await)?;
     for (number, words) in (0..).zip(WORDS) {
         for word in words {
             let found = index.find(&thread, &[(*word).to_owned()]).await;
@@ -407,17 +408,15 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
     same(law, "messages 0, 2 and 9", &Ok(vec![(0, first), (2, third)]), &read)?;
     same(law, "deleting the log", &Ok(()), &store.delete(&thread).await)?;
     same(law, "another log", &Ok(()), &store.append_to(&thread, theirs, 0, &worded()).await)?;
-    same(law, "another log", &Ok(Some(at(0))), &index.indexed(&thread, theirs).await)?;
+    same(law, "another log", &Ok(Some((0, 0))), &index.indexed(&thread, theirs).await)?;
     let lamp = ["lamp".to_owned()];
     same(law, "another log", &Ok(vec![]), &index.find(&thread, &lamp).await)?;
     same(law, "the other thread", &Ok(vec![0]), &index.find(&other, &lamp).await)
 }
 
 fn messages(from: u64, to: u64) -> Vec<(u64, Vec<String>)> {
-    let message =
-        |(seq, words): (u64, &[&str])| (seq, words.iter().map(ToString::to_string).collect());
     let range = (0..).zip(WORDS).filter(|(number, _)| (from..to).contains(number));
-    range.map(message).collect()
+    range.map(|(seq, words)| (seq, words.iter().map(ToString::to_string).collect())).collect()
 }
 
 /// An event for each entry of [`WORDS`].

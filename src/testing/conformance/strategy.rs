@@ -12,11 +12,10 @@ use super::{
 };
 use crate::{
     message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Text},
-    strategy::{Attempt, CompactionStrategy, Proposal, Rejection, Step, StrategyError},
-    testing::{
-        generate::legal_thread,
-        hostile::{HALF, Misbehaviour},
+    strategy::{
+        Attempt, CompactionStrategy, Proposal, Rejection, Step, StrategyError, panic_message,
     },
+    testing::{generate::legal_thread, hostile::HALF, scripted::Answer},
 };
 
 /// An attempt with more calls than this for a short thread is regarded as endless.
@@ -53,18 +52,18 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
     for case in idle() {
         nothing_to_do(strategy, &case)?;
     }
-    for case in cases() {
+    for case in cases()? {
         for way in Way::all() {
             // Without a call the plan does not depend on the model, so one model is enough.
-            if conforms(strategy, &case, way)? == 0 {
+            if conforms(strategy, &case, &way)? == 0 {
                 break;
             }
         }
     }
     for_all(&legal_thread(0..24), 12, |messages| {
         for case in generated(messages) {
-            for way in [Way::Extracts, Way::Misbehaves(Misbehaviour::Fails)] {
-                conforms(strategy, &case, way)?;
+            for way in [Way::Extracts, Way::Misbehaves(Answer::Fails)] {
+                conforms(strategy, &case, &way)?;
             }
         }
         Ok(())
@@ -73,20 +72,20 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
 
 /// Checks that a thread with nothing to remove is unchanged, without a call.
 fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<(), Breach> {
-    let Ended { calls, outcome } = guarded(strategy, case, Way::Extracts)?;
+    let Ended { calls, outcome } = guarded(strategy, case, &Way::Extracts)?;
     match outcome {
         Err(error) if calls == 0 && error.is_nothing_to_compact() => Ok(()),
         outcome => {
             let found = format!("{calls} calls, then {}", described(&outcome));
-            Err(Law::IdleIsFree.breach(case.input(Way::Extracts), "nothing to compact", found))
+            Err(Law::IdleIsFree.breach(case.input(&Way::Extracts), "nothing to compact", found))
         }
     }
 }
 
 /// Checks one case, and returns how many calls it took.
-fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<usize, Breach> {
+fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<usize, Breach> {
     let first = guarded(strategy, case, way)?;
-    if matches!(way, Way::Extracts | Way::Misbehaves(Misbehaviour::Overloaded)) {
+    if matches!(way, Way::Extracts | Way::Misbehaves(Answer::Overloaded)) {
         // An attempt that is dropped in the middle must not affect the next one.
         let _ = catch_unwind(AssertUnwindSafe(|| begin_and_drop(strategy, case, way)));
         let second = guarded(strategy, case, way)?;
@@ -101,7 +100,7 @@ fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<
     Ok(first.calls)
 }
 
-fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: Way) {
+fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) {
     let mut attempt = strategy.begin(&case.snapshot, &case.brief);
     let request =
         if let Step::Call { request, .. } = attempt.step() { Some(request) } else { None };
@@ -111,24 +110,18 @@ fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: Way) {
 }
 
 /// Runs an attempt to its end. A panic is a breach.
-fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<Ended, Breach> {
+fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended, Breach> {
     // Unwind safe: a panic can break only the strategy, and the suite ends.
     let ran = catch_unwind(AssertUnwindSafe(|| run(strategy, case, way)));
-    let panicked = |found: &str| Law::NeverPanics.breach(case.input(way), "an end", found);
-    match ran {
-        Ok(Ok(Ended { outcome: Err(StrategyError::Panicked { message, .. }), .. })) => {
-            Err(panicked(&message))
-        }
-        Ok(ended) => ended,
-        Err(payload) => {
-            let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-            Err(panicked(&text.unwrap_or_default()))
-        }
-    }
+    let message = match ran {
+        Ok(Ok(Ended { outcome: Err(StrategyError::Panicked { message, .. }), .. })) => message,
+        Ok(ended) => return ended,
+        Err(payload) => panic_message(payload.as_ref()),
+    };
+    Err(Law::NeverPanics.breach(case.input(way), "an end", message))
 }
 
-fn run(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<Ended, Breach> {
+fn run(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended, Breach> {
     let mut attempt = strategy.begin(&case.snapshot, &case.brief);
     for calls in 0..=MAX_CALLS {
         let Step::Call { request, .. } = attempt.step() else {
@@ -148,12 +141,7 @@ fn run(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<Ended
 }
 
 /// The outcome of an attempt, which no later answer may change.
-fn ended(attempt: &mut dyn Attempt, case: &Case, way: Way, calls: usize) -> Result<Ended, Breach> {
-    let outcome = |attempt: &dyn Attempt| match attempt.step() {
-        Step::Proposed(proposal) => Some(Ok(proposal.clone())),
-        Step::Failed(error) => Some(Err(error.clone())),
-        Step::Call { .. } => None,
-    };
+fn ended(attempt: &mut dyn Attempt, case: &Case, way: &Way, calls: usize) -> Result<Ended, Breach> {
     let first = outcome(attempt);
     attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
     let second = outcome(attempt);
@@ -164,62 +152,65 @@ fn ended(attempt: &mut dyn Attempt, case: &Case, way: Way, calls: usize) -> Resu
     }
 }
 
+/// What an attempt ended with; `None` if it has not ended.
+fn outcome(attempt: &dyn Attempt) -> Option<Result<Proposal, StrategyError>> {
+    match attempt.step() {
+        Step::Proposed(proposal) => Some(Ok(proposal.clone())),
+        Step::Failed(error) => Some(Err(error.clone())),
+        Step::Call { .. } => None,
+    }
+}
+
 /// Checks a proposal.
-fn check(case: &Case, way: Way, calls: usize, proposal: &Proposal) -> Result<(), Breach> {
-    let breach =
-        |law: Law, expected: &str, found: String| Err(law.breach(case.input(way), expected, found));
+fn check(case: &Case, way: &Way, calls: usize, proposal: &Proposal) -> Result<(), Breach> {
     inserts_only_summaries(case, way, proposal)?;
     let settled = case.snapshot.settle(proposal.clone(), &case.brief);
     let Err(rejection) = settled else { return audited(case, way, proposal) };
-    let found = rejection.to_string();
-    match rejection {
-        Rejection::Stale(_) => breach(Law::PlanFits, "a plan for this thread", found),
-        Rejection::Illegal { .. } => breach(Law::StaysLegal, "no new violation", found),
-        Rejection::OpenCalls { .. } => breach(Law::KeepsOpenCalls, "the same open calls", found),
+    let (law, expected) = match rejection {
+        Rejection::Stale(_) => (Law::PlanFits, "a plan for this thread"),
+        Rejection::Illegal { .. } => (Law::StaysLegal, "no new violation"),
+        Rejection::OpenCalls { .. } => (Law::KeepsOpenCalls, "the same open calls"),
         Rejection::Empty | Rejection::LosesLastUserMessage => {
-            breach(Law::KeepsNewestText, "the user's newest text", found)
+            (Law::KeepsNewestText, "the user's newest text")
         }
-        Rejection::Blank => breach(Law::SummarySaysSomething, "a summary with text", found),
+        Rejection::Blank => (Law::SummarySaysSomething, "a summary with text"),
         Rejection::NotSmaller { .. } if calls == 0 => {
-            breach(Law::MakesSmaller, "a smaller thread, or nothing to compact", found)
+            (Law::MakesSmaller, "a smaller thread, or nothing to compact")
         }
         Rejection::OverTarget { .. }
             if proposal.rungs.iter().any(|rung| rung.failure.is_none()) =>
         {
-            breach(Law::MissIsReported, "a failure for every rung", found)
+            (Law::MissIsReported, "a failure for every rung")
         }
         Rejection::NotSmaller { .. }
         | Rejection::OverTarget { .. }
-        | Rejection::NumberTaken { .. } => Ok(()),
-    }
+        | Rejection::NumberTaken { .. } => return Ok(()),
+    };
+    Err(law.breach(case.input(way), expected, rejection))
 }
 
 /// Checks that new messages hold no calls and no results, nothing that looks typed by the user, and
 /// no text of an incomplete answer.
-fn inserts_only_summaries(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
-    let breach = |law: Law, message: &Message| {
-        let expected = "only summaries and what the thread holds";
-        Err(law.breach(case.input(way), expected, format!("{message:?}")))
-    };
-    let blocks = |messages: &[Message]| -> HashSet<Text> {
-        let blocks = messages.iter().flat_map(|message| message.content.iter());
-        blocks.filter_map(|block| block.as_text().cloned()).collect()
-    };
-    let (said, calls) = (blocks(case.snapshot.messages()), ids(case.snapshot.messages()));
+fn inserts_only_summaries(case: &Case, way: &Way, proposal: &Proposal) -> Result<(), Breach> {
+    let thread = case.snapshot.messages();
+    let said: HashSet<&Text> =
+        thread.iter().flat_map(|it| &it.content).filter_map(ContentBlock::as_text).collect();
+    let calls = ids(thread);
     for message in proposal.plan.new_messages() {
-        let is_typed =
-            |block: &ContentBlock| block.as_text().is_some_and(|text| !said.contains(text));
-        if message.role == Role::User && message.is_typed() && message.content.iter().any(is_typed)
-        {
-            return breach(Law::TypesNothing, message);
-        }
-        if !ids(std::slice::from_ref(message)).is_subset(&calls) {
-            return breach(Law::MakesNoCalls, message);
-        }
-        if way == Way::Misbehaves(Misbehaviour::Truncated) && format!("{message:?}").contains(HALF)
-        {
-            return breach(Law::TakesWholeAnswers, message);
-        }
+        let mut texts = message.texts();
+        let is_typed = message.role == Role::User && message.is_typed();
+        let is_cut_off = matches!(way, Way::Misbehaves(Answer::Truncated));
+        let law = if is_typed && texts.any(|text| !said.contains(text)) {
+            Law::TypesNothing
+        } else if !ids(std::slice::from_ref(message)).is_subset(&calls) {
+            Law::MakesNoCalls
+        } else if is_cut_off && format!("{message:?}").contains(HALF) {
+            Law::TakesWholeAnswers
+        } else {
+            continue;
+        };
+        let expected = "only summaries and what the thread holds";
+        return Err(law.breach(case.input(way), expected, format!("{message:?}")));
     }
     Ok(())
 }
@@ -232,7 +223,7 @@ fn ids(messages: &[Message]) -> HashSet<Text> {
 }
 
 /// Checks that a strategy that reports what its plan keeps does not overstate it.
-fn audited(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
+fn audited(case: &Case, way: &Way, proposal: &Proposal) -> Result<(), Breach> {
     let (Some(policy), Some(claimed)) = (&case.brief.retention, &proposal.retention) else {
         return Ok(());
     };

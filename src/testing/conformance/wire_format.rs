@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::law::{Breach, Law, for_all};
 use crate::{
     compact::legality,
-    message::{ContentBlock, Message, Request},
+    message::{Message, Request},
     testing::{
         generate::{junk_thread, legal_thread},
         notation,
@@ -131,6 +131,11 @@ fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
     }
 }
 
+/// Whether a string of a body holds a text. What looks like a tag of ours is written with a backslash.
+fn holds(string: &str, text: &str) -> bool {
+    string.contains(text) || string.replace("<\\", "<").contains(text)
+}
+
 fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
     let input = notation::write(thread);
     let written = is_stable(codec, &Request::new(thread.to_vec()), &input)?;
@@ -141,12 +146,8 @@ fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
         if written.adjustments.iter().any(|change| change.message == Some(index)) {
             continue;
         }
-        // A text that looks like a tag of ours is written with a backslash.
-        let contains = |string: &str, text: &str| {
-            string.contains(text) || string.replace("<\\", "<").contains(text)
-        };
-        let mut texts = message.content.iter().filter_map(ContentBlock::as_text);
-        if let Some(text) = texts.find(|text| !found.iter().any(|string| contains(string, text))) {
+        let mut texts = message.texts();
+        if let Some(text) = texts.find(|text| !found.iter().any(|string| holds(string, text))) {
             return Err(Law::NothingIsLostSilently.breach(input, text, written.body));
         }
     }

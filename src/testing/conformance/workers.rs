@@ -92,8 +92,6 @@ struct Worked {
     turns: usize,
     /// The turns that ended because another worker had taken the thread over.
     refused: usize,
-    /// The requests of all models. All of them were legal.
-    requests: usize,
     /// The threads with a log.
     threads: usize,
 }
@@ -208,14 +206,15 @@ impl World {
     /// texts.
     async fn check_logs(&self) -> Result<(), Breach> {
         let law = Law::OneWorkerHolds;
-        let medium = |error| law.breach("ten minutes of work", "the logs", error);
-        let threads = self.store.list().await.map_err(medium)?;
+        let input = "ten minutes of work";
+        let threads = self.store.list().await;
+        let threads = threads.map_err(|error| law.breach(input, "the logs", error))?;
         self.seen().worked.threads = threads.len();
         for thread in threads {
-            let log = self.store.load(&thread).await.map_err(medium)?.log;
+            let loaded = self.store.load(&thread).await;
+            let log = loaded.map_err(|error| law.breach(input, "the logs", error))?.log;
             let texts: Vec<String> = log.events().iter().filter_map(text).collect();
-            let fence = |text: &String| text.split(' ').next()?.parse::<u64>().ok();
-            if !texts.iter().map(fence).is_sorted() {
+            if !texts.iter().map(|text| text.split(' ').next()?.parse::<u64>().ok()).is_sorted() {
                 return Err(law.breach(&thread, "the fences in order", format!("{texts:#?}")));
             }
             let acknowledged = self.seen().acknowledged.remove(&thread).unwrap_or_default();
@@ -231,7 +230,7 @@ impl World {
         if left.is_empty() {
             return Ok(());
         }
-        Err(law.breach("ten minutes of work", "all logs", format!("none of {left:?}")))
+        Err(law.breach(input, "all logs", format!("none of {left:?}")))
     }
 }
 
@@ -253,13 +252,10 @@ struct Thinker {
 impl Model for Thinker {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         let found = violations(&request.messages);
-        {
-            let mut seen = self.world.seen();
-            seen.worked.requests += 1;
-            if !found.is_empty() {
-                let found = format!("{found:?}");
-                seen.breaches.push(Law::WrittenIsLegal.breach("a request", "no violation", found));
-            }
+        if !found.is_empty() {
+            let found = format!("{found:?}");
+            let breach = Law::WrittenIsLegal.breach("a request", "no violation", found);
+            self.world.seen().breaches.push(breach);
         }
         self.world.time.sleep(self.millis).await;
         let answer = Message::assistant(format!("{} answer", self.fence));

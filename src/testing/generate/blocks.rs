@@ -51,12 +51,12 @@ const LOOKALIKES: [&str; 12] = [
 /// A text that is not blank: mostly a few words, sometimes one that looks like a marker, rarely a
 /// large one.
 pub(super) fn text() -> impl Strategy<Value = Text> + Clone {
-    let words = || vec(select(&WORDS[..]), 0..6).prop_map(|words| words.join(" "));
+    let words = vec(select(&WORDS[..]), 0..6).prop_map(|words| words.join(" "));
     prop_oneof![
-        20 => words().prop_map(|words| Text::from(format!("w {words}"))),
-        2 => words().prop_map(|words| Text::from(format!("{words}."))),
+        20 => words.clone().prop_map(|words| Text::from(format!("w {words}"))),
+        2 => words.clone().prop_map(|words| Text::from(format!("{words}."))),
         2 => select(&LOOKALIKES[..]).prop_map(Text::from),
-        1 => (words(), 10_usize..200).prop_map(|(words, times)| {
+        1 => (words, 10_usize..200).prop_map(|(words, times)| {
             Text::from(format!("{words} and so on\n").repeat(times))
         }),
     ]
@@ -124,9 +124,9 @@ pub(super) fn input() -> impl Strategy<Value = ToolInput> + Clone {
 
 /// Reasoning: signed, unsigned, a signature without text, or encrypted.
 pub(super) fn reasoning() -> impl Strategy<Value = ContentBlock> + Clone {
-    let signature = || option::of(Just(Text::from("c2lnbmF0dXJl")));
+    let signature = option::of(Just(Text::from("c2lnbmF0dXJl")));
     prop_oneof![
-        6 => (text(), signature()).prop_map(|(text, sig)| Thinking::new(text, sig).into()),
+        6 => (text(), signature).prop_map(|(text, sig)| Thinking::new(text, sig).into()),
         1 => Just(Thinking::new("", Some("c2ln".into())).into()),
         2 => Just(RedactedThinking::new("ZW5jcnlwdGVk").into()),
     ]

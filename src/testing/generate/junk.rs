@@ -68,7 +68,6 @@ fn flat() -> impl Strategy<Value = ContentBlock> + Clone {
 
 /// Calls and results with few different ids, so that some form pairs.
 fn paired() -> impl Strategy<Value = ContentBlock> + Clone {
-    let json = || blocks::json("null");
     prop_oneof![
         3 => (id(), blocks::input()).prop_map(move |(id, input)| {
             ToolUse { input, ..ToolUse::new(id, "run", blocks::json("{}")) }.into()
@@ -76,8 +75,8 @@ fn paired() -> impl Strategy<Value = ContentBlock> + Clone {
         3 => (id(), blocks::result()).prop_map(|(id, result)| {
             ToolResult { tool_use_id: id, ..result }.into()
         }),
-        1 => id().prop_map(move |id| ServerToolUse::new(id, "search", json()).into()),
-        1 => id().prop_map(move |id| ServerToolResult::new(id, "search_result", json()).into()),
+        1 => id().prop_map(move |id| ServerToolUse::new(id, "search", blocks::json("null")).into()),
+        1 => id().prop_map(move |id| ServerToolResult::new(id, "search_result", blocks::json("null")).into()),
     ]
 }
 

@@ -11,13 +11,13 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
+    Compactor, ContextWindow, Message, ModelAgent, Session, Turn, Usage,
     compaction::compact_tool,
     drive::Models,
     legality,
-    message::CompactionReason,
+    message::{CompactionReason, StopReason},
     strategy::{Brief, StrategyError, Summarize},
-    testing::{ExtractiveModel, Misbehaviour, ScriptedModel},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
 };
 
 use support::{Answers, RULE, Way, long, rounds};
@@ -62,7 +62,8 @@ fn a_dropped_future_leaves_the_vector_and_the_compactor_as_they_were() {
     let mut messages: Vec<Message> =
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
     let before = messages.clone();
-    let slow = ScriptedModel::repeating([Misbehaviour::Slow]);
+    let answer = Turn::new(Message::assistant("slowly said"), StopReason::EndTurn, None);
+    let slow = ScriptedModel::repeating([Answer::Slow(answer)]);
     for polls in 0..30 {
         let mut compactor = Compactor::default();
         let mut work = Box::pin(compactor.compact(&mut messages, 900, &slow));

@@ -31,7 +31,7 @@ use threadfold::{
     },
     store::{Journal, MemoryStore},
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
-    testing::{Answer, ExtractiveModel, Misbehaviour, ScriptedModel, TestClock},
+    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock},
     tokens::ByteEstimate,
     wire::{Dialect, EncodeOptions},
 };

@@ -41,10 +41,10 @@ fn a_blank_summary_is_an_error_that_is_reported_and_logged() {
         Arc::new(FoldBatches { keep_recent: 4, ..FoldBatches::default() }),
     ];
     for strategy in strategies {
-        for blank in [Misbehaviour::Blank, Misbehaviour::Empty] {
+        for blank in [Answer::Blank, Answer::Empty] {
             let name = strategy.name().to_owned();
             let model = Played::new(chats).summing_up(move |request| {
-                let answer = answer_of(ScriptedModel::repeating([blank]), request);
+                let answer = answer_of(ScriptedModel::repeating([blank.clone()]), request);
                 answer.map_or_else(Answer::Error, Answer::Turn)
             });
             let mut bench = bench(20_000, model, |b| b.strategy(strategy.clone()));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use threadfold::{
     message::Redactor,
-    store::{Archive, MemoryArchive},
+    store::{Archive, memory_archive},
 };
 
 use super::*;
@@ -32,7 +32,7 @@ fn everything(values: impl serde::Serialize) -> String {
 fn secrets_do_not_leave_the_thread() {
     let (summaries, archive) = (
         ScriptedModel::new(["The password was changed.", "It was changed again."]),
-        Arc::new(MemoryArchive::default()),
+        Arc::new(memory_archive()),
     );
     let fold = FoldBatches { keep_recent: 2, ..FoldBatches::default() };
     let script = [

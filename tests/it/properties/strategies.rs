@@ -11,40 +11,40 @@ use threadfold::{
     message::ContentBlock,
     strategy::{Brief, KeepRecent, Proposal, Rejection, Snapshot, StrategyError, Summarize},
     testing::{
-        ExtractiveModel, Misbehaviour, ScriptedModel, TestClock,
+        Answer, ExtractiveModel, ScriptedModel, TestClock,
         generate::{junk_thread, legal_thread},
     },
 };
 
 use crate::support::{brief::brief, tries::tries};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Answers {
     Nobody,
     Script(&'static str),
     Extracts,
-    Misbehaves(Misbehaviour),
+    Misbehaves(Answer),
 }
 
 impl Answers {
-    fn model(self) -> Option<Box<dyn Model>> {
+    fn model(&self) -> Option<Box<dyn Model>> {
         match self {
             Self::Nobody => None,
-            Self::Script(answer) => Some(Box::new(ScriptedModel::new([answer]))),
+            Self::Script(answer) => Some(Box::new(ScriptedModel::new([*answer]))),
             Self::Extracts => Some(Box::new(ExtractiveModel)),
-            Self::Misbehaves(way) => Some(Box::new(ScriptedModel::repeating([way]))),
+            Self::Misbehaves(way) => Some(Box::new(ScriptedModel::repeating([way.clone()]))),
         }
     }
 }
 
 fn answers() -> impl Strategy<Value = Answers> {
     // A megabyte of text is tested rarely, because it is slow and finds little.
-    let hostile = Misbehaviour::ALL.into_iter().filter(|way| *way != Misbehaviour::Inflates);
+    let hostile = Answer::misbehaving().into_iter().filter(|way| !matches!(way, Answer::Inflates));
     prop_oneof![
         40 => Just(Answers::Script("They fixed the parser.")),
         20 => Just(Answers::Extracts),
         30 => select(hostile.collect::<Vec<_>>()).prop_map(Answers::Misbehaves),
-        1 => Just(Answers::Misbehaves(Misbehaviour::Inflates)),
+        1 => Just(Answers::Misbehaves(Answer::Inflates)),
         5 => Just(Answers::Nobody),
     ]
 }
@@ -71,7 +71,7 @@ fn propose(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
     brief: &Brief,
-    answers: Answers,
+    answers: &Answers,
 ) -> Result<Proposal, Box<CompactionError>> {
     let model = answers.model();
     let clock = TestClock::default();
@@ -88,7 +88,7 @@ proptest! {
         thread in legal_thread(0..16), strategy in strategy(), brief in brief(), answers in answers()
     ) {
         let snapshot = Snapshot::new(thread.clone());
-        let driven = match propose(strategy.as_ref(), &snapshot, &brief, answers) {
+        let driven = match propose(strategy.as_ref(), &snapshot, &brief, &answers) {
             Ok(driven) => driven,
             Err(failed) => {
                 // A thread may be too small or a model too bad, but no strategy of the crate
@@ -128,7 +128,7 @@ proptest! {
         thread in legal_thread(0..16), strategy in strategy(), brief in brief(), answers in answers()
     ) {
         let snapshot = Snapshot::new(thread);
-        let run = || match propose(strategy.as_ref(), &snapshot, &brief, answers) {
+        let run = || match propose(strategy.as_ref(), &snapshot, &brief, &answers) {
             Ok(driven) => format!("{} {:?}", serde_json::to_string(&driven.plan).unwrap(), driven.usage),
             Err(error) => format!("{error} {:?}", error.usage),
         };
@@ -140,7 +140,7 @@ proptest! {
         thread in junk_thread(0..14), strategy in strategy(), brief in brief(), answers in answers()
     ) {
         let snapshot = Snapshot::new(thread.clone());
-        if let Ok(driven) = propose(strategy.as_ref(), &snapshot, &brief, answers) {
+        if let Ok(driven) = propose(strategy.as_ref(), &snapshot, &brief, &answers) {
             let mut after = thread.clone();
             driven.plan.apply(&mut after).unwrap();
             let count = |messages: &[Message]| legality::violations(messages).len();

@@ -12,8 +12,8 @@ use threadfold::{
     log::{EventLog, LogId, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
     store::{
-        Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, check_entries,
-        check_places,
+        Archive, Loaded, MemoryStore, StoreError, ThreadStore, check_entries, check_places,
+        memory_archive,
     },
     strategy::ArchiveEntry,
     testing::conformance::Law,
@@ -32,7 +32,7 @@ pub(crate) struct BrokenStore {
 #[derive(Debug)]
 pub(crate) struct BrokenArchive {
     law: Law,
-    inner: MemoryArchive,
+    inner: Box<dyn Archive>,
 }
 
 impl BrokenStore {
@@ -47,7 +47,7 @@ impl BrokenStore {
 
 impl BrokenArchive {
     pub(crate) fn new(law: Law) -> Self {
-        Self { law, inner: MemoryArchive::default() }
+        Self { law, inner: Box::new(memory_archive()) }
     }
 }
 
@@ -216,20 +216,18 @@ impl Archive for BrokenArchive {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<Hit>, StoreError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let thread = &folded(self.law, thread);
         let mut hits = match self.law {
-            Law::SearchFinds => {
-                let listed = self.inner.list(thread, visible).await?;
-                listed.into_iter().map(|entry| Hit::new(entry, 1)).collect()
-            }
+            Law::SearchFinds => self.inner.list(thread, visible).await?,
             Law::SearchRanks => self.inner.search(thread, query, usize::MAX, visible).await?,
             _ => self.inner.search(thread, query, limit, visible).await?,
         };
         if self.law == Law::ReplacedIsFoundOnly {
-            hits.iter_mut().for_each(|hit| hit.replaced = false);
+            let listed = self.inner.list(thread, visible).await?;
+            hits.retain(|hit| listed.contains(hit));
         } else if self.law == Law::SearchFinds {
-            hits.sort_by_key(|hit| std::cmp::Reverse(hit.entry.batch.start));
+            hits.sort_by_key(|hit| std::cmp::Reverse(hit.batch.start));
         }
         Ok(hits)
     }

@@ -6,8 +6,7 @@
 
 use std::{env, process::Child, thread, time::Duration};
 
-use threadfold::testing::conformance::{Kills, write_until_killed};
-
+use crate::killed::{Kills, write_until_killed};
 use crate::support::{CHILD, Server, child, open, rows, run, suite};
 
 const TEST: &str = "kills::killed_writers_and_servers_lose_nothing_and_double_nothing";

@@ -14,6 +14,8 @@
 mod databases;
 #[cfg(feature = "tls")]
 mod encryption;
+#[path = "../../../threadfold-sqlite/tests/it/killed.rs"]
+mod killed;
 mod kills;
 mod suites;
 mod support;

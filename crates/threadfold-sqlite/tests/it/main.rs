@@ -9,6 +9,7 @@
 )]
 
 mod files;
+mod killed;
 mod kills;
 mod processes;
 mod suites;

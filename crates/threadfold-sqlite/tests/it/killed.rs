@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::law::{Law, named};
-use crate::{
+use threadfold::{
     log::{Event, LoggedEvent},
     message::{Message, Timestamp},
     store::ThreadStore,
@@ -30,30 +29,30 @@ const ACKNOWLEDGED: &str = "acknowledged ";
 /// # Errors
 ///
 /// Those of the store and of the standard output.
-#[doc(hidden)]
-pub async fn write_until_killed(store: &dyn ThreadStore, round: u64) -> Result<(), Box<dyn Error>> {
-    let thread = named(THREAD)?;
+pub(crate) async fn write_until_killed(
+    store: &dyn ThreadStore,
+    round: u64,
+) -> Result<(), Box<dyn Error>> {
+    let thread = THREAD.parse()?;
     let (begin, mut out, mut written) =
         (store.load(&thread).await?.log.len(), io::stdout().lock(), 0);
     // The test harness has begun a line.
     write!(out, "\n{ACKNOWLEDGED}0\n")?;
     loop {
-        let event = |number: u64| {
+        let events = (written..written + BATCH).map(|number| {
             let (seq, text) = (begin + number, text(round, number));
             let event = Event::MessageAppended(Message::user(text));
             LoggedEvent { seq, at: Timestamp(seq), event }
-        };
-        let events: Vec<LoggedEvent> = (written..written + BATCH).map(event).collect();
-        store.append(&thread, begin + written, &events).await?;
+        });
+        store.append(&thread, begin + written, &events.collect::<Vec<_>>()).await?;
         written += BATCH;
         out.write_all(format!("{ACKNOWLEDGED}{written}\n").as_bytes())?;
     }
 }
 
 /// Rounds of writers that are killed, and the texts that must be stored after them.
-#[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Kills {
+pub(crate) struct Kills {
     stored: Vec<String>,
     rounds: u64,
     /// The number of appends that were stored although their writer was killed before it acknowledged
@@ -63,14 +62,12 @@ pub struct Kills {
 
 impl Kills {
     /// The number of writers killed so far, which is the round of the next one.
-    #[must_use]
-    pub fn rounds(&self) -> u64 {
+    pub(crate) fn rounds(&self) -> u64 {
         self.rounds
     }
 
     /// The number of events that are stored.
-    #[must_use]
-    pub fn events(&self) -> usize {
+    pub(crate) fn events(&self) -> usize {
         self.stored.len()
     }
 
@@ -81,8 +78,8 @@ impl Kills {
     ///
     /// # Errors
     ///
-    /// Those of the writer's process, and a `Breach`.
-    pub async fn round<S: ThreadStore>(
+    /// Those of the writer's process, and the first event that differs.
+    pub(crate) async fn round<S: ThreadStore>(
         &mut self,
         mut writer: Child,
         kill: impl FnOnce(&mut Child) -> io::Result<()>,
@@ -92,7 +89,7 @@ impl Kills {
         let acknowledged = acknowledged_by(&mut writer, round, kill)?;
         let mut expected = std::mem::take(&mut self.stored);
         expected.extend((0..acknowledged).map(|number| text(round, number)));
-        let log = open().await.load(&named(THREAD)?).await?.log;
+        let log = open().await.load(&THREAD.parse()?).await?.log;
         let stored: Vec<String> = log.iter().map(text_of).collect();
         if stored.len() > expected.len() {
             let cut_off = acknowledged..acknowledged + BATCH;
@@ -105,7 +102,7 @@ impl Kills {
                 "event {at} after round {round}, {acknowledged} events after the first {before}"
             );
             let [expected, found] = [expected, stored].map(|texts| format!("{:?}", texts.get(at)));
-            return Err(Law::StoredComesBack.breach(input, expected, found).into());
+            return Err(format!("{input}: {found} is stored, and {expected} was appended").into());
         }
         (self.stored, self.rounds) = (stored, round + 1);
         Ok(())
