@@ -116,7 +116,7 @@ fn lines<'r>(rules: impl Iterator<Item = &'r str>) -> impl Iterator<Item = Line<
 
 /// Returns the heading before a rule.
 fn heading(rule: &str) -> Option<&str> {
-    rule.split_once(": ").map(|(heading, _)| heading)
+    rule.split_once(": ").map(|(heading, _)| heading).filter(|heading| !heading.is_empty())
 }
 
 const MORE: &str = " more did not fit.)";

@@ -96,7 +96,7 @@ fn is_reported(clauses: &[Vec<String>]) -> bool {
     for clause in clauses {
         for (at, word) in clause.iter().enumerate() {
             // As the first word it is an order of the user: `quote prices in francs only`.
-            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) {
+            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) && !is_noun(clause, at) {
                 return true;
             }
             if listed(ASKING, word) {
@@ -105,6 +105,13 @@ fn is_reported(clauses: &[Vec<String>]) -> bool {
         }
     }
     false
+}
+
+/// Whether the word at `at` is a noun, after a word for how many: `all quotes must include tax`.
+fn is_noun(words: &[String], at: usize) -> bool {
+    const QUANTIFIERS: &str = " all any both each every no our these those ";
+    let before = at.checked_sub(1).and_then(|before| words.get(before));
+    before.is_some_and(|word| listed(QUANTIFIERS, word))
 }
 
 /// Whether the verb at `at` belongs to the user or to a demand: `I said`, `remember to quote`.

@@ -24,14 +24,17 @@ use crate::{
 /// How many instructions of a summary are compared with all statements of the user.
 const MOST_INSTRUCTIONS: usize = 200;
 
-/// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes,
-/// numbers and instructions in it that neither the facts of the conversation nor a message of the
+/// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes, numbers,
+/// dates, times and instructions in it that neither the facts of the conversation nor a message of the
 /// thread states.
 ///
-/// Words are compared as in an [audit](super::audit()). A sentence of the thread is never invented,
-/// and a false sentence without such words is not found. A name is a word with a capital inside a
-/// sentence; if one word in five has a capital, as in German, names are ignored. The lists of rules
-/// and of the user's words that this crate adds to summaries do not count.
+/// Words are compared as in an [audit](super::audit()); numbers, dates and times by value, however they are
+/// spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`. Numbers below ten are left out. An
+/// instruction is known if most of its words are in one statement of the user. A sentence of the thread is
+/// never invented, and a false sentence without such words is not found. A name is a word with a capital
+/// inside a sentence, or at its start before what a person does (`Ada approved it`); if one word in five
+/// has a capital, as in German, only after another noun (`Frau Krause`). The lists of rules and of the
+/// user's words that this crate adds to summaries do not count.
 ///
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, Facts, invented}};
