@@ -116,7 +116,7 @@ fn lines<'r>(rules: impl Iterator<Item = &'r str>) -> impl Iterator<Item = Line<
 
 /// Returns the heading before a rule.
 fn heading(rule: &str) -> Option<&str> {
-    rule.split_once(": ").map(|(heading, _)| heading)
+    rule.split_once(": ").map(|(heading, _)| heading).filter(|heading| !heading.is_empty())
 }
 
 const MORE: &str = " more did not fit.)";
@@ -147,5 +147,7 @@ mod tests {
         assert_eq!(list(60), "- Be brief.\n- Style:\n  - tabs only.\n(2 more did not fit.)\n");
         let text = format!("Fine.\n{TITLE}\n{whole}And more.\n");
         assert_eq!(without_titled(&text), "Fine.\nAnd more.\n");
+        let bare = super::list(&[": a", ": b"], 0, 1_000, &ByteEstimate::new(1));
+        assert_eq!(bare, "- : a\n- : b\n", "no heading is before the colon");
     }
 }
