@@ -35,7 +35,7 @@ impl Entry {
         if !terms.may_replace(&self.terms) {
             return false;
         }
-        steps::through(&self.rule.text);
+        steps::round();
         later.replaces(&self.subject)
     }
 

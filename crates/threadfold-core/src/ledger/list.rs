@@ -147,5 +147,7 @@ mod tests {
         assert_eq!(list(60), "- Be brief.\n- Style:\n  - tabs only.\n(2 more did not fit.)\n");
         let text = format!("Fine.\n{TITLE}\n{whole}And more.\n");
         assert_eq!(without_titled(&text), "Fine.\nAnd more.\n");
+        let bare = super::list(&[": a", ": b"], 0, 1_000, &ByteEstimate::new(1));
+        assert_eq!(bare, "- : a\n- : b\n", "no heading is before the colon");
     }
 }
