@@ -22,12 +22,13 @@ pub(super) fn rest(statement: &str, values: &[&str], by: &Subject) -> String {
     let mut follows_cut = false;
     for sentence in sentences(statement) {
         let states = states_any(sentence, values);
-        if !states && !(follows_cut && ledger::lacks_subject(sentence)) {
+        let depends = follows_cut && ledger::lacks_subject(sentence);
+        follows_cut |= states || depends;
+        if states {
+            kept.extend(without_clauses(sentence, values, by));
+        } else if !depends {
             kept.push(sentence.to_owned());
-            continue;
         }
-        follows_cut = true;
-        kept.extend(states.then(|| without_clauses(sentence, values, by)).flatten());
     }
     kept.join(" ")
 }

@@ -120,13 +120,9 @@ fn stated(summary: &str, options: &AuditOptions) -> Gathered {
 fn without_known(mut missing: Vec<Fact>, facts: &Facts, quantities: &Quantities) -> Vec<Fact> {
     let mut compared = 0..MOST_INSTRUCTIONS;
     missing.retain(|fact| {
-        let is_known = match fact.class {
-            FactClass::Number => quantities.were_read(&fact.text),
-            FactClass::Constraint => {
-                compared.next().is_some() && facts.statements().say(&fact.text)
-            }
-            _ => false,
-        };
+        let is_instruction = fact.class == FactClass::Constraint;
+        let is_known = (fact.class == FactClass::Number && quantities.were_read(&fact.text))
+            || (is_instruction && compared.next().is_some() && facts.statements().say(&fact.text));
         facts.is_unknown(fact.class, &key(fact.class, &fact.text)) && !is_known
     });
     missing
