@@ -57,7 +57,7 @@ pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
     let mut update =
         json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
     if let CompactionEvent::Failed { error, .. } = event {
-        update["error"] = json!(error);
+        update.as_object_mut()?.insert("error".to_owned(), json!(error));
     }
     Some(update)
 }

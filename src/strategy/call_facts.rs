@@ -43,7 +43,6 @@ impl Snapshot {
     /// ```
     ///
     /// [`Tool::subject`]: crate::model::Tool::subject
-    #[must_use]
     pub fn with_subjects(mut self, subject: &dyn Fn(&ToolUse) -> Option<Text>) -> Self {
         let mut subjects = HashMap::new();
         for (message, content) in self.messages().iter().map(|it| &it.content).enumerate() {

@@ -160,7 +160,7 @@ impl NetAttempt {
 mod tests {
     use super::*;
     use crate::{
-        message::Message,
+        message::{CompactionReason, Message},
         strategy::{Rejection, attempt},
     };
 

@@ -236,7 +236,7 @@ impl Split {
             }
             if typed_in.is_some_and(|message| (start..end).contains(&message)) {
                 // The end of a message equals the start of the next one; edits use the latter.
-                kept.extend(self.typed.iter().cloned().map(|Range { start, end }| {
+                kept.extend(self.typed.iter().map(|&Range { start, end }| {
                     let content = messages.get(end.message).map(|message| &message.content);
                     let is_end = content.is_none_or(|content| end.block >= content.len());
                     start..if is_end { Position::before(end.message + 1) } else { end }
