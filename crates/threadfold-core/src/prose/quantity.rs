@@ -8,6 +8,9 @@ use std::ops::Range;
 use super::subject_words::{Grammar, number_of};
 use crate::message::{slice, steps};
 
+/// The maximum bytes of a quantity. Longer digits are a key or a hash.
+const LONGEST: usize = 32;
+
 /// A reading of a number, a date or a time of day.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Quantity {
@@ -21,6 +24,12 @@ pub(crate) enum Quantity {
     Month(u32),
     /// The number of a day in the week, from Monday on.
     Weekday(u32),
+}
+
+impl Quantity {
+    pub(crate) fn has_unit(&self) -> bool {
+        matches!(self, Self::Number(_, unit) if !unit.is_empty())
+    }
 }
 
 /// A spelling of a quantity in a text.
@@ -42,7 +51,7 @@ pub(crate) fn quantities<'a>(
     let mut at = 0;
     while let Some(start) = next_digit(text, at) {
         at = start + digits(slice(text, start..));
-        if may_be(slice(text, start..at)) {
+        if at - start <= LONGEST && may_be(slice(text, start..at)) {
             at = start + length(slice(text, start..));
             let spelled = Place { text, run: start..at }.spelled();
             // The parts of a date may be stated alone.
@@ -76,11 +85,9 @@ fn digits(text: &str) -> usize {
 /// Returns the length in bytes of the digits at the start, with a sign or a space between them. Groups
 /// after a space have three digits, or four as those of telephones.
 fn length(text: &str) -> usize {
-    /// No date, time or number is longer.
-    const MOST: usize = 32;
     let mut end = digits(text);
     let mut group = end;
-    while let Some(c) = slice(text, end..).chars().next().filter(|_| end < MOST) {
+    while let Some(c) = slice(text, end..).chars().next().filter(|_| end < LONGEST) {
         let next = digits(slice(text, end + c.len_utf8()..));
         if !(is_sign(c) && next > 0 || is_space(c) && matches!(next, 3 | 4) && group <= 4) {
             break;
@@ -429,6 +436,23 @@ mod tests {
         }
         assert!(readings("15 ms").contains(&Quantity::Number("15".into(), "ms".into())));
         assert!(readings("15 s").contains(&Quantity::Number("15".into(), "s".into())));
+    }
+
+    #[test]
+    fn any_text_is_read_in_linear_time() {
+        let texts =
+            ["1", "1 ", "1,", "1   ", "* 1. ", "3:0", "May 1 of de ", "twenty ", "half past "];
+        for part in texts {
+            let of = |count: usize| {
+                let text = part.repeat(count);
+                steps::steps(u64::MAX, || {
+                    quantities(&text, &|_| true, &mut |_| steps::round());
+                    word_quantities(&text, &mut |_| steps::round());
+                })
+            };
+            let (some, more) = (of(2_000), of(4_000));
+            assert!(more * 10 <= some * 22, "{part}: {some} {more}");
+        }
     }
 
     #[test]

@@ -51,9 +51,8 @@ fn named_day(before: &str, word: &str, lower: &str) -> Option<Quantity> {
     const AMBIGUOUS: [&str; 11] =
         ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
     let has_capital = word.starts_with(char::is_uppercase);
-    let is_inside = || before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ',');
     let is_sure = if AMBIGUOUS.contains(&lower) {
-        has_capital && is_inside()
+        has_capital && before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ',')
     } else {
         has_capital || word.len() > 4
     };

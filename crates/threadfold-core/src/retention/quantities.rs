@@ -31,13 +31,14 @@ impl Quantities {
     pub(super) fn of<'a>(text: &str, facts: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Self::default();
         let mut texts = HashSet::new();
-        let mut add = |spelled: Spelled<'_>| {
-            if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text.to_owned()) {
+        let mut found = Vec::new();
+        quantities(text, &|_| true, &mut |spelled| found.push(spelled));
+        word_quantities(text, &mut |spelled| found.push(spelled));
+        for spelled in found {
+            if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text) {
                 all.wanted.push(Wanted::new(spelled, false));
             }
-        };
-        quantities(text, &|_| true, &mut add);
-        word_quantities(text, &mut add);
+        }
         for fact in facts {
             quantities(fact, &|_| true, &mut |spelled| {
                 if spelled.is_whole {
@@ -106,19 +107,16 @@ impl Quantities {
 
 /// Whether a quantity is a number below ten, and no day: `5`, but not `5th`.
 fn is_small(spelled: &Spelled<'_>) -> bool {
-    let is_digit =
-        |reading: &Quantity| matches!(reading, Quantity::Number(digits, _) if digits.len() < 2);
-    spelled.readings.iter().any(is_digit) && spelled.text.len() < 2
+    spelled.text.len() < 2
+        && spelled.readings.iter().any(|reading| matches!(reading, Quantity::Number(..)))
 }
 
 impl Wanted {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
         let Spelled { text, mut readings, .. } = spelled;
-        let has_unit =
-            |reading: &Quantity| matches!(reading, Quantity::Number(_, unit) if !unit.is_empty());
         // With another unit it is another quantity.
-        if readings.iter().any(has_unit) {
-            readings.retain(has_unit);
+        if readings.iter().any(Quantity::has_unit) {
+            readings.retain(Quantity::has_unit);
         }
         Self { text: text.to_owned(), readings, is_fact }
     }
