@@ -7,7 +7,8 @@ use std::{
     io::{BufRead, BufReader},
     net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{self, Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -184,7 +185,16 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Returns an address that was free just now.
+/// Returns an address that was free just now, below the ports of outgoing connections: one of these could
+/// take the port of a worker that was killed before it is started again.
 fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(process::id() % 500).unwrap() * 16;
+    let mut ports =
+        std::iter::repeat_with(|| 10_000 + first + TAKEN.fetch_add(1, Ordering::Relaxed));
+    ports
+        .find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok())
+        .unwrap()
+        .local_addr()
+        .unwrap()
 }
