@@ -16,7 +16,7 @@ use crate::{
     ledger,
     message::{Message, slice, steps},
     prose::{
-        FactClass, Kind, Property, Span, Speaker, is_calendar, is_unspaced, key, one_line,
+        FactClass, Property, Span, Speaker, is_calendar, is_unspaced, key, one_line,
         orders_in_any_language, passages, sentences, without_emphasis, without_typed,
     },
 };
@@ -66,15 +66,15 @@ pub fn invented<'m>(
     facts
         .gathered
         .texts(FactClass::Number)
-        .for_each(|text| quantities.remove_read(Kind::Value, text));
+        .for_each(|text| quantities.remove_read(Speaker::Tool, text));
     let mut wanted = Wanted::new(&unknown, &names);
     let mut search = Search::new(&stated, 1, &options);
     for message in thread {
         if unknown.is_empty() && names.is_empty() && quantities.is_empty() {
             break;
         }
-        passages(message, &mut |_, kind, text| {
-            quantities.remove_read(kind, text);
+        passages(message, &mut |speaker, kind, text| {
+            quantities.remove_read(speaker, text);
             // Most texts state none of these, and reading them takes long.
             let pairs = wanted.sieve.pairs(text);
             if wanted.facts.iter().any(|fact| pairs.contains(*fact)) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::prose::{FactClass, Kind, Quantity, Spelled, quantities, word_quantities};
+use crate::prose::{FactClass, Quantity, Speaker, Spelled, quantities, word_quantities};
 
 /// The quantities of a summary that no text has stated so far.
 #[derive(Debug, Default)]
@@ -60,16 +60,17 @@ impl Quantities {
         self.wanted.is_empty()
     }
 
-    /// Removes the quantities that a text states.
-    pub(super) fn remove_read(&mut self, kind: Kind, text: &str) {
+    /// Removes the quantities that a text of this speaker states.
+    pub(super) fn remove_read(&mut self, speaker: Speaker, text: &str) {
         if self.wanted.is_empty() {
             return;
         }
         let mut read = HashSet::new();
         let may_be = |digits: &str| self.may_start(digits);
         quantities(text, &may_be, &mut |spelled| read.extend(spelled.readings));
-        // Numbers in words are rare in the output of tools, but what is copied from there is not invented.
-        if self.has_words || matches!(kind, Kind::Said | Kind::Summary) {
+        // To read words takes several times as long as to read digits. The user's are few, and what a
+        // summary spells in words may be copied from any text.
+        if self.has_words || speaker == Speaker::User {
             word_quantities(text, &mut |spelled| read.extend(spelled.readings));
         }
         if !read.is_empty() {
