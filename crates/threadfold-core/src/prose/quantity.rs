@@ -41,17 +41,19 @@ pub(crate) struct Spelled<'a> {
     pub(crate) is_whole: bool,
 }
 
-/// Calls `visit` with each quantity in digits. `may_be` gets the first digits, up to a sign, and tells
-/// whether their quantity is wanted, because most are not.
+/// Calls `visit` with each quantity in digits. `may_be` gets the first digits and whether they may go on,
+/// after a sign, a space or as a multiple, and tells whether such a quantity is wanted, because most are not.
 pub(crate) fn quantities<'a>(
     text: &'a str,
-    may_be: &dyn Fn(&str) -> bool,
+    may_be: &dyn Fn(&str, bool) -> bool,
     visit: &mut dyn FnMut(Spelled<'a>),
 ) {
     let mut at = 0;
     while let Some(start) = next_digit(text, at) {
         at = start + digits(slice(text, start..));
-        if at - start <= LONGEST && may_be(slice(text, start..at)) {
+        let next = slice(text, at..).chars().next();
+        let goes_on = next.is_some_and(|c| is_sign(c) || is_space(c) || c.is_alphabetic());
+        if at - start <= LONGEST && may_be(slice(text, start..at), goes_on) {
             at = start + length(slice(text, start..));
             let spelled = Place { text, run: start..at }.spelled();
             // The parts of a date may be stated alone.
@@ -381,7 +383,7 @@ mod tests {
 
     fn readings(text: &str) -> Vec<Quantity> {
         let mut found = Vec::new();
-        quantities(text, &|_| true, &mut |spelled| found.extend(spelled.readings));
+        quantities(text, &|_, _| true, &mut |spelled| found.extend(spelled.readings));
         word_quantities(text, &mut |spelled| found.extend(spelled.readings));
         found
     }
@@ -446,7 +448,7 @@ mod tests {
             let of = |count: usize| {
                 let text = part.repeat(count);
                 steps::steps(u64::MAX, || {
-                    quantities(&text, &|_| true, &mut |_| steps::round());
+                    quantities(&text, &|_, _| true, &mut |_| steps::round());
                     word_quantities(&text, &mut |_| steps::round());
                 })
             };
@@ -459,7 +461,7 @@ mod tests {
     fn parts_of_paths_names_and_versions_are_no_words_of_their_own() {
         let text = "See src/p12.rs, v1.25, T45, #42, a-17, 12_a, 13/x, localhost:80.\n14. Then 15.";
         let mut whole = Vec::new();
-        quantities(text, &|_| true, &mut |spelled| {
+        quantities(text, &|_, _| true, &mut |spelled| {
             whole.extend(spelled.is_whole.then_some(spelled.text));
         });
         assert_eq!(whole, ["15"]);

@@ -14,6 +14,8 @@ pub(super) struct Quantities {
     has_days: bool,
     /// Whether one is spelled in words.
     has_words: bool,
+    /// The fewest digits of a spelling without signs.
+    shortest: usize,
 }
 
 /// A quantity of a summary.
@@ -32,7 +34,7 @@ impl Quantities {
         let mut all = Self::default();
         let mut texts = HashSet::new();
         let mut found = Vec::new();
-        quantities(text, &|_| true, &mut |spelled| found.push(spelled));
+        quantities(text, &|_, _| true, &mut |spelled| found.push(spelled));
         word_quantities(text, &mut |spelled| found.push(spelled));
         for spelled in found {
             if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text) {
@@ -40,7 +42,7 @@ impl Quantities {
             }
         }
         for fact in facts {
-            quantities(fact, &|_| true, &mut |spelled| {
+            quantities(fact, &|_, _| true, &mut |spelled| {
                 if spelled.is_whole {
                     all.wanted.push(Wanted { text: fact.to_owned(), ..Wanted::new(spelled, true) });
                 }
@@ -51,6 +53,8 @@ impl Quantities {
             readings.any(|reading| matches!(reading, Quantity::Day(..) | Quantity::Month(_)));
         let mut texts = all.wanted.iter().map(|wanted| &wanted.text);
         all.has_words = texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()));
+        let readings = all.wanted.iter().flat_map(|wanted| &wanted.readings);
+        all.shortest = readings.map(shortest).min().unwrap_or_default();
         all.starts =
             all.wanted.iter().flat_map(|wanted| &wanted.readings).flat_map(starts).collect();
         all
@@ -66,8 +70,9 @@ impl Quantities {
             return;
         }
         let mut read = HashSet::new();
-        let may_be = |digits: &str| self.may_start(digits);
-        quantities(text, &may_be, &mut |spelled| read.extend(spelled.readings));
+        quantities(text, &|digits, goes_on| self.may_start(digits, goes_on), &mut |spelled| {
+            read.extend(spelled.readings)
+        });
         // To read words takes several times as long as to read digits. The user's are few, and what a
         // summary spells in words may be copied from any text.
         if self.has_words || speaker == Speaker::User {
@@ -100,8 +105,12 @@ impl Quantities {
         })
     }
 
-    fn may_start(&self, digits: &str) -> bool {
+    /// Whether a wanted quantity may begin with these digits, or be these if they do not go on.
+    fn may_start(&self, digits: &str, goes_on: bool) -> bool {
         let digits = digits.trim_start_matches('0');
+        if !goes_on && digits.len() < self.shortest {
+            return false;
+        }
         digits.is_empty() || self.starts.contains(digits) || (self.has_days && digits.len() == 4)
     }
 }
@@ -137,5 +146,13 @@ fn starts(reading: &Quantity) -> Vec<String> {
         Quantity::Day(month, day) => [month, day].map(u32::to_string).to_vec(),
         Quantity::Month(month) => vec![month.to_string()],
         Quantity::Weekday(_) => Vec::new(),
+    }
+}
+
+/// Returns the fewest digits that a quantity has if it is written in digits alone.
+fn shortest(reading: &Quantity) -> usize {
+    match reading {
+        Quantity::Number(digits, _) => digits.split('.').next().map_or(0, str::len),
+        Quantity::Time(_) | Quantity::Day(..) | Quantity::Month(_) | Quantity::Weekday(_) => 1,
     }
 }
