@@ -41,8 +41,8 @@ pub(crate) struct Spelled<'a> {
     pub(crate) is_whole: bool,
 }
 
-/// Calls `visit` with each quantity in digits. `may_be` gets the first digits and whether they may go on,
-/// after a sign, a space or as a multiple, and tells whether such a quantity is wanted, because most are not.
+/// Calls `visit` with each quantity in digits. `may_be` gets the first digits and whether more follow, or a
+/// word such as `million`, and tells whether such a quantity is wanted, because most are not.
 pub(crate) fn quantities<'a>(
     text: &'a str,
     may_be: &dyn Fn(&str, bool) -> bool,
@@ -51,10 +51,13 @@ pub(crate) fn quantities<'a>(
     let mut at = 0;
     while let Some(start) = next_digit(text, at) {
         at = start + digits(slice(text, start..));
-        let next = slice(text, at..).chars().next();
-        let goes_on = next.is_some_and(|c| is_sign(c) || is_space(c) || c.is_alphabetic());
-        if at - start <= LONGEST && may_be(slice(text, start..at), goes_on) {
-            at = start + length(slice(text, start..));
+        if at - start > LONGEST {
+            continue;
+        }
+        let end = start + length(slice(text, start..));
+        let goes_on = end > at || multiplies(slice(text, end..));
+        if may_be(slice(text, start..at), goes_on) {
+            at = end;
             let spelled = Place { text, run: start..at }.spelled();
             // The parts of a date may be stated alone.
             let parts: Vec<Quantity> =
@@ -64,6 +67,13 @@ pub(crate) fn quantities<'a>(
             visit(Spelled { text, readings: parts, is_whole: false });
         }
     }
+}
+
+/// Whether the text after digits may begin with a word that multiplies them: `3k`, `1 million`.
+fn multiplies(after: &str) -> bool {
+    let after = after.strip_prefix(is_space).unwrap_or(after);
+    let next = after.chars().next();
+    next.is_some_and(|c| matches!(c.to_ascii_lowercase(), 'd' | 'k' | 'm' | 't') || !c.is_ascii())
 }
 
 /// Returns what the spelling of a date states besides: its month, its day in any month and its year.

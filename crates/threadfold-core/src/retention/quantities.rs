@@ -14,8 +14,8 @@ pub(super) struct Quantities {
     has_days: bool,
     /// Whether one is spelled in words.
     has_words: bool,
-    /// The fewest digits of a spelling without signs.
-    shortest: usize,
+    /// The digits of the spellings that have digits alone.
+    wholes: HashSet<String>,
 }
 
 /// A quantity of a summary.
@@ -54,9 +54,8 @@ impl Quantities {
         let mut texts = all.wanted.iter().map(|wanted| &wanted.text);
         all.has_words = texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()));
         let readings = all.wanted.iter().flat_map(|wanted| &wanted.readings);
-        all.shortest = readings.map(shortest).min().unwrap_or_default();
-        all.starts =
-            all.wanted.iter().flat_map(|wanted| &wanted.readings).flat_map(starts).collect();
+        all.wholes = readings.clone().flat_map(wholes).collect();
+        all.starts = readings.flat_map(starts).collect();
         all
     }
 
@@ -108,10 +107,8 @@ impl Quantities {
     /// Whether a wanted quantity may begin with these digits, or be these if they do not go on.
     fn may_start(&self, digits: &str, goes_on: bool) -> bool {
         let digits = digits.trim_start_matches('0');
-        if !goes_on && digits.len() < self.shortest {
-            return false;
-        }
-        digits.is_empty() || self.starts.contains(digits) || (self.has_days && digits.len() == 4)
+        let is_start = self.starts.contains(digits) || (self.has_days && digits.len() == 4);
+        digits.is_empty() || self.wholes.contains(digits) || (goes_on && is_start)
     }
 }
 
@@ -132,13 +129,10 @@ impl Wanted {
     }
 }
 
-/// Returns the first digits of all spellings of a quantity, without zeros at the start.
-fn starts(reading: &Quantity) -> Vec<String> {
+/// Returns the digits of the spellings of a quantity that have digits alone, without zeros at the start.
+fn wholes(reading: &Quantity) -> Vec<String> {
     match reading {
-        Quantity::Number(digits, _) => {
-            let whole = digits.split('.').next().unwrap_or(digits).trim_start_matches('0');
-            (1..=whole.len()).filter_map(|end| Some(whole.get(..end)?.to_owned())).collect()
-        }
+        Quantity::Number(digits, _) => vec![digits.trim_start_matches('0').to_owned()],
         Quantity::Time(minutes) => {
             let hour = minutes / 60;
             [hour, hour + 12, hour + 24].iter().map(u32::to_string).collect()
@@ -149,10 +143,9 @@ fn starts(reading: &Quantity) -> Vec<String> {
     }
 }
 
-/// Returns the fewest digits that a quantity has if it is written in digits alone.
-fn shortest(reading: &Quantity) -> usize {
-    match reading {
-        Quantity::Number(digits, _) => digits.split('.').next().map_or(0, str::len),
-        Quantity::Time(_) | Quantity::Day(..) | Quantity::Month(_) | Quantity::Weekday(_) => 1,
-    }
+/// Returns the first digits of all spellings of a quantity, without zeros at the start.
+fn starts(reading: &Quantity) -> Vec<String> {
+    let Quantity::Number(digits, _) = reading else { return wholes(reading) };
+    let whole = digits.split('.').next().unwrap_or(digits).trim_start_matches('0');
+    (1..=whole.len()).filter_map(|end| Some(whole.get(..end)?.to_owned())).collect()
 }
