@@ -52,7 +52,7 @@ pub(crate) use self::{
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     path::path_value,
-    quantity::{Quantity, Spelled, quantities},
+    quantity::{Quantity, Spelled, Wanted, quantities},
     quantity_words::word_quantities,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,

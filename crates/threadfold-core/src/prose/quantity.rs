@@ -41,11 +41,20 @@ pub(crate) struct Spelled<'a> {
     pub(crate) is_whole: bool,
 }
 
-/// Calls `visit` with each quantity in digits. `may_be` gets the first digits and whether more follow, or a
-/// word such as `million`, and tells whether such a quantity is wanted, because most are not.
+/// Whether a quantity is wanted that begins with some digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    No,
+    /// Only if more digits follow after a sign, or a word such as `million`.
+    IfLonger,
+    Yes,
+}
+
+/// Calls `visit` with each quantity in digits. `wanted` gets the number of its first digits, because most
+/// quantities of a thread are not wanted and take long to read.
 pub(crate) fn quantities<'a>(
     text: &'a str,
-    may_be: &dyn Fn(&str, bool) -> bool,
+    wanted: &dyn Fn(u128) -> Wanted,
     visit: &mut dyn FnMut(Spelled<'a>),
 ) {
     let mut at = 0;
@@ -54,9 +63,12 @@ pub(crate) fn quantities<'a>(
         if at - start > LONGEST {
             continue;
         }
+        let wanted = slice(text, start..at).parse().map_or(Wanted::No, wanted);
+        if wanted == Wanted::No {
+            continue;
+        }
         let end = start + length(slice(text, start..));
-        let goes_on = end > at || multiplies(slice(text, end..));
-        if may_be(slice(text, start..at), goes_on) {
+        if wanted == Wanted::Yes || end > at || multiplies(slice(text, end..)) {
             at = end;
             let spelled = Place { text, run: start..at }.spelled();
             // The parts of a date may be stated alone.
@@ -393,7 +405,7 @@ mod tests {
 
     fn readings(text: &str) -> Vec<Quantity> {
         let mut found = Vec::new();
-        quantities(text, &|_, _| true, &mut |spelled| found.extend(spelled.readings));
+        quantities(text, &|_| Wanted::Yes, &mut |spelled| found.extend(spelled.readings));
         word_quantities(text, &mut |spelled| found.extend(spelled.readings));
         found
     }
@@ -458,7 +470,7 @@ mod tests {
             let of = |count: usize| {
                 let text = part.repeat(count);
                 steps::steps(u64::MAX, || {
-                    quantities(&text, &|_, _| true, &mut |_| steps::round());
+                    quantities(&text, &|_| Wanted::Yes, &mut |_| steps::round());
                     word_quantities(&text, &mut |_| steps::round());
                 })
             };
@@ -471,7 +483,7 @@ mod tests {
     fn parts_of_paths_names_and_versions_are_no_words_of_their_own() {
         let text = "See src/p12.rs, v1.25, T45, #42, a-17, 12_a, 13/x, localhost:80.\n14. Then 15.";
         let mut whole = Vec::new();
-        quantities(text, &|_, _| true, &mut |spelled| {
+        quantities(text, &|_| Wanted::Yes, &mut |spelled| {
             whole.extend(spelled.is_whole.then_some(spelled.text));
         });
         assert_eq!(whole, ["15"]);

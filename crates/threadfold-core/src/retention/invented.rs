@@ -8,7 +8,7 @@ use super::{
     gather::Gathered,
     names::{named, of_word, words},
     options::AuditOptions,
-    quantities::Quantities,
+    quantities::{Quantities, is_worth},
     search::Search,
     sieve::{Pairs, Sieve},
 };
@@ -82,10 +82,7 @@ pub fn invented<'m>(
             }
             if wanted.names.iter().any(|name| pairs.contains(*name)) {
                 wanted.remove_read(&mut names, text);
-                // To look for fewer names is faster, but making a sieve takes as long as there are
-                // names.
-                let is_cheap = wanted.made_for <= 64 && names.len() < wanted.made_for;
-                if is_cheap || names.len() * 2 <= wanted.made_for {
+                if is_worth(names.len(), wanted.made_for) {
                     wanted = Wanted::new(&unknown, &names);
                 }
             }

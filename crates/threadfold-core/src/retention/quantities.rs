@@ -1,26 +1,34 @@
 //! The quantities of a summary that are still to be found in a thread.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use crate::prose::{FactClass, Quantity, Speaker, Spelled, quantities, word_quantities};
+use crate::prose::{FactClass, Quantity, Speaker, Spelled, Wanted, quantities, word_quantities};
 
 /// The quantities of a summary that no text has stated so far.
 #[derive(Debug, Default)]
 pub(super) struct Quantities {
-    wanted: Vec<Wanted>,
-    /// The first digits that the spellings of these quantities may have.
-    starts: HashSet<String>,
+    wanted: Vec<Stated>,
+    index: Index,
+}
+
+/// What tells most digits of a thread from those of wanted quantities.
+#[derive(Debug, Default)]
+struct Index {
+    /// The numbers of the first digits that the spellings of these quantities may have.
+    starts: BTreeSet<u128>,
+    /// The numbers of the spellings that have digits alone.
+    wholes: BTreeSet<u128>,
     /// Whether one is a day, whose date may begin with any year.
     has_days: bool,
     /// Whether one is spelled in words.
     has_words: bool,
-    /// The digits of the spellings that have digits alone.
-    wholes: HashSet<String>,
+    /// The number of quantities when the index was made.
+    made_for: usize,
 }
 
 /// A quantity of a summary.
 #[derive(Debug)]
-struct Wanted {
+struct Stated {
     text: String,
     readings: Vec<Quantity>,
     /// Whether it is a fact that is also looked for word for word.
@@ -34,28 +42,21 @@ impl Quantities {
         let mut all = Self::default();
         let mut texts = HashSet::new();
         let mut found = Vec::new();
-        quantities(text, &|_, _| true, &mut |spelled| found.push(spelled));
+        quantities(text, &|_| Wanted::Yes, &mut |spelled| found.push(spelled));
         word_quantities(text, &mut |spelled| found.push(spelled));
         for spelled in found {
             if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text) {
-                all.wanted.push(Wanted::new(spelled, false));
+                all.wanted.push(Stated::new(spelled, false));
             }
         }
         for fact in facts {
-            quantities(fact, &|_, _| true, &mut |spelled| {
+            quantities(fact, &|_| Wanted::Yes, &mut |spelled| {
                 if spelled.is_whole {
-                    all.wanted.push(Wanted { text: fact.to_owned(), ..Wanted::new(spelled, true) });
+                    all.wanted.push(Stated { text: fact.to_owned(), ..Stated::new(spelled, true) });
                 }
             });
         }
-        let mut readings = all.wanted.iter().flat_map(|wanted| &wanted.readings);
-        all.has_days =
-            readings.any(|reading| matches!(reading, Quantity::Day(..) | Quantity::Month(_)));
-        let mut texts = all.wanted.iter().map(|wanted| &wanted.text);
-        all.has_words = texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()));
-        let readings = all.wanted.iter().flat_map(|wanted| &wanted.readings);
-        all.wholes = readings.clone().flat_map(wholes).collect();
-        all.starts = readings.flat_map(starts).collect();
+        all.index = Index::of(&all.wanted);
         all
     }
 
@@ -69,17 +70,20 @@ impl Quantities {
             return;
         }
         let mut read = HashSet::new();
-        quantities(text, &|digits, goes_on| self.may_start(digits, goes_on), &mut |spelled| {
+        quantities(text, &|digits| self.index.wants(digits), &mut |spelled| {
             read.extend(spelled.readings)
         });
         // To read words takes several times as long as to read digits. The user's are few, and what a
         // summary spells in words may be copied from any text.
-        if self.has_words || speaker == Speaker::User {
+        if self.index.has_words || speaker == Speaker::User {
             word_quantities(text, &mut |spelled| read.extend(spelled.readings));
         }
         if !read.is_empty() {
             self.wanted
                 .retain(|wanted| !wanted.readings.iter().any(|reading| read.contains(reading)));
+            if is_worth(self.wanted.len(), self.index.made_for) {
+                self.index = Index::of(&self.wanted);
+            }
         }
     }
 
@@ -97,19 +101,44 @@ impl Quantities {
     /// Returns the class and the text of each quantity that is no fact and was not read.
     pub(super) fn into_texts(self) -> impl Iterator<Item = (FactClass, String)> {
         let own = self.wanted.into_iter().filter(|wanted| !wanted.is_fact);
-        own.map(|Wanted { text, readings, .. }| {
+        own.map(|Stated { text, readings, .. }| {
             let is_name =
                 matches!(readings.first(), Some(Quantity::Weekday(_) | Quantity::Month(_)));
             (if is_name { FactClass::Identifier } else { FactClass::Number }, text)
         })
     }
+}
 
-    /// Whether a wanted quantity may begin with these digits, or be these if they do not go on.
-    fn may_start(&self, digits: &str, goes_on: bool) -> bool {
-        let digits = digits.trim_start_matches('0');
-        let is_start = self.starts.contains(digits) || (self.has_days && digits.len() == 4);
-        digits.is_empty() || self.wholes.contains(digits) || (goes_on && is_start)
+impl Index {
+    fn of(wanted: &[Stated]) -> Self {
+        let mut texts = wanted.iter().map(|wanted| &wanted.text);
+        let readings = wanted.iter().flat_map(|wanted| &wanted.readings);
+        Self {
+            starts: readings.clone().flat_map(starts).collect(),
+            wholes: readings.clone().flat_map(wholes).collect(),
+            has_days: readings
+                .clone()
+                .any(|it| matches!(it, Quantity::Day(..) | Quantity::Month(_))),
+            has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit())),
+            made_for: wanted.len(),
+        }
     }
+
+    /// Whether a quantity is wanted whose first digits are this number.
+    fn wants(&self, digits: u128) -> Wanted {
+        if self.wholes.contains(&digits) {
+            return Wanted::Yes;
+        }
+        let is_start =
+            self.starts.contains(&digits) || (self.has_days && (1_000..10_000).contains(&digits));
+        if is_start { Wanted::IfLonger } else { Wanted::No }
+    }
+}
+
+/// Whether to index what is still wanted again. Less to look for is faster, but an index takes as long to
+/// make as its entries are many.
+pub(super) fn is_worth(wanted: usize, made_for: usize) -> bool {
+    wanted < made_for && (made_for <= 64 || wanted * 2 <= made_for)
 }
 
 /// Whether a quantity is a number below ten, and no day: `5`, but not `5th`.
@@ -118,7 +147,7 @@ fn is_small(spelled: &Spelled<'_>) -> bool {
         && spelled.readings.iter().any(|reading| matches!(reading, Quantity::Number(..)))
 }
 
-impl Wanted {
+impl Stated {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
         let Spelled { text, mut readings, .. } = spelled;
         // With another unit it is another quantity.
@@ -129,23 +158,24 @@ impl Wanted {
     }
 }
 
-/// Returns the digits of the spellings of a quantity that have digits alone, without zeros at the start.
-fn wholes(reading: &Quantity) -> Vec<String> {
-    match reading {
-        Quantity::Number(digits, _) => vec![digits.trim_start_matches('0').to_owned()],
+/// Returns the numbers of the spellings of a quantity that have digits alone.
+fn wholes(reading: &Quantity) -> Vec<u128> {
+    let numbers = match reading {
+        Quantity::Number(digits, _) => return digits.parse().into_iter().collect(),
         Quantity::Time(minutes) => {
             let hour = minutes / 60;
-            [hour, hour + 12, hour + 24].iter().map(u32::to_string).collect()
+            vec![hour, hour + 12, hour + 24]
         }
-        Quantity::Day(month, day) => [month, day].map(u32::to_string).to_vec(),
-        Quantity::Month(month) => vec![month.to_string()],
+        Quantity::Day(month, day) => vec![*month, *day],
+        Quantity::Month(month) => vec![*month],
         Quantity::Weekday(_) => Vec::new(),
-    }
+    };
+    numbers.into_iter().map(u128::from).collect()
 }
 
-/// Returns the first digits of all spellings of a quantity, without zeros at the start.
-fn starts(reading: &Quantity) -> Vec<String> {
+/// Returns the numbers of the first digits of all spellings of a quantity.
+fn starts(reading: &Quantity) -> Vec<u128> {
     let Quantity::Number(digits, _) = reading else { return wholes(reading) };
-    let whole = digits.split('.').next().unwrap_or(digits).trim_start_matches('0');
-    (1..=whole.len()).filter_map(|end| Some(whole.get(..end)?.to_owned())).collect()
+    let whole = digits.split('.').next().unwrap_or(digits);
+    (1..=whole.len()).filter_map(|end| whole.get(..end)?.parse().ok()).collect()
 }
