@@ -13,7 +13,8 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
     for piece in steps::through(text).split_inclusive(|c: char| !c.is_alphanumeric()) {
         let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
         let lower = word.to_lowercase();
-        if let Some((from, time)) = clock.read(at, &lower) {
+        let known = number_of(&lower, Grammar::NUMBER);
+        if let Some((from, time)) = clock.read(at, &lower, known) {
             let text = slice(text, from..at + word.len());
             visit(Spelled { text, readings: vec![time], is_whole: true });
             (number, start) = (Sum::default(), at);
@@ -21,7 +22,7 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         if clock.is_open() {
             number = Sum::default();
         }
-        let summand = number.summand(&lower).filter(|_| !clock.is_open());
+        let summand = number.summand(&lower, known).filter(|_| !clock.is_open());
         let goes_on = match text.get(end..at) {
             Some(" " | "-") => summand.is_some() || number.takes(&lower),
             Some(" and " | " und " | " y ") => summand.is_some(),
@@ -50,14 +51,21 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
 fn named_day(before: &str, word: &str, lower: &str) -> Option<Quantity> {
     const AMBIGUOUS: [&str; 11] =
         ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
+    let does = Grammar::of(lower);
+    let named = if does.is(Grammar::MONTH) {
+        Quantity::Month(number_of(lower, Grammar::MONTH)?)
+    } else if does.is(Grammar::WEEKDAY) {
+        Quantity::Weekday(number_of(lower, Grammar::WEEKDAY)?)
+    } else {
+        return None;
+    };
     let has_capital = word.starts_with(char::is_uppercase);
     let is_sure = if AMBIGUOUS.contains(&lower) {
         has_capital && before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ',')
     } else {
         has_capital || word.len() > 4
     };
-    let month = number_of(lower, Grammar::MONTH).map(Quantity::Month);
-    month.or_else(|| number_of(lower, Grammar::WEEKDAY).map(Quantity::Weekday)).filter(|_| is_sure)
+    is_sure.then_some(named)
 }
 
 /// A time in words so far: `half past nine`, `ten to six`.
@@ -71,9 +79,10 @@ struct Clock {
 }
 
 impl Clock {
-    /// Reads the next word, which begins at this byte, and returns where a time that it ends began.
-    fn read(&mut self, at: usize, word: &str) -> Option<(usize, Quantity)> {
-        let number = if word == "one" { Some(1) } else { number_of(word, Grammar::NUMBER) };
+    /// Reads the next word, which begins at this byte and may be a number, and returns where a time that it
+    /// ends began.
+    fn read(&mut self, at: usize, word: &str, number: Option<u32>) -> Option<(usize, Quantity)> {
+        let number = if word == "one" { Some(1) } else { number };
         let minutes = self.minutes.take();
         if let Some((start, minutes)) = self.before_hour.take() {
             let hour = number.filter(|hour| *hour < 13)?;
@@ -113,10 +122,10 @@ struct Sum {
 
 impl Sum {
     /// Returns the number that a word in lower case adds. One is only a number after tens: `twenty-one`.
-    fn summand(&self, word: &str) -> Option<u64> {
+    fn summand(&self, word: &str, number: Option<u32>) -> Option<u64> {
         let is_one = matches!(word, "one" | "un" | "uno" | "ett" | "jeden" | "bir");
         let after_tens = is_one && self.rest % 100 > 19;
-        after_tens.then_some(1).or_else(|| number_of(word, Grammar::NUMBER).map(u64::from))
+        if after_tens { Some(1) } else { number.map(u64::from) }
     }
 
     /// Whether a word joins the next number to this one: `two hundred and five`.
