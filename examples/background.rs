@@ -77,10 +77,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", style.heading("A conversation gets long"));
     meter(style, &session);
 
-    println!("{}", style.heading("It is summed up elsewhere, and goes on here"));
+    println!("{}", style.heading("A worker summarises it while it goes on"));
     let job = session.prepare_compaction();
     let worker = thread::spawn(move || block_on(job));
-    println!("  {} begins to sum up {} messages", style.yellow("worker"), session.messages().len());
+    println!(
+        "  {} begins to summarise {} messages",
+        style.yellow("worker"),
+        session.messages().len()
+    );
     for question in ["Where are the keys?", "Is the date fixed?"] {
         let reply = block_on(async { session.send(question).await })?;
         println!(
@@ -95,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let proposed = prepared.report().map_err(Clone::clone)?;
     println!("  {} proposes: {proposed}", style.yellow("worker"));
 
-    println!("{}", style.heading("What it prepared is adopted"));
+    println!("{}", style.heading("The prepared compaction is adopted"));
     let done = block_on(session.adopt(prepared))?;
     println!("  {}\n", done.report);
     for (index, message) in session.messages().iter().enumerate() {
@@ -108,7 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!();
     meter(style, &session);
-    println!("\n  What was said meanwhile is there, word for word, behind the summary.");
+    println!("\n  What was said meanwhile follows the summary, word for word.");
 
     let reply = block_on(async { session.send("And what does it cost in all?").await })?;
     let sent = model.requests().last().map_or(0, |request| request.messages.len());
@@ -118,7 +122,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         plain(&reply.text)
     );
     block_on(session.undo_compaction(done.id))?;
-    println!("  Taken back, the thread has {} messages again.", session.messages().len());
+    println!("  After the undo the thread has {} messages again.", session.messages().len());
     Ok(())
 }
 

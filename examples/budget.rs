@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("{}", style.heading("A conversation on a budget"));
     println!(
-        "{} tokens may be spent, {} of them are kept back. Each request sends the whole conversation.",
+        "{} tokens may be spent, {} of them are a reserve. Each request sends the whole conversation.",
         thousands(MAX_TOKENS),
         thousands(budget.reserve_tokens)
     );
@@ -139,7 +139,7 @@ fn compact(
     let Some(report) = done else { return Ok(()) };
     budget.after_compaction(std_clock().now(), Usage::new(session.context_tokens(), 0));
     println!(
-        "  {} {} messages, {} tokens are now {} messages, {} tokens; the account begins anew",
+        "  {} {} messages, {} tokens are now {} messages, {} tokens; the budget starts again",
         style.yellow("compacted:"),
         report.before.messages,
         thousands(report.before.tokens),
@@ -190,7 +190,7 @@ fn close(style: Style, budget: &TokenBudget) {
         thousands(budget.used.output),
         thousands(budget.available_tokens())
     );
-    println!("{} answers were paid for.", budget.responses);
+    println!("{} answers were billed.", budget.responses);
 }
 
 /// Returns this many lines of a log.

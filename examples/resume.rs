@@ -53,12 +53,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(JsonlStore::open(&folder.0)?);
     let loaded = block_on(store.load(&thread))?;
     let torn = loaded.torn.ok_or("the torn line was not found")?;
-    println!("{torn} bytes of a torn last line are left aside; the next write removes them.");
+    println!("{torn} bytes of a torn last line are skipped; the next write removes them.");
     let model = ScriptedModel::new(["I am. I had begun to count the steps; shall I count again?"]);
     let mut session = session(&model, store, &thread)?;
     check(session.messages()[..] == killed.messages, "the thread came back as it was")?;
     println!(
-        "{} the {} messages of the thread came back, equal to those that were killed.",
+        "{} the {} messages of the thread came back, equal to those before the kill.",
         style.green("✓"),
         killed.messages.len()
     );
@@ -187,7 +187,7 @@ fn go_on(style: Style, session: &mut Session, model: &ScriptedModel) -> Result<(
 
 /// Undoes the compaction of the killed session in the new one.
 fn undo(style: Style, session: &mut Session, killed: &Killed) -> Result<(), Box<dyn Error>> {
-    println!("{}", style.heading("The compaction from before the kill is taken back"));
+    println!("{}", style.heading("The compaction from before the kill is undone"));
     let compacted = session.messages().len();
     block_on(session.undo_compaction(killed.compaction))?;
     check(session.messages().starts_with(&killed.before), "what was compacted is back")?;
@@ -206,9 +206,9 @@ fn close(style: Style, session: &Session, file: &Path) -> Result<(), Box<dyn Err
     let loaded = block_on(JsonlStore::open(folder)?.load(session.thread_id()))?;
     check(loaded.torn.is_none(), "nothing is torn any more")?;
     check(loaded.log == *block_on(session.whole_log())?, "the file holds the log")?;
-    check(loaded.log.replay()? == session.messages()[..], "the file comes to the thread")?;
+    check(loaded.log.replay()? == session.messages()[..], "the file replays to the thread")?;
     println!(
-        "{} the file, {} bytes in {} events, comes to this very thread.",
+        "{} the file, {} bytes in {} events, replays to exactly this thread.",
         style.green("✓"),
         thousands(fs::metadata(file)?.len()),
         loaded.log.len()

@@ -185,14 +185,14 @@ fn invented(done: &Done<'_>) -> String {
 
 fn summaries(done: &Done<'_>) -> String {
     if done.summaries.is_empty() {
-        return "<h4>Summary</h4><p class=\"lead\">None: what went left nothing behind.</p>"
+        return "<h4>Summary</h4><p class=\"lead\">No summary replaced what was removed.</p>"
             .to_owned();
     }
-    let told = done.summaries.iter().take(6).map(|text| folded(text, SHOWN, MAX));
+    let texts = done.summaries.iter().take(6).map(|text| folded(text, SHOWN, MAX));
     let more = done.summaries.len().saturating_sub(6);
     let note =
         if more > 0 { format!("<p class=\"note\">and {more} more</p>") } else { String::new() };
-    format!("<h4>What it put in</h4>{}{note}", told.collect::<String>())
+    format!("<h4>The summary it added</h4>{}{note}", texts.collect::<String>())
 }
 
 fn gone(messages: &[Message]) -> String {
@@ -262,7 +262,7 @@ fn expected(done: &Done<'_>) -> String {
         None => "it never pays for itself".to_owned(),
     };
     format!(
-        " By the prices of its model it was expected to bill {} tokens anew and to cost {} once, \
+        " By the prices of its model it was expected to bill {} tokens again and to cost {} once, \
          and to save {} with every request after that; {paid}.",
         number(cost.tokens_rebilled),
         money(cost.model_calls.saturating_add(cost.rebill)),

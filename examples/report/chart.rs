@@ -189,7 +189,7 @@ fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bo
 /// A small figure: one value for each compaction, as bars or as a line of percentages.
 pub(crate) struct Small<'a> {
     pub(crate) title: &'a str,
-    pub(crate) told: String,
+    pub(crate) total: String,
     /// The number of each compaction and its value, if it has one.
     pub(crate) values: Vec<(u64, Option<u64>)>,
     pub(crate) percent: bool,
@@ -239,7 +239,7 @@ impl Small<'_> {
         svg.push_str("</svg>");
         format!(
             "<figure class=\"small\"><figcaption>{}<b>{}</b></figcaption>{svg}</figure>",
-            self.title, self.told
+            self.title, self.total
         )
     }
 
@@ -275,12 +275,12 @@ impl Small<'_> {
     }
 
     fn line(&self, svg: &mut String, x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) {
-        let told =
+        let stated =
             || self.values.iter().enumerate().filter_map(|(at, (_, value))| Some((at, (*value)?)));
         let points: Vec<String> =
-            told().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
+            stated().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
         let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", points.join(" "));
-        if let Some((at, value)) = told().next_back() {
+        if let Some((at, value)) = stated().next_back() {
             let _ = write!(
                 svg,
                 "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",

@@ -134,15 +134,15 @@ fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
         let values = story.compactions.iter().map(|one| (one.id.0, value(one)));
         let values: Vec<_> = values.collect();
         let sum = values.iter().filter_map(|(_, value)| *value).fold(0, u64::saturating_add);
-        Small { title, told: format!("{} in all", short(sum)), values, percent: false }
+        Small { title, total: format!("{} in all", short(sum)), values, percent: false }
     };
     let of = |title, recall: &dyn Fn(&Retention) -> Option<u64>| {
         let values =
             story.done().map(|(one, done)| (one.id.0, done.retention.as_ref().and_then(recall)));
         let values: Vec<_> = values.collect();
         let last = values.iter().rev().find_map(|(_, value)| *value);
-        let told = last.map_or("none said".into(), |last| format!("{last}\u{202f}% at the last"));
-        Small { title, told, values, percent: true }
+        let total = last.map_or("no figure".into(), |last| format!("{last}\u{202f}% at the last"));
+        Small { title, total, values, percent: true }
     };
     let class = |title, class| {
         of(title, &|retention| retention.classes.get(&class).map(|recall| recall.weight_percent()))

@@ -142,7 +142,7 @@ impl<'a> Story<'a> {
             messages: Vec::new(),
             tokens: 0,
             facts: Facts::new(&RetentionPolicy::default()),
-            untold: log.iter().filter(|logged| is_untold(&logged.event)).count(),
+            unaudited: log.iter().filter(|logged| is_unaudited(&logged.event)).count(),
         };
         log.iter().for_each(|logged| teller.hear(logged));
         teller.story.left = (teller.messages.len(), teller.tokens);
@@ -177,7 +177,7 @@ struct Teller<'a> {
     tokens: u64,
     facts: Facts,
     /// The number of later compactions for which the log does not state the kept facts.
-    untold: usize,
+    unaudited: usize,
 }
 
 impl<'a> Teller<'a> {
@@ -226,14 +226,14 @@ impl<'a> Teller<'a> {
             Ok(removed) => {
                 self.tokens = COUNTER.messages(&self.messages);
                 let worked_out = record.report.retention.is_none();
-                let told = record.report.retention.as_deref().cloned();
+                let stated = record.report.retention.as_deref().cloned();
                 Outcome::Done(Box::new(Done {
                     report: &record.report,
                     before,
                     after: Mix::of(&self.messages),
                     gone: removed,
                     summaries: summaries(record),
-                    retention: told.or_else(|| self.worked_out()),
+                    retention: stated.or_else(|| self.worked_out()),
                     worked_out,
                     undone: None,
                     since: None,
@@ -257,8 +257,8 @@ impl<'a> Teller<'a> {
 
     /// Computes the kept facts, for the latest compactions for which the log does not state them.
     fn worked_out(&mut self) -> Option<Retention> {
-        self.untold = self.untold.saturating_sub(1);
-        let wanted = self.untold < MAX_WORKED_OUT;
+        self.unaudited = self.unaudited.saturating_sub(1);
+        let wanted = self.unaudited < MAX_WORKED_OUT;
         wanted.then(|| self.facts.audit(&self.messages).shortened())
     }
 
@@ -291,7 +291,7 @@ impl<'a> Teller<'a> {
     }
 }
 
-fn is_untold(event: &Event) -> bool {
+fn is_unaudited(event: &Event) -> bool {
     matches!(event, Event::Compacted(record) if record.report.retention.is_none())
 }
 

@@ -52,10 +52,10 @@ impl Table<'_> {
         let said = self.rows.first().and_then(Row::last).map_or(0, |round| round.said);
         format!(
             "{} threads of {} messages and about {} tokens: {}.\n\
-             Each comes in five parts and is compacted behind each, to half of what it is then, but for\n\
-             what the user typed last, which stays.\n\
-             The numbers: percent of the weight of all facts ever said that the thread still says,\n\
-             after one, three and five compactions. The addendum has up to {} tokens. The models of\n\
+             Each thread comes in five parts. After each part it is compacted to half of its size. What\n\
+             the user typed last always stays.\n\
+             The numbers are percent of the weight of all facts that the thread still states after\n\
+             one, three and five compactions. The addendum has up to {} tokens. The models of\n\
              all compactions read and wrote so many tokens.",
             self.threads.len(),
             thousands(messages as u64),

@@ -40,12 +40,12 @@ pub(crate) fn planted(seed: u64, messages: usize) -> Recorded {
 /// Returns the threads in the subfolders of a folder, request bodies or records of them, if they
 /// are long enough.
 pub(crate) fn real(folder: &Path) -> Result<Vec<Recorded>, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let named = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut threads = Vec::new();
-    for entry in fs::read_dir(folder).map_err(told)? {
-        let Ok(files) = fs::read_dir(entry.map_err(told)?.path()) else { continue };
+    for entry in fs::read_dir(folder).map_err(named)? {
+        let Ok(files) = fs::read_dir(entry.map_err(named)?.path()) else { continue };
         for file in files {
-            let path = file.map_err(told)?.path();
+            let path = file.map_err(named)?.path();
             if path.extension().is_some_and(|ending| ending == "json") {
                 threads.extend(read(&path)?);
             }
@@ -56,13 +56,13 @@ pub(crate) fn real(folder: &Path) -> Result<Vec<Recorded>, String> {
 }
 
 fn read(path: &Path) -> Result<Option<Recorded>, String> {
-    let told = |error: String| format!("{}: {error}", path.display());
-    let bytes = fs::read(path).map_err(|error| told(error.to_string()))?;
-    let input = input::read(&bytes, None).map_err(told)?;
+    let named = |error: String| format!("{}: {error}", path.display());
+    let bytes = fs::read(path).map_err(|error| named(error.to_string()))?;
+    let input = input::read(&bytes, None).map_err(named)?;
     let request = input
         .dialect
         .decode_slice(input.body.as_bytes(), &DecodeOptions::default())
-        .map_err(|error| told(error.to_string()))?;
+        .map_err(|error| named(error.to_string()))?;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok((messages.len() >= MIN_MESSAGES).then_some(Recorded { name, messages }))

@@ -1,8 +1,8 @@
-//! A model and its tools, offline, behind HTTP. They count their calls.
+//! A model and its tools, offline, over HTTP. They count their calls.
 //!
 //! The model reads as many parts of a manual as the user asks for, and summarises with the
 //! extractive model of the library. Like a provider without idempotency keys, it answers a repeated
-//! call anew. Every answer contains its number, so that a log shows which answers it holds.
+//! call again. Every answer contains its number, so that a log shows which answers it holds.
 
 use std::{
     collections::HashMap,

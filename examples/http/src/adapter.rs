@@ -116,7 +116,7 @@ impl Clock for TokioClock {
 #[derive(Clone)]
 pub struct Key(String);
 
-/// A model behind an HTTP server.
+/// A model that an HTTP server serves.
 #[derive(Clone, Debug)]
 pub struct HttpModel {
     client: Client,
@@ -148,7 +148,7 @@ impl Model for HttpModel {
 }
 
 impl HttpModel {
-    /// Returns the model behind this server. Nothing is sent yet.
+    /// Returns the model of this server. Nothing is sent yet.
     ///
     /// # Errors
     ///

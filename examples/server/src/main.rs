@@ -158,9 +158,9 @@ impl Model for Storyteller {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        let told =
+        let sent =
             request.messages.iter().filter(|message| message.role == Role::Assistant).count();
-        let part = STORY.get(told % STORY.len()).copied().unwrap_or_default();
+        let part = STORY.get(sent % STORY.len()).copied().unwrap_or_default();
         let words = part.split_inclusive(' ').map(str::to_owned);
         let words = stream::iter(words).then(|word| async {
             tokio::time::sleep(self.pause).await;

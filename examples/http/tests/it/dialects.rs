@@ -13,7 +13,7 @@ use threadfold::{
 use crate::cases;
 
 use crate::{
-    http::{Answer, KEY, Server, ask, codec, streamed, told},
+    http::{Answer, KEY, Server, ask, codec, deltas_and_turn, streamed},
     runtime::run,
 };
 
@@ -111,7 +111,7 @@ fn every_dialect_sends_its_request_and_reads_its_stream() {
             let named = dialect == Dialect::Bedrock && stream.contains("event: ");
             let answer = if named { framed(frames(stream), size) } else { streamed(stream, size) };
             let server = Server::new([answer]);
-            let (deltas, turn) = told(&server.model(dialect), ask());
+            let (deltas, turn) = deltas_and_turn(&server.model(dialect), ask());
             let response = case.section("response").unwrap().as_bytes();
             let turn = turn.unwrap_or_else(|error| panic!("{folder}/{}: {error}", case.name));
             assert_eq!(turn, codec(dialect).decode_response(response).unwrap(), "{}", case.name);
@@ -139,7 +139,7 @@ fn the_name_of_a_model_may_hold_what_a_path_may_not() {
     let server = Server::new([framed(whole, 9)]);
     let model = "arn:aws:bedrock:eu:1:inference-profile/eu.m".to_owned();
     let options = HttpOptions { model, ..server.options(Dialect::Bedrock) };
-    let (_, turn) = told(&HttpModel::new(options).unwrap(), ask());
+    let (_, turn) = deltas_and_turn(&HttpModel::new(options).unwrap(), ask());
     assert_eq!(turn.unwrap().text(), "yes");
     let line = "POST /model/arn:aws:bedrock:eu:1:inference-profile%2Feu.m/converse-stream HTTP/1.1";
     assert_eq!(server.received()[0].head.lines().next(), Some(line));
@@ -155,7 +155,7 @@ fn frames_that_are_none_are_refused() {
     {
         let server = Server::new([framed(frames, 16)]);
         let options = HttpOptions { limits, tries: 1, ..server.options(Dialect::Bedrock) };
-        let error = told(&HttpModel::new(options).unwrap(), ask()).1.unwrap_err();
+        let error = deltas_and_turn(&HttpModel::new(options).unwrap(), ask()).1.unwrap_err();
         assert!(error.message.contains(words), "{error}");
     }
 }

@@ -241,7 +241,10 @@ pub(crate) fn ask() -> Request {
 }
 
 /// Returns the deltas of an answer, and its end.
-pub(crate) fn told(model: &HttpModel, request: Request) -> (Vec<Delta>, Result<Turn, ModelError>) {
+pub(crate) fn deltas_and_turn(
+    model: &HttpModel,
+    request: Request,
+) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let mut items: Vec<_> = run(model.stream(request).collect());
     let last = match items.pop().expect("an end") {
         Ok(Delta::Turn { turn }) => Ok(turn),
@@ -252,7 +255,7 @@ pub(crate) fn told(model: &HttpModel, request: Request) -> (Vec<Delta>, Result<T
 }
 
 fn fails(model: &HttpModel) -> ModelError {
-    told(model, ask()).1.unwrap_err()
+    deltas_and_turn(model, ask()).1.unwrap_err()
 }
 
 fn retryable(after: Option<u64>) -> ModelErrorKind {
@@ -267,7 +270,7 @@ fn an_answer_arrives_however_it_is_divided() {
         for (case, size) in cases.zip([1, 2, 7, 61].into_iter().cycle()) {
             let stream = case.section("stream").unwrap();
             let server = Server::new([streamed(stream, size)]);
-            let (deltas, turn) = told(&server.model(dialect), ask());
+            let (deltas, turn) = deltas_and_turn(&server.model(dialect), ask());
             let response = case.section("response").unwrap().as_bytes();
             assert_eq!(turn.unwrap(), codec(dialect).decode_response(response).unwrap());
             let bytes = futures::stream::iter([Ok::<_, std::io::Error>(stream)]);
@@ -302,7 +305,7 @@ fn a_request_goes_out_as_its_provider_takes_it() {
     ];
     for (dialect, line, headers, sent) in rows {
         let server = Server::new([streamed(events(dialect, "yes"), 99)]);
-        let (_, turn) = told(&server.model(dialect), ask());
+        let (_, turn) = deltas_and_turn(&server.model(dialect), ask());
         assert_eq!(turn.unwrap().text(), "yes");
         let received = server.received().remove(0);
         assert_eq!(received.head.lines().next(), Some(line));
@@ -334,7 +337,7 @@ fn what_a_request_says_itself_stays() {
             ..request
         };
         let server = Server::new([streamed(events(dialect, "yes"), 99)]);
-        told(&server.model(dialect), request).1.unwrap();
+        deltas_and_turn(&server.model(dialect), request).1.unwrap();
         let sent: Value = serde_json::from_str(&server.received().remove(0).body).unwrap();
         let limit = match dialect {
             Dialect::OpenAi => "max_completion_tokens",
@@ -479,7 +482,7 @@ fn an_answer_in_one_body_is_taken_too() {
         let case = case.iter().find(|case| case.name == "text").unwrap();
         let response = case.section("response").unwrap();
         let server = Server::new([whole("200 OK", "content-type: application/json\r\n", response)]);
-        let turn = told(&server.model(dialect), ask()).1.unwrap();
+        let turn = deltas_and_turn(&server.model(dialect), ask()).1.unwrap();
         assert_eq!(turn, codec(dialect).decode_response(response.as_bytes()).unwrap());
     }
 }
@@ -492,7 +495,7 @@ fn an_answer_that_breaks_off_is_told_and_not_asked_again() {
         let cut: Answer = Box::new(move |socket| begin(socket, &first, 40));
         for answer in [cut, streamed(unread, 40)] {
             let server = Server::new([answer, streamed(events(dialect, "again"), 99)]);
-            let (deltas, last) = told(&server.model(dialect), ask());
+            let (deltas, last) = deltas_and_turn(&server.model(dialect), ask());
             assert_eq!(deltas, [Delta::Text { text: "half".into() }]);
             assert_eq!(last.unwrap_err().kind, retryable(None));
             assert_eq!(server.received().len(), 1);
@@ -512,7 +515,7 @@ fn what_was_refused_for_now_is_asked_again_after_the_wait_that_was_named() {
             streamed(events(dialect, "yes"), 99),
         ]);
         let before = Instant::now();
-        let (deltas, turn) = told(&server.model(dialect), ask());
+        let (deltas, turn) = deltas_and_turn(&server.model(dialect), ask());
         assert_eq!(deltas, [Delta::Text { text: "yes".into() }]);
         assert_eq!(turn.unwrap().text(), "yes");
         assert!(before.elapsed() >= Duration::from_millis(150));
@@ -564,7 +567,7 @@ fn a_slow_server_is_not_waited_for_longer_than_the_request_says() {
         let server = Server::new([slow, streamed(events(Dialect::Anthropic, "late"), 99)]);
         let before = Instant::now();
         let request = Request { timeout: Some(Duration::from_millis(300)), ..ask() };
-        let error = told(&server.model(Dialect::Anthropic), request).1.unwrap_err();
+        let error = deltas_and_turn(&server.model(Dialect::Anthropic), request).1.unwrap_err();
         assert_eq!(error.kind, retryable(None), "{error}");
         assert!(before.elapsed() < Duration::from_secs(5));
         assert_eq!(server.received().len(), 1);
@@ -839,7 +842,7 @@ fn endless(kind: &'static str, chunk: String, wait: Duration) -> Answer {
 fn within(answer: Answer, limits: AnswerLimits) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let server = Server::new([answer]);
     let options = HttpOptions { tries: 1, limits, ..server.options(Dialect::Compatible) };
-    told(&HttpModel::new(options).unwrap(), ask())
+    deltas_and_turn(&HttpModel::new(options).unwrap(), ask())
 }
 
 #[test]
@@ -913,7 +916,7 @@ fn the_names_of_media_types_know_no_case() {
     for kind in ["Application/JSON", "application/json; charset=utf-8", " APPLICATION/JSON"] {
         let headers = format!("content-type: {kind}\r\n");
         let server = Server::new([whole("200 OK", &headers, answer.to_string())]);
-        let (_, turn) = told(&server.model(Dialect::Compatible), ask());
+        let (_, turn) = deltas_and_turn(&server.model(Dialect::Compatible), ask());
         assert_eq!(turn.unwrap().text(), "hello", "{kind}");
     }
 }
@@ -971,7 +974,7 @@ fn the_pieces_of_an_answer_name_the_tools_that_were_declared() {
         let server = Server::new([streamed(call_events(dialect, "a_b"), 9)]);
         let mut request = ask();
         Arc::make_mut(&mut request.tools).push(Named("a b").spec());
-        let (deltas, turn) = told(&server.model(dialect), request);
+        let (deltas, turn) = deltas_and_turn(&server.model(dialect), request);
         assert_eq!(deltas[0], Delta::ToolUse { id: "toolu_1".into(), name: "a b".into() });
         assert_eq!(turn.unwrap().message.tool_uses().next().unwrap().name, "a b");
     }

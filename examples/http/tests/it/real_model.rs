@@ -89,7 +89,7 @@ impl Model for Watched {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let (count, begun) = (request.messages.len(), Instant::now());
         let deltas = self.model.stream(request);
-        let told = move |delta: &Result<Delta, ModelError>| {
+        let printed = move |delta: &Result<Delta, ModelError>| {
             let words = match delta {
                 Ok(Delta::Turn { turn }) => {
                     let usage = turn.usage.unwrap_or_default();
@@ -104,7 +104,7 @@ impl Model for Watched {
             };
             println!("  call {call:>2}  {count:>2} messages, {:.1?}: {words}", begun.elapsed());
         };
-        deltas.inspect(told).boxed()
+        deltas.inspect(printed).boxed()
     }
 }
 
@@ -134,7 +134,7 @@ fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and
     let Some(server) = Server::here() else { return };
     for dialect in BOTH {
         println!(
-            "\n{dialect:?}: a chat in {} tokens, of which the session is not told",
+            "\n{dialect:?}: a chat in {} tokens, which the session does not know",
             server.window
         );
         let (calls, refusals) = <(Arc<AtomicUsize>, Arc<Mutex<Vec<_>>>)>::default();
