@@ -13,7 +13,7 @@ use super::{
     definition::Definition,
     demand::has_demand,
     stem::{is_mark, is_unspaced, stem},
-    subject_words::{ANNOUNCEMENTS, Grammar, is_kind},
+    subject_words::{Grammar, is_kind},
     value::Form,
 };
 
@@ -44,8 +44,8 @@ pub struct Subject {
     pub(super) muses: bool,
     /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
     pub(super) head: Option<String>,
-    /// Whether its verb is in the past tense.
-    pub(super) is_past: bool,
+    /// Whether its verb is in the past tense, or it reports what somebody said.
+    pub(super) is_indirect: bool,
     /// Whether it contains a negation.
     pub(super) denies: bool,
     /// Whether it is a prohibition about its first value.
@@ -76,12 +76,10 @@ impl Subject {
             subject.words.append(&mut named.words);
             subject.is_entry = true;
         }
-        let lower = statement.to_lowercase();
-        let announced =
+        subject.changes |=
             label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
-        subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
-        subject.muses = subject.is_past && !subject.changes
+        subject.muses = subject.is_indirect && !subject.changes
             || statement.ends_with(['?', '\u{ff1f}'])
             || Grammar::MUSING.is_in(statement)
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
@@ -202,7 +200,8 @@ impl Subject {
         if self.defines_anew(old) {
             return true;
         }
-        if !(self.changes || (self.asserts && old.asserts)) {
+        let corrects = self.names_old_value(old);
+        if !(self.changes || corrects || (self.asserts && old.asserts)) {
             return false;
         }
         // Values of different forms answer different questions, so `on Monday` does not replace `in
@@ -213,12 +212,12 @@ impl Subject {
             return !loses_value && self.shares_predicate(old);
         }
         let Some(form) = forms.first().copied() else {
-            return self.names_old_value(old) && !self.contrasts(old);
+            return corrects && !self.contrasts(old);
         };
         if self.contrasts(old) {
             return false;
         }
-        if self.names_old_value(old) {
+        if corrects {
             return true;
         }
         if self.names_what_is_forbidden(old, form) {
@@ -311,7 +310,10 @@ impl Subject {
             .into_iter()
             .any(|one| one.unchanged().skip(common.len()).take(5).any(is_copula));
         // `My sister moved to Leeds` says nothing of what else is true of her.
-        let is_verb = |word: &String| word != "now" && Grammar::of(word).is(Grammar::CHANGE);
+        let is_verb = |word: &String| {
+            let does = Grammar::of(word);
+            does.is(Grammar::CHANGE) && !does.is(Grammar::ADVERB)
+        };
         speaker.is_none() && !states_other && !self.frame.get(common.len()).is_some_and(is_verb)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, TELL, common_form, is_kind, side},
+    subject_words::{Grammar, TELL, change_phrase, common_form, is_kind, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -62,13 +62,26 @@ enum Denying {
 impl Subject {
     pub(super) fn read(&mut self, text: &str) {
         let mut clause = Clause::default();
-        for piece in pieces(steps::through(text), WORDS) {
+        let all = pieces(steps::through(text), WORDS);
+        let mut at = reported_from(&all);
+        self.is_indirect |= at > 0;
+        while let Some(piece) = all.get(at) {
+            at += 1;
+            let announced = change_phrase(all.get(at - 1..).unwrap_or_default());
+            if announced > 0 {
+                at += announced - 1;
+                self.changes = true;
+                if all.get(at - 1).is_some_and(|last| last.end.is_some()) {
+                    self.end(&mut clause);
+                }
+                continue;
+            }
             if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
                 self.sides.entry(pair).or_default().insert(of);
             }
             match piece.form {
                 Some(form) => self.value(form, &piece.text, &mut clause),
-                None if piece.text.contains(is_unspaced) => self.unspaced(&piece, &mut clause),
+                None if piece.text.contains(is_unspaced) => self.unspaced(piece, &mut clause),
                 None => {
                     parts(&piece.text).into_iter().for_each(|word| self.word(word, &mut clause));
                 }
@@ -85,6 +98,10 @@ impl Subject {
         let value = text.to_lowercase();
         let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
         self.asserts |= clause.has_copula;
+        // `Make that 14 seats`, `Now 14 are free`.
+        self.changes |= matches!(self.frame.as_slice(), [.., make, it]
+            if make == "make" && matches!(it.as_str(), "it" | "that"))
+            || matches!(self.frame.as_slice(), [now] if now == "now");
         self.frame.push(format!("{form:?}"));
         if clause.denying != Denying::Nothing || (clause.negated && !self.values.is_empty()) {
             self.deny(value, clause);
@@ -133,14 +150,24 @@ impl Subject {
         }
         // In `Now fix the parser` the word `now` means `next` and announces no change.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
+        self.changes |= matches!(self.frame.as_slice(), [now] if now == "now")
+            && (does.is(Grammar::DETERMINER) || word == "we");
         clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
         let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
         let previous = std::mem::replace(&mut clause.previous, word.clone());
+        // `The tent is red, not green`.
+        let corrects = does.is(Grammar::NEGATION) && is_first && !self.content.is_empty();
         if let Some(denying) = denying(&previous, &word, does, self.changes) {
             clause.denying = denying;
+        } else if corrects {
+            clause.denying = Denying::Rest;
         }
-        self.changes |= changes;
-        self.is_past |= does.is(Grammar::PAST);
+        self.changes |= changes
+            || matches!(
+                (previous.as_str(), word.as_str()),
+                ("no", "longer") | ("any", "more") | ("nicht" | "kein" | "keine" | "keinen", "mehr")
+            );
+        self.is_indirect |= does.is(Grammar::PAST);
         self.denies |= does.is(Grammar::NEGATION);
         clause.negated |= does.is(Grammar::NEGATION);
         clause.negated &= !does.is(Grammar::EXCEPTION);
@@ -149,7 +176,9 @@ impl Subject {
         if changes && let Some(base) = word.strip_prefix("re") {
             clause.words.push((stem(base), String::new()));
         }
-        if does.is_empty() || (clause.after_value && does.is(Grammar::CURRENCY)) {
+        if does.is_empty()
+            || does.is(Grammar::SHORT_FORM)
+            || (clause.after_value && does.is(Grammar::CURRENCY)) {
             empty_word(does, clause);
         } else {
             self.content_word(word, clause);
@@ -242,6 +271,22 @@ impl Subject {
         }
         *clause = Clause::default();
     }
+}
+
+/// Returns where the text begins that a statement reports: `The owner says that` is not part of it,
+/// unless it is about the speaker.
+fn reported_from(pieces: &[Piece]) -> usize {
+    const SPEAKER: usize = 5;
+    let does = |piece: &Piece| Grammar::of(&piece.text.to_lowercase());
+    let clause = pieces.iter().take(SPEAKER).take_while(|piece| piece.end.is_none());
+    let Some(verb) = clause.map(does).position(|does| does.is(Grammar::REPORT)) else { return 0 };
+    let listener = |piece: &&Piece| {
+        matches!(piece.text.as_str(), "me" | "us" | "you" | "that" | "mir" | "uns" | "dass" | "que")
+    };
+    let start = verb + 1 + pieces.iter().skip(verb + 1).take_while(listener).count();
+    // In Spanish `es` is a copula.
+    let is_speaker = |piece: &Piece| does(piece).is(Grammar::BACKWARD) && piece.text != "es";
+    if pieces.iter().skip(start).any(is_speaker) { 0 } else { start }
 }
 
 /// Returns which words no longer hold after these two words.

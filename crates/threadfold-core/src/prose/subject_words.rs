@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{demand_words::spoken_words, stem::is_mark};
+use super::{demand_words::spoken_words, stem::is_mark, value::Piece};
 
 /// The function of a word in a statement. A word may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Grammar {
     pub(super) const MUSING: Self = Self(1 << 9);
     pub(super) const TALK: Self = Self(1 << 10);
     pub(super) const CONJUNCTION: Self = Self(1 << 11);
-    const BACKWARD: Self = Self(1 << 12);
+    pub(super) const BACKWARD: Self = Self(1 << 12);
     const WISH: Self = Self(1 << 13);
     const DEMAND: Self = Self(1 << 14);
     pub(super) const CURRENCY: Self = Self(1 << 15);
@@ -35,15 +35,17 @@ impl Grammar {
     const ACT: Self = Self(1 << 21);
     pub(super) const WEEKDAY: Self = Self(1 << 22);
     const ORDER: Self = Self(1 << 23);
+    pub(super) const ADVERB: Self = Self(1 << 24);
+    pub(super) const REPORT: Self = Self(1 << 25);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 24] = [
+    const TITLES: [&str; 26] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
-        "order",
+        "order", "adverb", "report",
     ];
 
     /// Words that do not belong to the subject of a statement.
@@ -92,6 +94,8 @@ struct Words {
     /// Parts of statements, in the order of the file, because one may contain another.
     unspaced: Vec<(Grammar, &'static str)>,
     meanings: HashMap<&'static str, &'static str>,
+    /// Phrases that announce a change.
+    phrases: Vec<Vec<&'static str>>,
     /// The numbers that words for months and numbers stand for.
     numbers: HashMap<(u32, &'static str), u32>,
     /// The number of a group of opposites, and of the side in it.
@@ -103,6 +107,10 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     for list in include_str!("words.txt").split("\n[").skip(1) {
         let (title, body) = list.split_once("]\n").unwrap_or((list, ""));
         for (side, line) in (0..).zip(body.lines().filter(|line| !line.starts_with('#'))) {
+            if title == "change phrase" && !line.is_empty() {
+                words.phrases.push(line.split(' ').collect());
+                continue;
+            }
             let number = line.split(' ').next().and_then(|word| word.parse().ok());
             let skipped = usize::from(number.is_some());
             for word in line.split(' ').skip(skipped).filter(|word| !word.is_empty()) {
@@ -146,14 +154,14 @@ pub(super) fn side(word: &str) -> Option<(u8, u8)> {
     WORDS.sides.get(word).copied()
 }
 
-/// Phrases that announce a change.
-#[rustfmt::skip]
-pub(super) const ANNOUNCEMENTS: [&str; 21] = [
-    "brought forward", "cut to ", "from today", "second thought", "ab heute", "desde hoy",
-    "pushed back", "put off", "went up", "went down", "as of ", "from here on", "these days",
-    "no longer", "not any more", "ab sofort", "von nun an", "ab jetzt", "nicht mehr",
-    "a partir de", "à partir de",
-];
+/// Returns the number of words at the start of these that are a phrase that announces a change.
+pub(super) fn change_phrase(words: &[Piece]) -> usize {
+    let is = |phrase: &&Vec<&str>| {
+        let mut both = phrase.iter().zip(words);
+        phrase.len() <= words.len() && both.all(|(one, two)| two.text.eq_ignore_ascii_case(one))
+    };
+    WORDS.phrases.iter().find(is).map_or(0, Vec::len)
+}
 
 /// Whether a sentence begins with a word that refers to something in the previous sentence.
 pub(crate) fn refers_back(sentence: &str) -> bool {
@@ -207,7 +215,7 @@ mod tests {
         for title in &titles {
             let function = title.strip_prefix("unspaced ").unwrap_or(title);
             let is_meaning = is_kind(title) || matches!(*title, "answer" | "depart");
-            let is_known = Grammar::titled(function).is_some() || *title == "opposites";
+            let is_known = Grammar::titled(function).is_some() || matches!(*title, "opposites" | "change phrase");
             assert!(is_known || is_meaning, "{title}");
         }
         assert!(Grammar::TITLES.iter().all(|title| titles.contains(title)));
