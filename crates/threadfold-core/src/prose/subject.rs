@@ -29,6 +29,8 @@ pub struct Subject {
     pub(super) slots: BTreeMap<Form, BTreeSet<String>>,
     /// Values that distinguish its subject from others: `Room 12 is free`.
     pub(super) identifiers: BTreeSet<String>,
+    /// Names of the place, person or day for which it holds: `the Berlin office`, `on Mondays`.
+    pub(super) scopes: BTreeSet<String>,
     /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
     pub(super) denied: BTreeSet<String>,
     /// All words in order, with the form of a value in its place.
@@ -70,14 +72,15 @@ impl Subject {
         subject.definition = defined;
         // A label before a whole statement is not part of the subject, as in `NOTE: the port is 8080`.
         // Before a bare value it is the subject: `Port: 8080`.
-        if subject.words.len() < 2 {
+        let announces =
+            label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
+        if subject.words.len() < 2 || announces {
             let mut named = Self::default();
             named.read(label);
+            subject.is_entry = subject.words.len() < 2 || !named.words.is_empty();
             subject.words.append(&mut named.words);
-            subject.is_entry = true;
         }
-        subject.changes |=
-            label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
+        subject.changes |= announces;
         subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
         subject.muses = subject.is_indirect && !subject.changes
             || statement.ends_with(['?', '\u{ff1f}'])
@@ -214,7 +217,8 @@ impl Subject {
         let Some(form) = forms.first().copied() else {
             return corrects && !self.contrasts(old);
         };
-        if self.contrasts(old) {
+        // A statement for one place or person leaves the one for all.
+        if self.contrasts(old) || (form != Form::Name && self.is_narrower(old)) {
             return false;
         }
         if corrects {
@@ -228,8 +232,16 @@ impl Subject {
         // An announced change may leave words out; without one, the subjects must be the same.
         match self.changes {
             true => self.agrees(old, form),
-            false => forms.len() == 1 && self.is_about_the_same(old, form),
+            false => {
+                forms.len() == 1 && !old.is_narrower(self) && self.is_about_the_same(old, form)
+            }
         }
+    }
+
+    /// Whether it holds for a place, person or day that the other does not name.
+    fn is_narrower(&self, other: &Self) -> bool {
+        let names = other.values.get(&Form::Name);
+        self.scopes.iter().any(|scope| !names.is_some_and(|names| names.contains(scope)))
     }
 
     /// Whether enough words agree for an announced change to mean the old statement.
@@ -237,9 +249,9 @@ impl Subject {
         let shared = self.shared_topic(old);
         let least = self.size(old).min(old.size(self));
         // One shared word is enough beside a value of a rare form.
-        let is_rare = !matches!(form, Form::Name | Form::Number);
+        let is_rare = !matches!(form, Form::Name | Form::Number | Form::Quoted);
         let all = shared + self.shared_kinds(old);
-        (shared > 0 || least == 0)
+        (shared > 0 || self.size(old) == 0)
             && all > 0
             && all * 3 >= least
             && (all > 1 || least <= 1 || is_rare || self.names(form, old) || old.names(form, self))
@@ -341,10 +353,15 @@ impl Subject {
     }
 
     /// Returns the forms in which both give values and each gives some that the other lacks.
-    fn differing_forms(&self, old: &Self) -> Vec<Form> {
+    fn differing_forms(&self, other: &Self) -> Vec<Form> {
         let forms = self.values.iter().filter(|(form, new)| {
-            let old = old.values.get(form);
-            old.is_some_and(|old| !new.is_subset(old) && !old.is_subset(new))
+            let old = other.values.get(form);
+            // The number of a room is no value of it.
+            let is_value =
+                |old: &String| **form != Form::Number || !other.identifiers.contains(old);
+            old.is_some_and(|old| {
+                !new.is_subset(old) && !old.is_subset(new) && old.iter().any(is_value)
+            })
         });
         forms.map(|(form, _)| *form).collect()
     }
@@ -353,7 +370,7 @@ impl Subject {
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
         let identifies = match form {
             Form::Amount | Form::Date | Form::Time | Form::Number => false,
-            Form::Hash | Form::Address | Form::Path | Form::Code | Form::Name => true,
+            Form::Hash | Form::Address | Form::Path | Form::Code | Form::Name | Form::Quoted => true,
         };
         identifies && (self.forbids || old.forbids)
     }

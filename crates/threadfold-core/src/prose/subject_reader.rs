@@ -32,6 +32,8 @@ struct Clause {
     after_value: bool,
     /// Whether the last piece is a name after a determiner: `the Kent invoice`.
     after_named: bool,
+    /// Whether the last piece is a name.
+    after_name: bool,
     /// Which of the next words no longer hold.
     denying: Denying,
     /// Values before a verb, which may distinguish the subject from others.
@@ -126,6 +128,12 @@ impl Subject {
             }
             clause.after_value = true;
         }
+        let previous = std::mem::take(&mut clause.previous);
+        let is_related = Grammar::of(&previous).is(Grammar::RELATION);
+        if form == Form::Name && is_related && !matches!(previous.as_str(), "from" | "to" | "with") {
+            self.scopes.insert(value.clone());
+        }
+        clause.after_name = form == Form::Name;
         clause.after_named = form == Form::Name && clause.only_determiner;
         clause.has_value = true;
         self.values.entry(form).or_default().insert(value);
@@ -211,6 +219,9 @@ impl Subject {
         }
         if clause.after_named && clause.after_value {
             self.identifiers.extend(self.content.last().cloned());
+        }
+        if clause.after_name && clause.after_value {
+            self.scopes.extend(self.content.last().cloned());
         }
         clause.is_tail |= !clause.pending.is_empty();
         clause.after_value = false;

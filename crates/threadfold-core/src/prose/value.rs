@@ -18,6 +18,8 @@ pub(super) enum Form {
     Path,
     Code,
     Name,
+    /// Several words in quotation marks.
+    Quoted,
 }
 
 /// A word or a value of a statement.
@@ -70,6 +72,11 @@ impl<'a> Token<'a> {
     }
 }
 
+const QUOTES: [char; 6] = ['"', '\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}'];
+
+/// Marks after a quotation mark.
+const MARKS: [char; 5] = ['.', ',', ';', '!', '?'];
+
 /// Returns the words and values among the first `most` words of a text.
 pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
     let texts = text.split_whitespace().take(most).flat_map(by_script);
@@ -84,7 +91,7 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
-            None => (form(token.bare(), rest.get(1), is_first, before), 1),
+            None => (form(*token, rest.get(1), is_first, before), 1),
         };
         let whole = rest.get(..length).unwrap_or_default();
         let Some(last) = whole.last() else { break };
@@ -144,6 +151,12 @@ fn is_unit(c: char) -> bool {
 
 /// Returns the form and the number of tokens of a value of several tokens.
 fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
+    const QUOTED: usize = 8;
+    if tokens.first()?.text.starts_with(QUOTES) {
+        let mut quoted = tokens.iter().take(QUOTED);
+        let last = quoted.position(|token| token.text.trim_end_matches(MARKS).ends_with(QUOTES));
+        return last.filter(|last| *last > 0).map(|last| (Form::Quoted, last + 1));
+    }
     match tokens {
         [first, ..] if first.ends() => return None,
         [day, month, ..] if month.is(Grammar::MONTH) && is_day(day.bare()) => {
@@ -179,7 +192,13 @@ fn is_day(word: &str) -> bool {
 }
 
 /// Returns the form of one token, or `None` for a word.
-fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -> Option<Form> {
+fn form(
+    token: Token<'_>,
+    next: Option<&Token<'_>>,
+    is_first: bool,
+    before: Grammar,
+) -> Option<Form> {
+    let word = token.bare();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let upper = word.chars().next().is_some_and(char::is_uppercase);
@@ -195,10 +214,11 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
         return Some(Form::Path);
     }
     // Without a digit only the shape is left: a point inside, or a capital inside a sentence. A
-    // capital after a German article is that of any noun.
+    // capital after a German article is that of any noun, as is that of `Euro` and `Uhr`.
     if digits == 0 {
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
-        let is_noun = before.is(Grammar::ARTICLE);
+        let is_unit = token.is(Grammar::CURRENCY) || token.is(Grammar::TIME_UNIT);
+        let is_noun = before.is(Grammar::ARTICLE) || is_unit;
         let name = upper && !is_first && letters > 1 && !is_noun;
         return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
     }
