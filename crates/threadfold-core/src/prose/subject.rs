@@ -218,7 +218,7 @@ impl Subject {
             return corrects && !self.contrasts(old);
         };
         // A statement for one place or person leaves the one for all.
-        if self.contrasts(old) || (form != Form::Name && self.is_narrower(old)) {
+        if self.contrasts(old) || self.is_narrower(old, form) {
             return false;
         }
         if corrects {
@@ -233,15 +233,23 @@ impl Subject {
         match self.changes {
             true => self.agrees(old, form),
             false => {
-                forms.len() == 1 && !old.is_narrower(self) && self.is_about_the_same(old, form)
+                forms.len() == 1 && !old.is_narrower(self, form) && self.is_about_the_same(old, form)
             }
         }
     }
 
-    /// Whether it holds for a place, person or day that the other does not name.
-    fn is_narrower(&self, other: &Self) -> bool {
+    /// Whether it is about a part of what the other is about, or for a place, person or day that the
+    /// other does not name: `the fee for films`, `the Berlin office`.
+    fn is_narrower(&self, other: &Self, form: Form) -> bool {
         let names = other.values.get(&Form::Name);
-        self.scopes.iter().any(|scope| !names.is_some_and(|names| names.contains(scope)))
+        let is_named = |word: &String| names.is_some_and(|names| names.contains(word));
+        // A name that is the value itself limits nothing.
+        let is_scope = |scope: &&String| form != Form::Name || self.identifiers.contains(*scope);
+        let limits = |word: &String| !other.words.contains_key(word) && !is_named(word);
+        self.scopes.iter().filter(is_scope).any(|scope| !is_named(scope))
+            || self.words.iter().any(|(word, qualifiers)| {
+                other.words.contains_key(word) && qualifiers.iter().any(limits)
+            })
     }
 
     /// Whether enough words agree for an announced change to mean the old statement.

@@ -111,7 +111,8 @@ impl Subject {
         }
         self.forbids |= clause.negated && self.values.is_empty();
         self.content.push(value.clone());
-        if !clause.before.is_empty() {
+        // The verb of an order names nothing: `Buy 3 lamps`.
+        if !clause.before.is_empty() && clause.tokens > 1 {
             let slots = self.slots.entry(form).or_default();
             slots.insert(std::mem::take(&mut clause.before));
         }
@@ -289,8 +290,11 @@ impl Subject {
 fn reported_from(pieces: &[Piece]) -> usize {
     const SPEAKER: usize = 5;
     let does = |piece: &Piece| Grammar::of(&piece.text.to_lowercase());
-    let clause = pieces.iter().take(SPEAKER).take_while(|piece| piece.end.is_none());
-    let Some(verb) = clause.map(does).position(|does| does.is(Grammar::REPORT)) else { return 0 };
+    let mut start = pieces.iter().take(SPEAKER);
+    let Some(verb) = start.position(|piece| does(piece).is(Grammar::REPORT)) else { return 0 };
+    if pieces.iter().take(verb).any(|piece| piece.end.is_some()) {
+        return 0;
+    }
     let listener = |piece: &&Piece| {
         matches!(piece.text.as_str(), "me" | "us" | "you" | "that" | "mir" | "uns" | "dass" | "que")
     };
