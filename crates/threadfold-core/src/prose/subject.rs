@@ -46,6 +46,8 @@ pub struct Subject {
     pub(super) muses: bool,
     /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
     pub(super) head: Option<String>,
+    /// The last word before its verb, if that is a copula: `party` in `The launch party is on`.
+    pub(super) core: Option<String>,
     /// Whether its verb is in the past tense, or it reports what somebody said.
     pub(super) is_indirect: bool,
     /// Whether it contains a negation.
@@ -244,9 +246,12 @@ impl Subject {
         let names = other.values.get(&Form::Name);
         let is_named = |word: &String| names.is_some_and(|names| names.contains(word));
         // A name that is the value itself limits nothing.
-        let is_scope = |scope: &&String| form != Form::Name || self.identifiers.contains(*scope);
+        let is_value = |name: &String| {
+            form == Form::Name && !self.identifiers.contains(name) && !self.words.contains_key(name)
+        };
         let limits = |word: &String| !other.words.contains_key(word) && !is_named(word);
-        self.scopes.iter().filter(is_scope).any(|scope| !is_named(scope))
+        self.scopes.iter().any(|scope| limits(scope) && !is_value(scope))
+            || self.core.as_ref().is_some_and(|core| limits(core) && !is_kind(core))
             || self.words.iter().any(|(word, qualifiers)| {
                 other.words.contains_key(word) && qualifiers.iter().any(limits)
             })
@@ -314,10 +319,11 @@ impl Subject {
     /// and `At the Oslo office we now have a cat` share only a place, and both hold.
     fn shares_predicate(&self, old: &Self) -> bool {
         let is_copula = |word: &String| Grammar::of(word).is(Grammar::COPULA);
+        let names = self.kinds().any(|kind| kind == "=name" && old.words.contains_key(kind));
         let common: Vec<&String> = self
             .unchanged()
             .zip(old.unchanged())
-            .take_while(|(one, two)| one == two)
+            .take_while(|(one, two)| one == two || (names && is_copula(one) && is_copula(two)))
             .map(|(word, _)| word)
             .collect();
         let speaker = common.iter().position(|word| Grammar::of(word).is(Grammar::TALK));

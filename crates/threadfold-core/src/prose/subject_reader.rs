@@ -166,7 +166,9 @@ impl Subject {
         let previous = std::mem::replace(&mut clause.previous, word.clone());
         // `The tent is red, not green`.
         let corrects = does.is(Grammar::NEGATION) && is_first && !self.content.is_empty();
-        if let Some(denying) = denying(&previous, &word, does, self.changes) {
+        let denying = denying(&previous, &word, does, self.changes);
+        let is_joint = denying.is_some() && !does.is(Grammar::SWAP);
+        if let Some(denying) = denying {
             clause.denying = denying;
         } else if corrects {
             clause.denying = Denying::Rest;
@@ -183,9 +185,12 @@ impl Subject {
         self.frame.push(word.clone());
         // `Rebased onto a branch` changes the base of something.
         if changes && let Some(base) = word.strip_prefix("re") {
-            clause.words.push((stem(base), String::new()));
+            let base = common_form(base).map_or_else(|| stem(base), str::to_owned);
+            self.content.push(base.clone());
+            clause.words.push((base, String::new()));
         }
         if does.is_empty()
+            || is_joint
             || does.is(Grammar::SHORT_FORM)
             || (clause.after_value && does.is(Grammar::CURRENCY)) {
             empty_word(does, clause);
@@ -197,6 +202,9 @@ impl Subject {
     fn copula(&mut self, clause: &mut Clause) {
         let is_alone = !clause.has_copula && clause.tokens == 2 && self.head.is_none();
         let names = is_alone && !clause.before.is_empty() && !is_kind(&clause.before);
+        if self.core.is_none() && !clause.has_copula {
+            self.core = Some(clause.before.clone()).filter(|before| !before.is_empty());
+        }
         if names {
             self.head = Some(clause.before.clone());
         }
@@ -212,6 +220,9 @@ impl Subject {
             self.tells = true;
             clause.before.clear();
             return;
+        }
+        if word.ends_with("'s") {
+            self.scopes.insert(stem.clone());
         }
         match clause.denying {
             Denying::Nothing => {}

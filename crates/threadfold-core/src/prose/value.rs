@@ -169,7 +169,9 @@ fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
         {
             return Some((Form::Date, 3));
         }
-        [month, day, ..] if month.is(Grammar::MONTH) && is_day(day.bare()) => {
+        [month, day, ..]
+            if month.is(Grammar::MONTH) && (is_day(day.bare()) || is_year(day.bare())) =>
+        {
             return Some((Form::Date, 2));
         }
         _ => {}
@@ -183,6 +185,10 @@ fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
     }
     let is_money = !is_over && tokens.get(count).is_some_and(|next| next.is(Grammar::CURRENCY));
     (count > 0).then_some((if is_money { Form::Amount } else { Form::Number }, count))
+}
+
+fn is_year(word: &str) -> bool {
+    word.parse::<u16>().is_ok_and(|year| (1900..2200).contains(&year))
 }
 
 fn is_day(word: &str) -> bool {
