@@ -235,7 +235,9 @@ impl Subject {
         match self.changes {
             true => self.agrees(old, form),
             false => {
-                forms.len() == 1 && !old.is_narrower(self, form) && self.is_about_the_same(old, form)
+                forms.len() == 1
+                    && !old.is_narrower(self, form)
+                    && self.is_about_the_same(old, form)
             }
         }
     }
@@ -384,7 +386,9 @@ impl Subject {
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
         let identifies = match form {
             Form::Amount | Form::Date | Form::Time | Form::Number => false,
-            Form::Hash | Form::Address | Form::Path | Form::Code | Form::Name | Form::Quoted => true,
+            Form::Hash | Form::Address | Form::Path | Form::Code | Form::Name | Form::Quoted => {
+                true
+            }
         };
         identifies && (self.forbids || old.forbids)
     }

@@ -18,6 +18,12 @@ const WORDS: usize = 120;
 struct Clause {
     /// The number of words and values read so far, without a determiner at the start.
     tokens: usize,
+    /// Whether it has a verb such as `changed`, whose object becomes something else.
+    alters: bool,
+    /// Whether it follows a comma.
+    continues: bool,
+    /// Whether it begins with a preposition: `In the cellar the code is 2093`.
+    is_led: bool,
     /// Whether only a determiner was read so far.
     only_determiner: bool,
     /// Whether the clause begins with a determiner: `Our office opens at nine`.
@@ -65,8 +71,9 @@ impl Subject {
     pub(super) fn read(&mut self, text: &str) {
         let mut clause = Clause::default();
         let all = pieces(steps::through(text), WORDS);
-        let mut at = reported_from(&all);
-        self.is_indirect |= at > 0;
+        let start = reported_from(&all);
+        self.is_indirect |= start > 0;
+        let mut at = start;
         while let Some(piece) = all.get(at) {
             at += 1;
             let announced = change_phrase(all.get(at - 1..).unwrap_or_default());
@@ -81,7 +88,9 @@ impl Subject {
             if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
                 self.sides.entry(pair).or_default().insert(of);
             }
-            match piece.form {
+            // The first word has a capital in any case.
+            let is_first = start > 0 && at == start + 1;
+            match piece.form.filter(|form| !is_first || *form != Form::Name) {
                 Some(form) => self.value(form, &piece.text, &mut clause),
                 None if piece.text.contains(is_unspaced) => self.unspaced(piece, &mut clause),
                 None => {
@@ -91,6 +100,7 @@ impl Subject {
             if let Some(end) = piece.end {
                 self.asserts |= end == ':';
                 self.end(&mut clause);
+                clause.continues = end == ',';
             }
         }
         self.end(&mut clause);
@@ -105,7 +115,9 @@ impl Subject {
             if make == "make" && matches!(it.as_str(), "it" | "that"))
             || matches!(self.frame.as_slice(), [now] if now == "now");
         self.frame.push(format!("{form:?}"));
-        if clause.denying != Denying::Nothing || (clause.negated && !self.values.is_empty()) {
+        if clause.denying != Denying::Nothing
+            || (clause.negated && (clause.has_copula || !self.values.is_empty()))
+        {
             self.deny(value, clause);
             return;
         }
@@ -131,7 +143,12 @@ impl Subject {
         }
         let previous = std::mem::take(&mut clause.previous);
         let is_related = Grammar::of(&previous).is(Grammar::RELATION);
-        if form == Form::Name && is_related && !matches!(previous.as_str(), "from" | "to" | "with") {
+        let is_led = std::mem::take(&mut clause.is_led)
+            || (clause.tokens == 0 && Grammar::of(&value).is(Grammar::WEEKDAY));
+        if form == Form::Name
+            && (is_related || is_led)
+            && !matches!(previous.as_str(), "from" | "to" | "with")
+        {
             self.scopes.insert(value.clone());
         }
         clause.after_name = form == Form::Name;
@@ -151,6 +168,7 @@ impl Subject {
         let is_first = clause.tokens == 0;
         clause.only_determiner = is_first && does.is(Grammar::DETERMINER);
         clause.is_statement |= clause.only_determiner && self.frame.is_empty();
+        clause.is_led |= is_first && self.frame.is_empty() && does.is(Grammar::RELATION);
         clause.tokens += usize::from(!clause.only_determiner);
         // A copula makes a statement only if a word follows it, which is not so in `as they are`.
         self.asserts |= clause.has_copula;
@@ -165,7 +183,8 @@ impl Subject {
         let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
         let previous = std::mem::replace(&mut clause.previous, word.clone());
         // `The tent is red, not green`.
-        let corrects = does.is(Grammar::NEGATION) && is_first && !self.content.is_empty();
+        let corrects =
+            is_first && clause.continues && matches!(word.as_str(), "not" | "nicht" | "pas");
         let denying = denying(&previous, &word, does, self.changes);
         let is_joint = denying.is_some() && !does.is(Grammar::SWAP);
         if let Some(denying) = denying {
@@ -176,13 +195,15 @@ impl Subject {
         self.changes |= changes
             || matches!(
                 (previous.as_str(), word.as_str()),
-                ("no", "longer") | ("any", "more") | ("nicht" | "kein" | "keine" | "keinen", "mehr")
+                ("no", "longer")
+                    | ("any", "more")
+                    | ("nicht" | "kein" | "keine" | "keinen", "mehr")
             );
         self.is_indirect |= does.is(Grammar::PAST);
         self.denies |= does.is(Grammar::NEGATION);
         clause.negated |= does.is(Grammar::NEGATION);
         clause.negated &= !does.is(Grammar::EXCEPTION);
-        self.frame.push(word.clone());
+        self.announced(&word, does, clause);
         // `Rebased onto a branch` changes the base of something.
         if changes && let Some(base) = word.strip_prefix("re") {
             let base = common_form(base).map_or_else(|| stem(base), str::to_owned);
@@ -192,11 +213,26 @@ impl Subject {
         if does.is_empty()
             || is_joint
             || does.is(Grammar::SHORT_FORM)
-            || (clause.after_value && does.is(Grammar::CURRENCY)) {
+            || (clause.after_value && does.is(Grammar::CURRENCY))
+        {
             empty_word(does, clause);
         } else {
             self.content_word(word, clause);
         }
+    }
+
+    /// Adds a word to the frame, in which `we changed the lid to tin` reads `the lid is tin`.
+    fn announced(&mut self, word: &str, does: Grammar, clause: &mut Clause) {
+        if does.is(Grammar::ALTER) {
+            let is_auxiliary = |word: &String| {
+                Grammar::of(word).is_empty() && !Grammar::of(word).is(Grammar::DETERMINER)
+            };
+            while self.frame.pop_if(|word| is_auxiliary(word)).is_some() {}
+            clause.alters = true;
+        }
+        let becomes = clause.alters && matches!(word, "to" | "into" | "auf" | "zu" | "a");
+        clause.alters &= !becomes;
+        self.frame.push(if becomes { "is" } else { word }.to_owned());
     }
 
     fn copula(&mut self, clause: &mut Clause) {
@@ -221,7 +257,7 @@ impl Subject {
             clause.before.clear();
             return;
         }
-        if word.ends_with("'s") {
+        if word.ends_with("'s") || std::mem::take(&mut clause.is_led) {
             self.scopes.insert(stem.clone());
         }
         match clause.denying {

@@ -37,15 +37,16 @@ impl Grammar {
     const ORDER: Self = Self(1 << 23);
     pub(super) const ADVERB: Self = Self(1 << 24);
     pub(super) const REPORT: Self = Self(1 << 25);
+    pub(super) const ALTER: Self = Self(1 << 26);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 26] = [
+    const TITLES: [&str; 27] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
-        "order", "adverb", "report",
+        "order", "adverb", "report", "alter",
     ];
 
     /// Words that do not belong to the subject of a statement.
@@ -215,7 +216,8 @@ mod tests {
         for title in &titles {
             let function = title.strip_prefix("unspaced ").unwrap_or(title);
             let is_meaning = is_kind(title) || matches!(*title, "answer" | "depart");
-            let is_known = Grammar::titled(function).is_some() || matches!(*title, "opposites" | "change phrase");
+            let is_known = Grammar::titled(function).is_some()
+                || matches!(*title, "opposites" | "change phrase");
             assert!(is_known || is_meaning, "{title}");
         }
         assert!(Grammar::TITLES.iter().all(|title| titles.contains(title)));
