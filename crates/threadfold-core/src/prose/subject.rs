@@ -13,7 +13,7 @@ use super::{
     definition::Definition,
     demand::has_demand,
     stem::{is_mark, is_unspaced, stem},
-    subject_words::{Grammar, is_kind},
+    subject_words::{Grammar, PLACED, is_kind},
     value::Form,
 };
 
@@ -213,8 +213,10 @@ impl Subject {
         // room 4`.
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
-            let loses_value = old.has_value() && !self.has_value();
-            return !loses_value && self.shares_predicate(old);
+            let keeps = |form: &Form| *form == Form::Number || self.values.contains_key(form);
+            return (self.has_value() || !old.has_value())
+                && old.values.keys().all(keeps)
+                && self.shares_predicate(old);
         }
         let Some(form) = forms.first().copied() else {
             return corrects && !self.contrasts(old);
@@ -245,13 +247,14 @@ impl Subject {
     /// Whether it is about a part of what the other is about, or for a place, person or day that the
     /// other does not name: `the fee for films`, `the Berlin office`.
     fn is_narrower(&self, other: &Self, form: Form) -> bool {
-        let names = other.values.get(&Form::Name);
-        let is_named = |word: &String| names.is_some_and(|names| names.contains(word));
-        // A name that is the value itself limits nothing.
+        // What is the value itself limits nothing.
+        let values = self.values.get(&form);
         let is_value = |name: &String| {
-            form == Form::Name && !self.identifiers.contains(name) && !self.words.contains_key(name)
+            !self.identifiers.contains(name) && values.is_some_and(|values| values.contains(name))
         };
-        let limits = |word: &String| !other.words.contains_key(word) && !is_named(word);
+        let limits = |word: &String| {
+            !other.words.contains_key(word) && !other.values().any(|value| value == word)
+        };
         self.scopes.iter().any(|scope| limits(scope) && !is_value(scope))
             || self.core.as_ref().is_some_and(|core| limits(core) && !is_kind(core))
             || self.words.iter().any(|(word, qualifiers)| {
@@ -320,12 +323,11 @@ impl Subject {
     /// Whether the words with which both begin reach past the verb. `At the Oslo office the code is 4471`
     /// and `At the Oslo office we now have a cat` share only a place, and both hold.
     fn shares_predicate(&self, old: &Self) -> bool {
-        let is_copula = |word: &String| Grammar::of(word).is(Grammar::COPULA);
-        let names = self.kinds().any(|kind| kind == "=name" && old.words.contains_key(kind));
+        let is_copula = |word: &String| word == PLACED || Grammar::of(word).is(Grammar::COPULA);
         let common: Vec<&String> = self
             .unchanged()
             .zip(old.unchanged())
-            .take_while(|(one, two)| one == two || (names && is_copula(one) && is_copula(two)))
+            .take_while(|(one, two)| one == two)
             .map(|(word, _)| word)
             .collect();
         let speaker = common.iter().position(|word| Grammar::of(word).is(Grammar::TALK));
@@ -355,7 +357,10 @@ impl Subject {
         const LEAST: usize = 4;
         let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
         // A copula counts twice: `The plan is` says more of the subject than `The plan for`.
-        let weights = both.map(|(word, _)| 1 + usize::from(Grammar::of(word).is(Grammar::COPULA)));
+        let weights = both.map(|(word, _)| match word.as_str() {
+            PLACED => 3,
+            word => 1 + usize::from(Grammar::of(word).is(Grammar::COPULA)),
+        });
         weights.sum::<usize>() >= LEAST
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, TELL, change_phrase, common_form, is_kind, side},
+    subject_words::{Grammar, TELL, PLACED, change_phrase, common_form, is_kind, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -18,8 +18,8 @@ const WORDS: usize = 120;
 struct Clause {
     /// The number of words and values read so far, without a determiner at the start.
     tokens: usize,
-    /// Whether it has a verb such as `changed`, whose object becomes something else.
-    alters: bool,
+    /// What the next `to` means after a verb such as `changed` or `moved`.
+    becomes: &'static str,
     /// Whether it follows a comma.
     continues: bool,
     /// Whether it begins with a preposition: `In the cellar the code is 2093`.
@@ -85,7 +85,12 @@ impl Subject {
                 }
                 continue;
             }
-            if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
+            self.changes |= announces(&self.frame, piece);
+            // `It is in the west barn` states a value, `the west barn is red` a subject.
+            let is_stated = clause.has_copula
+                && !clause.has_value
+                && Grammar::of(&clause.previous).is(Grammar::DETERMINER);
+            if let Some((pair, of)) = side(&piece.text.to_lowercase()).filter(|_| !is_stated) {
                 self.sides.entry(pair).or_default().insert(of);
             }
             // The first word has a capital in any case.
@@ -110,10 +115,6 @@ impl Subject {
         let value = text.to_lowercase();
         let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
         self.asserts |= clause.has_copula;
-        // `Make that 14 seats`, `Now 14 are free`.
-        self.changes |= matches!(self.frame.as_slice(), [.., make, it]
-            if make == "make" && matches!(it.as_str(), "it" | "that"))
-            || matches!(self.frame.as_slice(), [now] if now == "now");
         self.frame.push(format!("{form:?}"));
         if clause.denying != Denying::Nothing
             || (clause.negated && (clause.has_copula || !self.values.is_empty()))
@@ -142,11 +143,12 @@ impl Subject {
             clause.after_value = true;
         }
         let previous = std::mem::take(&mut clause.previous);
-        let is_related = Grammar::of(&previous).is(Grammar::RELATION);
-        let is_led = std::mem::take(&mut clause.is_led)
-            || (clause.tokens == 0 && Grammar::of(&value).is(Grammar::WEEKDAY));
-        if form == Form::Name
-            && (is_related || is_led)
+        let is_weekday = Grammar::of(&value).is(Grammar::WEEKDAY);
+        if std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0) {
+            self.scopes.insert(value.clone());
+            self.identifiers.insert(value.clone());
+        } else if (form == Form::Name || is_weekday)
+            && Grammar::of(&previous).is(Grammar::RELATION)
             && !matches!(previous.as_str(), "from" | "to" | "with")
         {
             self.scopes.insert(value.clone());
@@ -177,8 +179,6 @@ impl Subject {
         }
         // In `Now fix the parser` the word `now` means `next` and announces no change.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
-        self.changes |= matches!(self.frame.as_slice(), [now] if now == "now")
-            && (does.is(Grammar::DETERMINER) || word == "we");
         clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
         let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
         let previous = std::mem::replace(&mut clause.previous, word.clone());
@@ -192,18 +192,12 @@ impl Subject {
         } else if corrects {
             clause.denying = Denying::Rest;
         }
-        self.changes |= changes
-            || matches!(
-                (previous.as_str(), word.as_str()),
-                ("no", "longer")
-                    | ("any", "more")
-                    | ("nicht" | "kein" | "keine" | "keinen", "mehr")
-            );
+        self.changes |= changes || is_joint || (previous == "nicht" && word == "mehr");
         self.is_indirect |= does.is(Grammar::PAST);
         self.denies |= does.is(Grammar::NEGATION);
         clause.negated |= does.is(Grammar::NEGATION);
         clause.negated &= !does.is(Grammar::EXCEPTION);
-        self.announced(&word, does, clause);
+        self.framed(&word, does, clause);
         // `Rebased onto a branch` changes the base of something.
         if changes && let Some(base) = word.strip_prefix("re") {
             let base = common_form(base).map_or_else(|| stem(base), str::to_owned);
@@ -221,18 +215,26 @@ impl Subject {
         }
     }
 
-    /// Adds a word to the frame, in which `we changed the lid to tin` reads `the lid is tin`.
-    fn announced(&mut self, word: &str, does: Grammar, clause: &mut Clause) {
-        if does.is(Grammar::ALTER) {
+    /// Adds a word to the frame, in which `we changed the lid to tin` reads `the lid is tin`, and
+    /// `the lid was moved to the shed` as `the lid is in the shed`.
+    fn framed(&mut self, word: &str, does: Grammar, clause: &mut Clause) {
+        let alters = does.is(Grammar::ALTER) || does.is(Grammar::MOTION);
+        if alters {
             let is_auxiliary = |word: &String| {
-                Grammar::of(word).is_empty() && !Grammar::of(word).is(Grammar::DETERMINER)
+                let does = Grammar::of(word);
+                does.is_empty() && !does.is(Grammar::DETERMINER)
             };
             while self.frame.pop_if(|word| is_auxiliary(word)).is_some() {}
-            clause.alters = true;
+            clause.becomes = if does.is(Grammar::MOTION) { PLACED } else { "is" };
         }
-        let becomes = clause.alters && matches!(word, "to" | "into" | "auf" | "zu" | "a");
-        clause.alters &= !becomes;
-        self.frame.push(if becomes { "is" } else { word }.to_owned());
+        let is_placed = does.is(Grammar::PLACE)
+            && self.frame.pop_if(|last| Grammar::of(last).is(Grammar::COPULA)).is_some();
+        let is_target = matches!(word, "to" | "into" | "auf" | "zu" | "a");
+        self.frame.push(match word {
+            _ if is_placed => PLACED,
+            _ if is_target && !clause.becomes.is_empty() => std::mem::take(&mut clause.becomes),
+            _ => word,
+        }.to_owned());
     }
 
     fn copula(&mut self, clause: &mut Clause) {
@@ -349,6 +351,18 @@ fn reported_from(pieces: &[Piece]) -> usize {
     // In Spanish `es` is a copula.
     let is_speaker = |piece: &Piece| does(piece).is(Grammar::BACKWARD) && piece.text != "es";
     if pieces.iter().skip(start).any(is_speaker) { 0 } else { start }
+}
+
+/// Whether the words so far announce a change before this word: `Make that 14`, `Now we need 6`.
+fn announces(frame: &[String], next: &Piece) -> bool {
+    let begins = next.text == "we" || Grammar::of(&next.text.to_lowercase()).is(Grammar::DETERMINER);
+    match frame {
+        [now] if now == "now" => begins || next.form.is_some(),
+        [.., make, it] if make == "make" => {
+            next.form.is_some() && matches!(it.as_str(), "it" | "that")
+        }
+        _ => false,
+    }
 }
 
 /// Returns which words no longer hold after these two words.

@@ -38,15 +38,17 @@ impl Grammar {
     pub(super) const ADVERB: Self = Self(1 << 24);
     pub(super) const REPORT: Self = Self(1 << 25);
     pub(super) const ALTER: Self = Self(1 << 26);
+    pub(super) const MOTION: Self = Self(1 << 27);
+    pub(super) const PLACE: Self = Self(1 << 28);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 27] = [
+    const TITLES: [&str; 29] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
-        "order", "adverb", "report", "alter",
+        "order", "adverb", "report", "alter", "motion", "place",
     ];
 
     /// Words that do not belong to the subject of a statement.
@@ -131,6 +133,9 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     }
     words
 });
+
+/// The form of `is in` and of similar words, for a place.
+pub(super) const PLACED: &str = "=placed";
 
 /// Returns the common form of words that mean the same beside a value.
 pub(super) fn common_form(word: &str) -> Option<&'static str> {

@@ -225,8 +225,10 @@ fn form(
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
         let is_unit = token.is(Grammar::CURRENCY) || token.is(Grammar::TIME_UNIT);
         let is_noun = before.is(Grammar::ARTICLE) || is_unit;
-        let is_weekday = token.is(Grammar::WEEKDAY) && letters > 4;
-        let name = is_weekday || (upper && !is_first && letters > 1 && !is_noun);
+        let name = upper && !is_first && letters > 1 && !is_noun;
+        if token.is(Grammar::WEEKDAY) && (name || letters > 4) {
+            return Some(Form::Date);
+        }
         return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
     }
     if word.contains(is_unspaced) {
