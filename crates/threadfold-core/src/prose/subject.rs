@@ -213,9 +213,12 @@ impl Subject {
         // room 4`.
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
-            let keeps = |form: &Form| *form == Form::Number || self.values.contains_key(form);
+            let has_alike = |form: &Form| {
+                let is_alike = |own: &Form| own == form || (own.identifies() && form.identifies());
+                *form == Form::Number || self.values.keys().any(is_alike)
+            };
             return (self.has_value() || !old.has_value())
-                && old.values.keys().all(keeps)
+                && old.values.keys().all(has_alike)
                 && self.shares_predicate(old);
         }
         let Some(form) = forms.first().copied() else {
@@ -355,7 +358,7 @@ impl Subject {
     /// Whether both begin with the same words, grammar included.
     fn opens_like(&self, old: &Self) -> bool {
         const LEAST: usize = 4;
-        let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
+        let both = self.unchanged().zip(old.unchanged()).take_while(|(one, two)| one == two);
         // A copula counts twice: `The plan is` says more of the subject than `The plan for`.
         let weights = both.map(|(word, _)| match word.as_str() {
             PLACED => 3,
@@ -389,13 +392,7 @@ impl Subject {
 
     /// Whether a value of this form is the object of a prohibition.
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
-        let identifies = match form {
-            Form::Amount | Form::Date | Form::Time | Form::Number => false,
-            Form::Hash | Form::Address | Form::Path | Form::Code | Form::Name | Form::Quoted => {
-                true
-            }
-        };
-        identifies && (self.forbids || old.forbids)
+        form.identifies() && (self.forbids || old.forbids)
     }
 
     /// Whether a word directly before a value of this form is one of the other's words.

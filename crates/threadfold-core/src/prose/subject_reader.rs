@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, TELL, PLACED, change_phrase, common_form, is_kind, side},
+    subject_words::{Grammar, PLACED, TELL, change_phrase, common_form, is_kind, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -115,6 +115,11 @@ impl Subject {
         let value = text.to_lowercase();
         let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
         self.asserts |= clause.has_copula;
+        // `It opens at 9`.
+        let is_hour =
+            value.parse().map_or(Grammar::of(&value).is(Grammar::NUMBER), |hour: u8| hour < 25)
+                && matches!(clause.previous.as_str(), "at" | "past" | "um" | "halb" | "las");
+        let form = if form == Form::Number && is_hour { Form::Time } else { form };
         self.frame.push(format!("{form:?}"));
         if clause.denying != Denying::Nothing
             || (clause.negated && (clause.has_copula || !self.values.is_empty()))
@@ -230,11 +235,14 @@ impl Subject {
         let is_placed = does.is(Grammar::PLACE)
             && self.frame.pop_if(|last| Grammar::of(last).is(Grammar::COPULA)).is_some();
         let is_target = matches!(word, "to" | "into" | "auf" | "zu" | "a");
-        self.frame.push(match word {
-            _ if is_placed => PLACED,
-            _ if is_target && !clause.becomes.is_empty() => std::mem::take(&mut clause.becomes),
-            _ => word,
-        }.to_owned());
+        self.frame.push(
+            match word {
+                _ if is_placed => PLACED,
+                _ if is_target && !clause.becomes.is_empty() => std::mem::take(&mut clause.becomes),
+                _ => word,
+            }
+            .to_owned(),
+        );
     }
 
     fn copula(&mut self, clause: &mut Clause) {
@@ -355,7 +363,8 @@ fn reported_from(pieces: &[Piece]) -> usize {
 
 /// Whether the words so far announce a change before this word: `Make that 14`, `Now we need 6`.
 fn announces(frame: &[String], next: &Piece) -> bool {
-    let begins = next.text == "we" || Grammar::of(&next.text.to_lowercase()).is(Grammar::DETERMINER);
+    let begins =
+        next.text == "we" || Grammar::of(&next.text.to_lowercase()).is(Grammar::DETERMINER);
     match frame {
         [now] if now == "now" => begins || next.form.is_some(),
         [.., make, it] if make == "make" => {

@@ -22,6 +22,18 @@ pub(super) enum Form {
     Quoted,
 }
 
+impl Form {
+    /// Whether a value of this form stands for one thing.
+    pub(super) fn identifies(self) -> bool {
+        match self {
+            Self::Amount | Self::Date | Self::Time | Self::Number => false,
+            Self::Hash | Self::Address | Self::Path | Self::Code | Self::Name | Self::Quoted => {
+                true
+            }
+        }
+    }
+}
+
 /// A word or a value of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
