@@ -255,14 +255,17 @@ impl Subject {
         let is_value = |name: &String| {
             !self.identifiers.contains(name) && values.is_some_and(|values| values.contains(name))
         };
-        let limits = |word: &String| {
-            !other.words.contains_key(word) && !other.values().any(|value| value == word)
-        };
-        self.scopes.iter().any(|scope| limits(scope) && !is_value(scope))
+        let limits = |word: &String| self.changes && !other.has(word);
+        self.scopes.iter().any(|scope| !other.has(scope) && !is_value(scope))
             || self.core.as_ref().is_some_and(|core| limits(core) && !is_kind(core))
             || self.words.iter().any(|(word, qualifiers)| {
                 other.words.contains_key(word) && qualifiers.iter().any(limits)
             })
+    }
+
+    /// Whether it has a word with this stem, as `internally` has that of `internal`, or this value.
+    fn has(&self, text: &str) -> bool {
+        self.words().chain(self.values()).any(|word| word.starts_with(text))
     }
 
     /// Whether enough words agree for an announced change to mean the old statement.

@@ -33,6 +33,8 @@ struct Clause {
     /// Whether it continues with the occasion of the statement: `when we moved in`.
     is_occasion: bool,
     has_copula: bool,
+    /// The word before its copula.
+    core: String,
     negated: bool,
     /// Whether the last piece was a value.
     after_value: bool,
@@ -248,8 +250,8 @@ impl Subject {
     fn copula(&mut self, clause: &mut Clause) {
         let is_alone = !clause.has_copula && clause.tokens == 2 && self.head.is_none();
         let names = is_alone && !clause.before.is_empty() && !is_kind(&clause.before);
-        if self.core.is_none() && !clause.has_copula {
-            self.core = Some(clause.before.clone()).filter(|before| !before.is_empty());
+        if !clause.has_copula {
+            clause.core.clone_from(&clause.before);
         }
         if names {
             self.head = Some(clause.before.clone());
@@ -328,6 +330,9 @@ impl Subject {
         for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
             let qualifiers = self.words.entry(word).or_default();
             qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
+        }
+        if clause.has_value && !clause.core.is_empty() {
+            self.core.get_or_insert(std::mem::take(&mut clause.core));
         }
         // A value before the verb identifies the subject in `The page in a.md is old`, but not in
         // `The answer is in a.md`.
