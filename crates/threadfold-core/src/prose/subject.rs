@@ -46,7 +46,7 @@ pub struct Subject {
     pub(super) muses: bool,
     /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
     pub(super) head: Option<String>,
-    /// The last word before its verb, if that is a copula: `party` in `The launch party is on`.
+    /// The word that its other words qualify: `party` in `The launch party is on`.
     pub(super) core: Option<String>,
     /// Whether its verb is in the past tense, or it reports what somebody said.
     pub(super) is_indirect: bool,

@@ -33,7 +33,7 @@ struct Clause {
     /// Whether it continues with the occasion of the statement: `when we moved in`.
     is_occasion: bool,
     has_copula: bool,
-    /// The word before its copula.
+    /// The word before its copula, or the first one that a relation qualifies.
     core: String,
     negated: bool,
     /// Whether the last piece was a value.
@@ -250,7 +250,7 @@ impl Subject {
     fn copula(&mut self, clause: &mut Clause) {
         let is_alone = !clause.has_copula && clause.tokens == 2 && self.head.is_none();
         let names = is_alone && !clause.before.is_empty() && !is_kind(&clause.before);
-        if !clause.has_copula {
+        if !clause.has_copula && clause.core.is_empty() {
             clause.core.clone_from(&clause.before);
         }
         if names {
@@ -287,6 +287,9 @@ impl Subject {
         clause.after_value = false;
         self.content.push(stem.clone());
         if let Some(noun) = clause.relation.take() {
+            if clause.core.is_empty() {
+                clause.core.clone_from(&noun);
+            }
             clause.words.push((noun, stem.clone()));
         }
         let before = std::mem::replace(&mut clause.before, stem.clone());
