@@ -44,8 +44,6 @@ pub struct Subject {
     /// Whether it is a question, a supposition, a report of others' words or a memory. None of
     /// these replaces a statement.
     pub(super) muses: bool,
-    /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
-    pub(super) head: Option<String>,
     /// The word that its other words qualify: `party` in `The launch party is on`.
     pub(super) core: Option<String>,
     /// Whether its verb is in the past tense, or it reports what somebody said.
@@ -83,7 +81,6 @@ impl Subject {
             subject.words.append(&mut named.words);
         }
         subject.changes |= announces;
-        subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
         subject.muses = subject.is_indirect && !subject.changes
             || statement.ends_with(['?', '\u{ff1f}'])
             || Grammar::MUSING.is_in(statement)
@@ -454,15 +451,15 @@ impl Subject {
         self.kinds().filter(|kind| *kind != "=limit").collect()
     }
 
-    /// Whether the two name opposites (`left`, `right`), different heads (`Leo is 7`, `Mia is 9`) or
+    /// Whether the two name opposites (`left`, `right`), different cores (`Leo is 7`, `Mia is 9`) or
     /// different identifiers (`room 12`, `room 14`).
     fn is_other(&self, other: &Self) -> bool {
         let opposed = self.sides.iter().any(|(pair, sides)| {
             other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
         });
-        let heads = self.head.as_ref().zip(other.head.as_ref());
-        let headed = heads.is_some_and(|(one, two)| {
-            one != two && !self.words.contains_key(two) && !other.words.contains_key(one)
+        let cores = self.core.as_ref().zip(other.core.as_ref());
+        let headed = cores.is_some_and(|(one, two)| {
+            !is_kind(one) && !is_kind(two) && !self.has(two) && !other.has(one)
         });
         let (one, two) = (&self.identifiers, &other.identifiers);
         opposed || headed || !(one.is_subset(two) || two.is_subset(one))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, PLACED, TELL, change_phrase, common_form, is_kind, side},
+    subject_words::{Grammar, PLACED, TELL, change_phrase, common_form, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -38,8 +38,6 @@ struct Clause {
     negated: bool,
     /// Whether the last piece was a value.
     after_value: bool,
-    /// Whether the last piece is a name after a determiner: `the Kent invoice`.
-    after_named: bool,
     /// Whether the last piece is a name.
     after_name: bool,
     /// Which of the next words no longer hold.
@@ -161,7 +159,6 @@ impl Subject {
             self.scopes.insert(value.clone());
         }
         clause.after_name = form == Form::Name;
-        clause.after_named = form == Form::Name && clause.only_determiner;
         clause.has_value = true;
         self.values.entry(form).or_default().insert(value);
         (clause.tokens, clause.only_determiner) = (clause.tokens + 1, false);
@@ -248,13 +245,8 @@ impl Subject {
     }
 
     fn copula(&mut self, clause: &mut Clause) {
-        let is_alone = !clause.has_copula && clause.tokens == 2 && self.head.is_none();
-        let names = is_alone && !clause.before.is_empty() && !is_kind(&clause.before);
         if !clause.has_copula && clause.core.is_empty() {
             clause.core.clone_from(&clause.before);
-        }
-        if names {
-            self.head = Some(clause.before.clone());
         }
         clause.has_copula = true;
         if clause.after_value {
@@ -276,9 +268,6 @@ impl Subject {
             Denying::Nothing => {}
             Denying::Next => return self.deny(word, clause),
             Denying::Rest => self.deny(word, clause),
-        }
-        if clause.after_named && clause.after_value {
-            self.identifiers.extend(self.content.last().cloned());
         }
         if clause.after_name && clause.after_value {
             self.scopes.extend(self.content.last().cloned());

@@ -86,9 +86,6 @@ impl<'a> Token<'a> {
 
 const QUOTES: [char; 6] = ['"', '\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}'];
 
-/// Marks after a quotation mark.
-const MARKS: [char; 5] = ['.', ',', ';', '!', '?'];
-
 /// Returns the words and values among the first `most` words of a text.
 pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
     let texts = text.split_whitespace().take(most).flat_map(by_script);
@@ -103,7 +100,7 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
-            None => (form(*token, rest.get(1), is_first, before), 1),
+            None => (form(rest, is_first, before), 1),
         };
         let whole = rest.get(..length).unwrap_or_default();
         let Some(last) = whole.last() else { break };
@@ -165,9 +162,9 @@ fn is_unit(c: char) -> bool {
 fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
     const QUOTED: usize = 8;
     if tokens.first()?.text.starts_with(QUOTES) {
-        let mut quoted = tokens.iter().take(QUOTED);
-        let last = quoted.position(|token| token.text.trim_end_matches(MARKS).ends_with(QUOTES));
-        return last.filter(|last| *last > 0).map(|last| (Form::Quoted, last + 1));
+        let closes = |token: &Token<'_>| token.text.chars().skip(1).any(|c| QUOTES.contains(&c));
+        let last = tokens.iter().take(QUOTED).position(closes).filter(|last| *last > 0);
+        return last.map(|last| (Form::Quoted, last + 1));
     }
     match tokens {
         [first, ..] if first.ends() => return None,
@@ -209,18 +206,14 @@ fn is_day(word: &str) -> bool {
     number.parse::<u8>().is_ok_and(|day| (1..=31).contains(&day))
 }
 
-/// Returns the form of one token, or `None` for a word.
-fn form(
-    token: Token<'_>,
-    next: Option<&Token<'_>>,
-    is_first: bool,
-    before: Grammar,
-) -> Option<Form> {
+/// Returns the form of the first token, or `None` for a word.
+fn form(tokens: &[Token<'_>], is_first: bool, before: Grammar) -> Option<Form> {
+    let token = tokens.first()?;
     let word = token.bare();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let upper = word.chars().next().is_some_and(char::is_uppercase);
-    let next = next.map_or(Grammar::default(), |next| next.does);
+    let next = tokens.get(1).map_or(Grammar::default(), |next| next.does);
     if word.starts_with(['$', '\u{20ac}', '\u{a3}', '\u{a5}']) && digits > 0 {
         return Some(Form::Amount);
     }
