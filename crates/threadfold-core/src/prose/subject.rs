@@ -5,9 +5,13 @@
 //! `instead`) replaces an earlier one if most of their words agree. A later statement without such
 //! a word replaces it only if one set of words contains the other and the two differ in values of
 //! one form. In both cases no shared word may have different qualifiers: `left lamp` and `right
-//! lamp` are two subjects, as are `room 12` and `room 14`.
+//! lamp` are two subjects, as are `room 12` and `room 14`. A later statement about a part of the
+//! subject replaces nothing: `the late fee for films`, `the fee in Lisbon`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use super::{
     definition::Definition,
@@ -262,7 +266,10 @@ impl Subject {
 
     /// Whether it has a word with this stem, as `internally` has that of `internal`, or this value.
     fn has(&self, text: &str) -> bool {
-        self.words().chain(self.values()).any(|word| word.starts_with(text))
+        let from = (Bound::Included(text), Bound::Unbounded);
+        let word = self.words.range::<str, _>(from).map(|(word, _)| word).next();
+        let values = self.values.values().filter_map(|all| all.range::<str, _>(from).next());
+        word.into_iter().chain(values).any(|found| found.starts_with(text))
     }
 
     /// Whether enough words agree for an announced change to mean the old statement.

@@ -149,14 +149,12 @@ impl Subject {
         }
         let previous = std::mem::take(&mut clause.previous);
         let is_weekday = Grammar::of(&value).is(Grammar::WEEKDAY);
-        if std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0) {
+        let is_led = std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0);
+        let is_related = Grammar::of(&previous).is(Grammar::RELATION)
+            && !matches!(previous.as_str(), "from" | "to" | "with");
+        if (form == Form::Name || is_weekday) && (is_led || is_related) {
             self.scopes.insert(value.clone());
-            self.identifiers.insert(value.clone());
-        } else if (form == Form::Name || is_weekday)
-            && Grammar::of(&previous).is(Grammar::RELATION)
-            && !matches!(previous.as_str(), "from" | "to" | "with")
-        {
-            self.scopes.insert(value.clone());
+            self.identifiers.extend(Some(value.clone()).filter(|_| is_led));
         }
         clause.after_name = form == Form::Name;
         clause.has_value = true;
