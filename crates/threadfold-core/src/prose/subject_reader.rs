@@ -130,9 +130,9 @@ impl Subject {
         self.forbids |= clause.negated && self.values.is_empty();
         self.content.push(value.clone());
         // The verb of an order names nothing: `Buy 3 lamps`.
-        if !clause.before.is_empty() && clause.tokens > 1 {
-            let slots = self.slots.entry(form).or_default();
-            slots.insert(std::mem::take(&mut clause.before));
+        let before = std::mem::take(&mut clause.before);
+        if !before.is_empty() && clause.tokens > 1 {
+            self.slots.entry(form).or_default().insert(before);
         }
         // An acronym may be a name or a common word.
         if form == Form::Name && text.chars().all(char::is_uppercase) {
@@ -392,6 +392,9 @@ fn empty_word(does: Grammar, clause: &mut Clause) {
     if clause.after_value && does.is(Grammar::CONJUNCTION) {
         clause.pending.clear();
     }
-    clause.before.clear();
+    // `Bruno now pays 5` is as much about Bruno as `Bruno pays 5 now`.
+    if !does.is(Grammar::ADVERB) || clause.tokens != 2 {
+        clause.before.clear();
+    }
     clause.after_value = false;
 }
