@@ -3,7 +3,6 @@
 use super::{
     demand::has_demand,
     stem::{is_mark, is_unspaced},
-    subject::Subject,
     subject_words::Grammar,
 };
 
@@ -43,7 +42,8 @@ pub fn without_emphasis(statement: &str) -> &str {
             && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}'])
             && (body.contains(is_unspaced) || makes_sense_alone(body))
             && !has_demand(label)
-            && !Subject::of(label).denies
+            && !Grammar::NEGATION.is_in(label)
+            && !label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::NEGATION))
     } else {
         makes_sense_alone(body)
     };

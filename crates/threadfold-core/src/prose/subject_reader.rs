@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, PLACED, TELL, change_phrase, common_form, side},
+    subject_words::{Grammar, PLACED, TELL, change_phrases, common_form, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -354,6 +354,15 @@ fn reported_from(pieces: &[Piece]) -> usize {
     // In Spanish `es` is a copula.
     let is_speaker = |piece: &Piece| does(piece).is(Grammar::BACKWARD) && piece.text != "es";
     if pieces.iter().skip(start).any(is_speaker) { 0 } else { start }
+}
+
+/// Returns the number of words at the start of these that are a phrase that announces a change.
+fn change_phrase(words: &[Piece]) -> usize {
+    let is = |phrase: &&Vec<&str>| {
+        let mut both = phrase.iter().zip(words);
+        phrase.len() <= words.len() && both.all(|(one, two)| two.text.eq_ignore_ascii_case(one))
+    };
+    change_phrases().iter().find(is).map_or(0, Vec::len)
 }
 
 /// Whether the words so far announce a change before this word: `Make that 14`, `Now we need 6`.

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{demand_words::spoken_words, stem::is_mark, value::Piece};
+use super::{demand_words::spoken_words, stem::is_mark};
 
 /// The function of a word in a statement. A word may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,8 @@ impl Grammar {
         "act", "weekday",
         "order", "adverb", "report", "alter", "motion", "place",
     ];
+
+    pub(super) const UNIT: Self = Self(Self::CURRENCY.0 | Self::TIME_UNIT.0);
 
     /// Words that do not belong to the subject of a statement.
     const EMPTY: Self =
@@ -160,13 +162,9 @@ pub(super) fn side(word: &str) -> Option<(u8, u8)> {
     WORDS.sides.get(word).copied()
 }
 
-/// Returns the number of words at the start of these that are a phrase that announces a change.
-pub(super) fn change_phrase(words: &[Piece]) -> usize {
-    let is = |phrase: &&Vec<&str>| {
-        let mut both = phrase.iter().zip(words);
-        phrase.len() <= words.len() && both.all(|(one, two)| two.text.eq_ignore_ascii_case(one))
-    };
-    WORDS.phrases.iter().find(is).map_or(0, Vec::len)
+/// Returns the phrases that announce a change, as their words.
+pub(super) fn change_phrases() -> &'static [Vec<&'static str>] {
+    &WORDS.phrases
 }
 
 /// Whether a sentence begins with a word that refers to something in the previous sentence.

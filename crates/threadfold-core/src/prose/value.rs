@@ -228,8 +228,7 @@ fn form(tokens: &[Token<'_>], is_first: bool, before: Grammar) -> Option<Form> {
     // capital after a German article is that of any noun, as is that of `Euro` and `Uhr`.
     if digits == 0 {
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
-        let is_unit = token.is(Grammar::CURRENCY) || token.is(Grammar::TIME_UNIT);
-        let is_noun = before.is(Grammar::ARTICLE) || is_unit;
+        let is_noun = before.is(Grammar::ARTICLE) || token.is(Grammar::UNIT);
         let name = upper && !is_first && letters > 1 && !is_noun;
         if token.is(Grammar::WEEKDAY) && (name || letters > 4) {
             return Some(Form::Date);
