@@ -21,6 +21,7 @@ mod definition;
 mod demand;
 mod demand_words;
 mod failure;
+mod label;
 mod link;
 mod number;
 mod passage;
@@ -51,12 +52,12 @@ pub(crate) use self::{
     chunk::Trust,
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
+    label::heading,
     path::path_value,
     quantity::{Quantity, Spelled, Wanted, quantities},
     quantity_words::word_quantities,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,
-    subject::heading,
     subject_words::{
         asks_in_any_language, has_wish, is_act, is_calendar, is_common, orders_in_any_language,
         refers_back,
@@ -68,10 +69,11 @@ pub use self::{
     command::commands,
     demand::{demands, has_demand, is_question, item, may_demand, paragraphs, sentences},
     failure::first_failure,
+    label::{label, without_emphasis},
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},
     spans::{Span, key, spans},
-    subject::{Subject, label, without_emphasis},
+    subject::Subject,
     token::{Token, Tokens, tokens},
     word_kinds::one_line,
 };

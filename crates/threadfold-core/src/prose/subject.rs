@@ -5,15 +5,19 @@
 //! `instead`) replaces an earlier one if most of their words agree. A later statement without such
 //! a word replaces it only if one set of words contains the other and the two differ in values of
 //! one form. In both cases no shared word may have different qualifiers: `left lamp` and `right
-//! lamp` are two subjects, as are `room 12` and `room 14`.
+//! lamp` are two subjects, as are `room 12` and `room 14`. A later statement about a part of the
+//! subject replaces nothing: `the late fee for films`, `the fee in Lisbon`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use super::{
     definition::Definition,
-    demand::has_demand,
-    stem::{is_mark, is_unspaced, stem},
-    subject_words::{ANNOUNCEMENTS, Grammar, is_kind},
+    label::label,
+    stem::stem,
+    subject_words::{Grammar, PLACED, is_kind},
     value::Form,
 };
 
@@ -29,6 +33,8 @@ pub struct Subject {
     pub(super) slots: BTreeMap<Form, BTreeSet<String>>,
     /// Values that distinguish its subject from others: `Room 12 is free`.
     pub(super) identifiers: BTreeSet<String>,
+    /// Names of the place, person or day for which it holds: `the Berlin office`, `on Mondays`.
+    pub(super) scopes: BTreeSet<String>,
     /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
     pub(super) denied: BTreeSet<String>,
     /// All words in order, with the form of a value in its place.
@@ -42,10 +48,10 @@ pub struct Subject {
     /// Whether it is a question, a supposition, a report of others' words or a memory. None of
     /// these replaces a statement.
     pub(super) muses: bool,
-    /// Its subject, if that is one word before the verb and a value follows: `Leo is 7`.
-    pub(super) head: Option<String>,
-    /// Whether its verb is in the past tense.
-    pub(super) is_past: bool,
+    /// The word that its other words qualify: `party` in `The launch party is on`.
+    pub(super) core: Option<String>,
+    /// Whether its verb is in the past tense, or it reports what somebody said.
+    pub(super) is_indirect: bool,
     /// Whether it contains a negation.
     pub(super) denies: bool,
     /// Whether it is a prohibition about its first value.
@@ -70,18 +76,16 @@ impl Subject {
         subject.definition = defined;
         // A label before a whole statement is not part of the subject, as in `NOTE: the port is 8080`.
         // Before a bare value it is the subject: `Port: 8080`.
-        if subject.words.len() < 2 {
+        let announces =
+            label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
+        if subject.words.len() < 2 || announces {
             let mut named = Self::default();
             named.read(label);
+            subject.is_entry = subject.words.len() < 2 || !named.words.is_empty();
             subject.words.append(&mut named.words);
-            subject.is_entry = true;
         }
-        let lower = statement.to_lowercase();
-        let announced =
-            label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
-        subject.head = subject.head.take().filter(|_| !subject.values.is_empty());
-        subject.changes |= announced || ANNOUNCEMENTS.iter().any(|phrase| lower.contains(phrase));
-        subject.muses = subject.is_past && !subject.changes
+        subject.changes |= announces;
+        subject.muses = subject.is_indirect && !subject.changes
             || statement.ends_with(['?', '\u{ff1f}'])
             || Grammar::MUSING.is_in(statement)
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
@@ -202,23 +206,30 @@ impl Subject {
         if self.defines_anew(old) {
             return true;
         }
-        if !(self.changes || (self.asserts && old.asserts)) {
+        let corrects = self.names_old_value(old);
+        if !(self.changes || corrects || (self.asserts && old.asserts)) {
             return false;
         }
         // Values of different forms answer different questions, so `on Monday` does not replace `in
         // room 4`.
         let forms = self.differing_forms(old);
         if self.changes && forms.is_empty() && self.differs_in_one_run(old) {
-            let loses_value = old.has_value() && !self.has_value();
-            return !loses_value && self.shares_predicate(old);
+            let has_alike = |form: &Form| {
+                let is_alike = |own: &Form| own == form || (own.identifies() && form.identifies());
+                *form == Form::Number || self.values.keys().any(is_alike)
+            };
+            return (self.has_value() || !old.has_value())
+                && old.values.keys().all(has_alike)
+                && self.shares_predicate(old);
         }
         let Some(form) = forms.first().copied() else {
-            return self.names_old_value(old) && !self.contrasts(old);
+            return corrects && !self.contrasts(old);
         };
-        if self.contrasts(old) {
+        // A statement for one place or person leaves the one for all.
+        if self.contrasts(old) || self.is_narrower(old, form) {
             return false;
         }
-        if self.names_old_value(old) {
+        if corrects {
             return true;
         }
         if self.names_what_is_forbidden(old, form) {
@@ -229,8 +240,36 @@ impl Subject {
         // An announced change may leave words out; without one, the subjects must be the same.
         match self.changes {
             true => self.agrees(old, form),
-            false => forms.len() == 1 && self.is_about_the_same(old, form),
+            false => {
+                forms.len() == 1
+                    && !old.is_narrower(self, form)
+                    && self.is_about_the_same(old, form)
+            }
         }
+    }
+
+    /// Whether it is about a part of what the other is about, or for a place, person or day that the
+    /// other does not name: `the fee for films`, `the Berlin office`.
+    fn is_narrower(&self, other: &Self, form: Form) -> bool {
+        // What is the value itself limits nothing.
+        let values = self.values.get(&form);
+        let is_value = |name: &String| {
+            !self.identifiers.contains(name) && values.is_some_and(|values| values.contains(name))
+        };
+        let limits = |word: &String| self.changes && !other.has(word);
+        self.scopes.iter().any(|scope| !other.has(scope) && !is_value(scope))
+            || self.core.as_ref().is_some_and(|core| limits(core) && !is_kind(core))
+            || self.words.iter().any(|(word, qualifiers)| {
+                other.words.contains_key(word) && qualifiers.iter().any(limits)
+            })
+    }
+
+    /// Whether it has a word with this stem, as `internally` has that of `internal`, or this value.
+    fn has(&self, text: &str) -> bool {
+        let from = (Bound::Included(text), Bound::Unbounded);
+        let word = self.words.range::<str, _>(from).map(|(word, _)| word).next();
+        let values = self.values.values().filter_map(|all| all.range::<str, _>(from).next());
+        word.into_iter().chain(values).any(|found| found.starts_with(text))
     }
 
     /// Whether enough words agree for an announced change to mean the old statement.
@@ -238,9 +277,9 @@ impl Subject {
         let shared = self.shared_topic(old);
         let least = self.size(old).min(old.size(self));
         // One shared word is enough beside a value of a rare form.
-        let is_rare = !matches!(form, Form::Name | Form::Number);
+        let is_rare = !matches!(form, Form::Name | Form::Number | Form::Quoted);
         let all = shared + self.shared_kinds(old);
-        (shared > 0 || least == 0)
+        (shared > 0 || self.size(old) == 0)
             && all > 0
             && all * 3 >= least
             && (all > 1 || least <= 1 || is_rare || self.names(form, old) || old.names(form, self))
@@ -294,7 +333,7 @@ impl Subject {
     /// Whether the words with which both begin reach past the verb. `At the Oslo office the code is 4471`
     /// and `At the Oslo office we now have a cat` share only a place, and both hold.
     fn shares_predicate(&self, old: &Self) -> bool {
-        let is_copula = |word: &String| Grammar::of(word).is(Grammar::COPULA);
+        let is_copula = |word: &String| word == PLACED || Grammar::of(word).is(Grammar::COPULA);
         let common: Vec<&String> = self
             .unchanged()
             .zip(old.unchanged())
@@ -311,7 +350,10 @@ impl Subject {
             .into_iter()
             .any(|one| one.unchanged().skip(common.len()).take(5).any(is_copula));
         // `My sister moved to Leeds` says nothing of what else is true of her.
-        let is_verb = |word: &String| word != "now" && Grammar::of(word).is(Grammar::CHANGE);
+        let is_verb = |word: &String| {
+            let does = Grammar::of(word);
+            does.is(Grammar::CHANGE) && !does.is(Grammar::ADVERB)
+        };
         speaker.is_none() && !states_other && !self.frame.get(common.len()).is_some_and(is_verb)
     }
 
@@ -323,9 +365,12 @@ impl Subject {
     /// Whether both begin with the same words, grammar included.
     fn opens_like(&self, old: &Self) -> bool {
         const LEAST: usize = 4;
-        let both = self.frame.iter().zip(&old.frame).take_while(|(one, two)| one == two);
+        let both = self.unchanged().zip(old.unchanged()).take_while(|(one, two)| one == two);
         // A copula counts twice: `The plan is` says more of the subject than `The plan for`.
-        let weights = both.map(|(word, _)| 1 + usize::from(Grammar::of(word).is(Grammar::COPULA)));
+        let weights = both.map(|(word, _)| match word.as_str() {
+            PLACED => 3,
+            word => 1 + usize::from(Grammar::of(word).is(Grammar::COPULA)),
+        });
         weights.sum::<usize>() >= LEAST
     }
 
@@ -339,21 +384,22 @@ impl Subject {
     }
 
     /// Returns the forms in which both give values and each gives some that the other lacks.
-    fn differing_forms(&self, old: &Self) -> Vec<Form> {
+    fn differing_forms(&self, other: &Self) -> Vec<Form> {
         let forms = self.values.iter().filter(|(form, new)| {
-            let old = old.values.get(form);
-            old.is_some_and(|old| !new.is_subset(old) && !old.is_subset(new))
+            let old = other.values.get(form);
+            // The number of a room is no value of it.
+            let is_value =
+                |old: &String| **form != Form::Number || !other.identifiers.contains(old);
+            old.is_some_and(|old| {
+                !new.is_subset(old) && !old.is_subset(new) && old.iter().any(is_value)
+            })
         });
         forms.map(|(form, _)| *form).collect()
     }
 
     /// Whether a value of this form is the object of a prohibition.
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
-        let identifies = match form {
-            Form::Amount | Form::Date | Form::Time | Form::Number => false,
-            Form::Hash | Form::Address | Form::Path | Form::Code | Form::Name => true,
-        };
-        identifies && (self.forbids || old.forbids)
+        form.identifies() && (self.forbids || old.forbids)
     }
 
     /// Whether a word directly before a value of this form is one of the other's words.
@@ -412,70 +458,19 @@ impl Subject {
         self.kinds().filter(|kind| *kind != "=limit").collect()
     }
 
-    /// Whether the two name opposites (`left`, `right`), different heads (`Leo is 7`, `Mia is 9`) or
+    /// Whether the two name opposites (`left`, `right`), different cores (`Leo is 7`, `Mia is 9`) or
     /// different identifiers (`room 12`, `room 14`).
     fn is_other(&self, other: &Self) -> bool {
         let opposed = self.sides.iter().any(|(pair, sides)| {
             other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
         });
-        let heads = self.head.as_ref().zip(other.head.as_ref());
-        let headed = heads.is_some_and(|(one, two)| {
-            one != two && !self.words.contains_key(two) && !other.words.contains_key(one)
+        let cores = self.core.as_ref().zip(other.core.as_ref());
+        let headed = cores.is_some_and(|(one, two)| {
+            !is_kind(one) && !is_kind(two) && !self.has(two) && !other.has(one)
         });
         let (one, two) = (&self.identifiers, &other.identifiers);
         opposed || headed || !(one.is_subset(two) || two.is_subset(one))
     }
-}
-
-/// Returns the label before a statement and the rest: a few words and a colon, as in `NOTE: text`.
-pub fn label(statement: &str) -> Option<(&str, &str)> {
-    const WORDS: usize = 3;
-    heading(statement).filter(|(label, _)| label.split_whitespace().count() <= WORDS)
-}
-
-/// Returns the heading before a statement and the rest: words and a colon, as in `My three wishes
-/// are: text`.
-pub(crate) fn heading(statement: &str) -> Option<(&str, &str)> {
-    const LONGEST: usize = 40;
-    const WORDS: usize = 8;
-    let head: usize = statement.char_indices().take(LONGEST).last().map_or(0, |(at, _)| at);
-    let head = statement.get(..head)?;
-    let at = head.find([':', '\u{ff1a}'])?;
-    let (label, rest) = statement.split_at_checked(at)?;
-    let body = rest.trim_start_matches([':', '\u{ff1a}']);
-    let is_apart = rest.starts_with('\u{ff1a}') || body.starts_with(char::is_whitespace);
-    let words = label.split_whitespace().count();
-    (is_apart
-        && (1..=WORDS).contains(&words)
-        && label.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-' || c == '_')
-        && !body.trim().is_empty())
-    .then(|| (label.trim(), body.trim()))
-}
-
-/// Returns a statement without the label or heading before it, if that only stresses what makes sense
-/// alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
-pub fn without_emphasis(statement: &str) -> &str {
-    let Some((label, body)) = heading(statement) else { return statement };
-    let is_quiet = label.contains(|c: char| c.is_lowercase() || is_unspaced(c));
-    // A label in capitals stresses any text that makes sense alone; another one only a sentence.
-    let stresses = if is_quiet {
-        body.starts_with(|c: char| !c.is_lowercase())
-            && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}'])
-            && (body.contains(is_unspaced) || makes_sense_alone(body))
-            && !has_demand(label)
-            && !Subject::of(label).denies
-    } else {
-        makes_sense_alone(body)
-    };
-    if stresses { body } else { statement }
-}
-
-/// Whether a text has more than three words, states something or demands something.
-fn makes_sense_alone(body: &str) -> bool {
-    let mut words = body.split_whitespace().map(|word| word.trim_matches(is_mark).to_lowercase());
-    body.split_whitespace().nth(3).is_some()
-        || words.any(|word| Grammar::of(&word).is(Grammar::COPULA))
-        || has_demand(body)
 }
 
 #[cfg(test)]
@@ -498,22 +493,6 @@ mod tests {
         ];
         for (new, old) in rows {
             assert!(replaces(new, old), "{new} {:?} {:?}", Subject::of(new), Subject::of(old));
-        }
-    }
-
-    #[test]
-    fn a_label_stresses_what_makes_sense_alone() {
-        let rows = [
-            ("NOTE: the port is 8080", "the port is 8080"),
-            ("HARD RULE: Never touch the lexer.", "Never touch the lexer."),
-            ("Important: The port is 8080.", "The port is 8080."),
-            ("STATE: Next up: the old pier", "Next up: the old pier"),
-        ];
-        for (statement, body) in rows {
-            assert_eq!(without_emphasis(statement), body);
-        }
-        for whole in ["Owner: Ada Byron", "Ports: the proxy has 8080", "TODO: 12", "Tea is fine."] {
-            assert_eq!(without_emphasis(whole), whole);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     stem::{is_unspaced, parts, stem},
     subject::Subject,
-    subject_words::{Grammar, TELL, common_form, is_kind, side},
+    subject_words::{Grammar, PLACED, TELL, change_phrases, common_form, side},
     value::{Form, Piece, pieces},
 };
 use crate::message::steps;
@@ -18,6 +18,12 @@ const WORDS: usize = 120;
 struct Clause {
     /// The number of words and values read so far, without a determiner at the start.
     tokens: usize,
+    /// What the next `to` means after a verb such as `changed` or `moved`.
+    becomes: &'static str,
+    /// Whether it follows a comma.
+    continues: bool,
+    /// Whether it begins with a preposition: `In the cellar the code is 2093`.
+    is_led: bool,
     /// Whether only a determiner was read so far.
     only_determiner: bool,
     /// Whether the clause begins with a determiner: `Our office opens at nine`.
@@ -27,11 +33,13 @@ struct Clause {
     /// Whether it continues with the occasion of the statement: `when we moved in`.
     is_occasion: bool,
     has_copula: bool,
+    /// The word before its copula, or the first one that a relation qualifies.
+    core: String,
     negated: bool,
     /// Whether the last piece was a value.
     after_value: bool,
-    /// Whether the last piece is a name after a determiner: `the Kent invoice`.
-    after_named: bool,
+    /// Whether the last piece is a name.
+    after_name: bool,
     /// Which of the next words no longer hold.
     denying: Denying,
     /// Values before a verb, which may distinguish the subject from others.
@@ -62,13 +70,34 @@ enum Denying {
 impl Subject {
     pub(super) fn read(&mut self, text: &str) {
         let mut clause = Clause::default();
-        for piece in pieces(steps::through(text), WORDS) {
-            if let Some((pair, of)) = side(&piece.text.to_lowercase()) {
+        let all = pieces(steps::through(text), WORDS);
+        let start = reported_from(&all);
+        self.is_indirect |= start > 0;
+        let mut at = start;
+        while let Some(piece) = all.get(at) {
+            at += 1;
+            let announced = change_phrase(all.get(at - 1..).unwrap_or_default());
+            if announced > 0 {
+                at += announced - 1;
+                self.changes = true;
+                if all.get(at - 1).is_some_and(|last| last.end.is_some()) {
+                    self.end(&mut clause);
+                }
+                continue;
+            }
+            self.changes |= announces(&self.frame, piece);
+            // `It is in the west barn` states a value, `the west barn is red` a subject.
+            let is_stated = clause.has_copula
+                && !clause.has_value
+                && Grammar::of(&clause.previous).is(Grammar::DETERMINER);
+            if let Some((pair, of)) = side(&piece.text.to_lowercase()).filter(|_| !is_stated) {
                 self.sides.entry(pair).or_default().insert(of);
             }
-            match piece.form {
+            // The first word has a capital in any case.
+            let is_first = start > 0 && at == start + 1;
+            match piece.form.filter(|form| !is_first || *form != Form::Name) {
                 Some(form) => self.value(form, &piece.text, &mut clause),
-                None if piece.text.contains(is_unspaced) => self.unspaced(&piece, &mut clause),
+                None if piece.text.contains(is_unspaced) => self.unspaced(piece, &mut clause),
                 None => {
                     parts(&piece.text).into_iter().for_each(|word| self.word(word, &mut clause));
                 }
@@ -76,6 +105,7 @@ impl Subject {
             if let Some(end) = piece.end {
                 self.asserts |= end == ':';
                 self.end(&mut clause);
+                clause.continues = end == ',';
             }
         }
         self.end(&mut clause);
@@ -85,16 +115,24 @@ impl Subject {
         let value = text.to_lowercase();
         let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
         self.asserts |= clause.has_copula;
+        // `It opens at 9`.
+        let is_hour =
+            value.parse().map_or(Grammar::of(&value).is(Grammar::NUMBER), |hour: u8| hour < 25)
+                && matches!(clause.previous.as_str(), "at" | "past" | "um" | "halb" | "las");
+        let form = if form == Form::Number && is_hour { Form::Time } else { form };
         self.frame.push(format!("{form:?}"));
-        if clause.denying != Denying::Nothing || (clause.negated && !self.values.is_empty()) {
+        if clause.denying != Denying::Nothing
+            || (clause.negated && (clause.has_copula || !self.values.is_empty()))
+        {
             self.deny(value, clause);
             return;
         }
         self.forbids |= clause.negated && self.values.is_empty();
         self.content.push(value.clone());
-        if !clause.before.is_empty() {
-            let slots = self.slots.entry(form).or_default();
-            slots.insert(std::mem::take(&mut clause.before));
+        // The verb of an order names nothing: `Buy 3 lamps`.
+        let before = std::mem::take(&mut clause.before);
+        if !before.is_empty() && clause.tokens > 1 {
+            self.slots.entry(form).or_default().insert(before);
         }
         // An acronym may be a name or a common word.
         if form == Form::Name && text.chars().all(char::is_uppercase) {
@@ -109,7 +147,16 @@ impl Subject {
             }
             clause.after_value = true;
         }
-        clause.after_named = form == Form::Name && clause.only_determiner;
+        let previous = std::mem::take(&mut clause.previous);
+        let is_weekday = Grammar::of(&value).is(Grammar::WEEKDAY);
+        let is_led = std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0);
+        let is_related = Grammar::of(&previous).is(Grammar::RELATION)
+            && !matches!(previous.as_str(), "from" | "to" | "with");
+        if (form == Form::Name || is_weekday) && (is_led || is_related) {
+            self.scopes.insert(value.clone());
+            self.identifiers.extend(Some(value.clone()).filter(|_| is_led));
+        }
+        clause.after_name = form == Form::Name;
         clause.has_value = true;
         self.values.entry(form).or_default().insert(value);
         (clause.tokens, clause.only_determiner) = (clause.tokens + 1, false);
@@ -125,6 +172,7 @@ impl Subject {
         let is_first = clause.tokens == 0;
         clause.only_determiner = is_first && does.is(Grammar::DETERMINER);
         clause.is_statement |= clause.only_determiner && self.frame.is_empty();
+        clause.is_led |= is_first && self.frame.is_empty() && does.is(Grammar::RELATION);
         clause.tokens += usize::from(!clause.only_determiner);
         // A copula makes a statement only if a word follows it, which is not so in `as they are`.
         self.asserts |= clause.has_copula;
@@ -136,31 +184,67 @@ impl Subject {
         clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
         let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
         let previous = std::mem::replace(&mut clause.previous, word.clone());
-        if let Some(denying) = denying(&previous, &word, does, self.changes) {
+        // `The tent is red, not green`.
+        let corrects =
+            is_first && clause.continues && matches!(word.as_str(), "not" | "nicht" | "pas");
+        let denying = denying(&previous, &word, does, self.changes);
+        let is_joint = denying.is_some() && !does.is(Grammar::SWAP);
+        if let Some(denying) = denying {
             clause.denying = denying;
+        } else if corrects {
+            clause.denying = Denying::Rest;
         }
-        self.changes |= changes;
-        self.is_past |= does.is(Grammar::PAST);
+        self.changes |= changes || is_joint || (previous == "nicht" && word == "mehr");
+        self.is_indirect |= does.is(Grammar::PAST);
         self.denies |= does.is(Grammar::NEGATION);
         clause.negated |= does.is(Grammar::NEGATION);
         clause.negated &= !does.is(Grammar::EXCEPTION);
-        self.frame.push(word.clone());
+        self.framed(&word, does, clause);
         // `Rebased onto a branch` changes the base of something.
         if changes && let Some(base) = word.strip_prefix("re") {
-            clause.words.push((stem(base), String::new()));
+            let base = common_form(base).map_or_else(|| stem(base), str::to_owned);
+            self.content.push(base.clone());
+            clause.words.push((base, String::new()));
         }
-        if does.is_empty() || (clause.after_value && does.is(Grammar::CURRENCY)) {
+        if does.is_empty()
+            || is_joint
+            || does.is(Grammar::SHORT_FORM)
+            || (clause.after_value && does.is(Grammar::CURRENCY))
+        {
             empty_word(does, clause);
         } else {
             self.content_word(word, clause);
         }
     }
 
+    /// Adds a word to the frame, in which `we changed the lid to tin` reads `the lid is tin`, and
+    /// `the lid was moved to the shed` as `the lid is in the shed`.
+    fn framed(&mut self, word: &str, does: Grammar, clause: &mut Clause) {
+        let alters = does.is(Grammar::ALTER) || does.is(Grammar::MOTION);
+        if alters {
+            let is_auxiliary = |word: &String| {
+                let does = Grammar::of(word);
+                does.is_empty() && !does.is(Grammar::DETERMINER)
+            };
+            while self.frame.pop_if(|word| is_auxiliary(word)).is_some() {}
+            clause.becomes = if does.is(Grammar::MOTION) { PLACED } else { "is" };
+        }
+        let is_placed = does.is(Grammar::PLACE)
+            && self.frame.pop_if(|last| Grammar::of(last).is(Grammar::COPULA)).is_some();
+        let is_target = matches!(word, "to" | "into" | "auf" | "zu" | "a");
+        self.frame.push(
+            match word {
+                _ if is_placed => PLACED,
+                _ if is_target && !clause.becomes.is_empty() => std::mem::take(&mut clause.becomes),
+                _ => word,
+            }
+            .to_owned(),
+        );
+    }
+
     fn copula(&mut self, clause: &mut Clause) {
-        let is_alone = !clause.has_copula && clause.tokens == 2 && self.head.is_none();
-        let names = is_alone && !clause.before.is_empty() && !is_kind(&clause.before);
-        if names {
-            self.head = Some(clause.before.clone());
+        if !clause.has_copula && clause.core.is_empty() {
+            clause.core.clone_from(&clause.before);
         }
         clause.has_copula = true;
         if clause.after_value {
@@ -175,18 +259,24 @@ impl Subject {
             clause.before.clear();
             return;
         }
+        if word.ends_with("'s") || std::mem::take(&mut clause.is_led) {
+            self.scopes.insert(stem.clone());
+        }
         match clause.denying {
             Denying::Nothing => {}
             Denying::Next => return self.deny(word, clause),
             Denying::Rest => self.deny(word, clause),
         }
-        if clause.after_named && clause.after_value {
-            self.identifiers.extend(self.content.last().cloned());
+        if clause.after_name && clause.after_value {
+            self.scopes.extend(self.content.last().cloned());
         }
         clause.is_tail |= !clause.pending.is_empty();
         clause.after_value = false;
         self.content.push(stem.clone());
         if let Some(noun) = clause.relation.take() {
+            if clause.core.is_empty() {
+                clause.core.clone_from(&noun);
+            }
             clause.words.push((noun, stem.clone()));
         }
         let before = std::mem::replace(&mut clause.before, stem.clone());
@@ -231,6 +321,9 @@ impl Subject {
             let qualifiers = self.words.entry(word).or_default();
             qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
         }
+        if clause.has_value && !clause.core.is_empty() {
+            self.core.get_or_insert(std::mem::take(&mut clause.core));
+        }
         // A value before the verb identifies the subject in `The page in a.md is old`, but not in
         // `The answer is in a.md`.
         if clause.is_statement && clause.is_tail && !self.tells {
@@ -241,6 +334,47 @@ impl Subject {
             self.identifiers.extend(pending.cloned());
         }
         *clause = Clause::default();
+    }
+}
+
+/// Returns where the text begins that a statement reports: `The owner says that` is not part of it,
+/// unless it is about the speaker.
+fn reported_from(pieces: &[Piece]) -> usize {
+    const SPEAKER: usize = 5;
+    let does = |piece: &Piece| Grammar::of(&piece.text.to_lowercase());
+    let mut start = pieces.iter().take(SPEAKER);
+    let Some(verb) = start.position(|piece| does(piece).is(Grammar::REPORT)) else { return 0 };
+    if pieces.iter().take(verb).any(|piece| piece.end.is_some()) {
+        return 0;
+    }
+    let listener = |piece: &&Piece| {
+        matches!(piece.text.as_str(), "me" | "us" | "you" | "that" | "mir" | "uns" | "dass" | "que")
+    };
+    let start = verb + 1 + pieces.iter().skip(verb + 1).take_while(listener).count();
+    // In Spanish `es` is a copula.
+    let is_speaker = |piece: &Piece| does(piece).is(Grammar::BACKWARD) && piece.text != "es";
+    if pieces.iter().skip(start).any(is_speaker) { 0 } else { start }
+}
+
+/// Returns the number of words at the start of these that are a phrase that announces a change.
+fn change_phrase(words: &[Piece]) -> usize {
+    let is = |phrase: &&Vec<&str>| {
+        let mut both = phrase.iter().zip(words);
+        phrase.len() <= words.len() && both.all(|(one, two)| two.text.eq_ignore_ascii_case(one))
+    };
+    change_phrases().iter().find(is).map_or(0, Vec::len)
+}
+
+/// Whether the words so far announce a change before this word: `Make that 14`, `Now we need 6`.
+fn announces(frame: &[String], next: &Piece) -> bool {
+    let begins =
+        next.text == "we" || Grammar::of(&next.text.to_lowercase()).is(Grammar::DETERMINER);
+    match frame {
+        [now] if now == "now" => begins || next.form.is_some(),
+        [.., make, it] if make == "make" => {
+            next.form.is_some() && matches!(it.as_str(), "it" | "that")
+        }
+        _ => false,
     }
 }
 
@@ -267,6 +401,9 @@ fn empty_word(does: Grammar, clause: &mut Clause) {
     if clause.after_value && does.is(Grammar::CONJUNCTION) {
         clause.pending.clear();
     }
-    clause.before.clear();
+    // `Bruno now pays 5` is as much about Bruno as `Bruno pays 5 now`.
+    if !does.is(Grammar::ADVERB) || clause.tokens != 2 {
+        clause.before.clear();
+    }
     clause.after_value = false;
 }

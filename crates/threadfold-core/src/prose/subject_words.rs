@@ -23,7 +23,7 @@ impl Grammar {
     pub(super) const MUSING: Self = Self(1 << 9);
     pub(super) const TALK: Self = Self(1 << 10);
     pub(super) const CONJUNCTION: Self = Self(1 << 11);
-    const BACKWARD: Self = Self(1 << 12);
+    pub(super) const BACKWARD: Self = Self(1 << 12);
     const WISH: Self = Self(1 << 13);
     const DEMAND: Self = Self(1 << 14);
     pub(super) const CURRENCY: Self = Self(1 << 15);
@@ -35,16 +35,23 @@ impl Grammar {
     const ACT: Self = Self(1 << 21);
     pub(super) const WEEKDAY: Self = Self(1 << 22);
     const ORDER: Self = Self(1 << 23);
+    pub(super) const ADVERB: Self = Self(1 << 24);
+    pub(super) const REPORT: Self = Self(1 << 25);
+    pub(super) const ALTER: Self = Self(1 << 26);
+    pub(super) const MOTION: Self = Self(1 << 27);
+    pub(super) const PLACE: Self = Self(1 << 28);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 24] = [
+    const TITLES: [&str; 29] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
-        "order",
+        "order", "adverb", "report", "alter", "motion", "place",
     ];
+
+    pub(super) const UNIT: Self = Self(Self::CURRENCY.0 | Self::TIME_UNIT.0);
 
     /// Words that do not belong to the subject of a statement.
     const EMPTY: Self =
@@ -92,6 +99,8 @@ struct Words {
     /// Parts of statements, in the order of the file, because one may contain another.
     unspaced: Vec<(Grammar, &'static str)>,
     meanings: HashMap<&'static str, &'static str>,
+    /// Phrases that announce a change.
+    phrases: Vec<Vec<&'static str>>,
     /// The numbers that words for months and numbers stand for.
     numbers: HashMap<(u32, &'static str), u32>,
     /// The number of a group of opposites, and of the side in it.
@@ -103,6 +112,10 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     for list in include_str!("words.txt").split("\n[").skip(1) {
         let (title, body) = list.split_once("]\n").unwrap_or((list, ""));
         for (side, line) in (0..).zip(body.lines().filter(|line| !line.starts_with('#'))) {
+            if title == "change phrase" && !line.is_empty() {
+                words.phrases.push(line.split(' ').collect());
+                continue;
+            }
             let number = line.split(' ').next().and_then(|word| word.parse().ok());
             let skipped = usize::from(number.is_some());
             for word in line.split(' ').skip(skipped).filter(|word| !word.is_empty()) {
@@ -122,6 +135,9 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     }
     words
 });
+
+/// The form of `is in` and of similar words, for a place.
+pub(super) const PLACED: &str = "=placed";
 
 /// Returns the common form of words that mean the same beside a value.
 pub(super) fn common_form(word: &str) -> Option<&'static str> {
@@ -146,14 +162,10 @@ pub(super) fn side(word: &str) -> Option<(u8, u8)> {
     WORDS.sides.get(word).copied()
 }
 
-/// Phrases that announce a change.
-#[rustfmt::skip]
-pub(super) const ANNOUNCEMENTS: [&str; 21] = [
-    "brought forward", "cut to ", "from today", "second thought", "ab heute", "desde hoy",
-    "pushed back", "put off", "went up", "went down", "as of ", "from here on", "these days",
-    "no longer", "not any more", "ab sofort", "von nun an", "ab jetzt", "nicht mehr",
-    "a partir de", "à partir de",
-];
+/// Returns the phrases that announce a change, as their words.
+pub(super) fn change_phrases() -> &'static [Vec<&'static str>] {
+    &WORDS.phrases
+}
 
 /// Whether a sentence begins with a word that refers to something in the previous sentence.
 pub(crate) fn refers_back(sentence: &str) -> bool {
@@ -207,7 +219,8 @@ mod tests {
         for title in &titles {
             let function = title.strip_prefix("unspaced ").unwrap_or(title);
             let is_meaning = is_kind(title) || matches!(*title, "answer" | "depart");
-            let is_known = Grammar::titled(function).is_some() || *title == "opposites";
+            let is_known = Grammar::titled(function).is_some()
+                || matches!(*title, "opposites" | "change phrase");
             assert!(is_known || is_meaning, "{title}");
         }
         assert!(Grammar::TITLES.iter().all(|title| titles.contains(title)));

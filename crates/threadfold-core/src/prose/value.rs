@@ -18,6 +18,20 @@ pub(super) enum Form {
     Path,
     Code,
     Name,
+    /// Several words in quotation marks.
+    Quoted,
+}
+
+impl Form {
+    /// Whether a value of this form stands for one thing.
+    pub(super) fn identifies(self) -> bool {
+        match self {
+            Self::Amount | Self::Date | Self::Time | Self::Number => false,
+            Self::Hash | Self::Address | Self::Path | Self::Code | Self::Name | Self::Quoted => {
+                true
+            }
+        }
+    }
 }
 
 /// A word or a value of a statement.
@@ -70,6 +84,8 @@ impl<'a> Token<'a> {
     }
 }
 
+const QUOTES: [char; 6] = ['"', '\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}'];
+
 /// Returns the words and values among the first `most` words of a text.
 pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
     let texts = text.split_whitespace().take(most).flat_map(by_script);
@@ -84,7 +100,7 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
-            None => (form(token.bare(), rest.get(1), is_first, before), 1),
+            None => (form(rest, is_first, before), 1),
         };
         let whole = rest.get(..length).unwrap_or_default();
         let Some(last) = whole.last() else { break };
@@ -144,6 +160,12 @@ fn is_unit(c: char) -> bool {
 
 /// Returns the form and the number of tokens of a value of several tokens.
 fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
+    const QUOTED: usize = 8;
+    if tokens.first()?.text.starts_with(QUOTES) {
+        let closes = |token: &Token<'_>| token.text.chars().skip(1).any(|c| QUOTES.contains(&c));
+        let last = tokens.iter().take(QUOTED).position(closes).filter(|last| *last > 0);
+        return last.map(|last| (Form::Quoted, last + 1));
+    }
     match tokens {
         [first, ..] if first.ends() => return None,
         [day, month, ..] if month.is(Grammar::MONTH) && is_day(day.bare()) => {
@@ -156,7 +178,9 @@ fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
         {
             return Some((Form::Date, 3));
         }
-        [month, day, ..] if month.is(Grammar::MONTH) && is_day(day.bare()) => {
+        [month, day, ..]
+            if month.is(Grammar::MONTH) && (is_day(day.bare()) || is_year(day.bare())) =>
+        {
             return Some((Form::Date, 2));
         }
         _ => {}
@@ -172,18 +196,24 @@ fn compound(tokens: &[Token<'_>]) -> Option<(Form, usize)> {
     (count > 0).then_some((if is_money { Form::Amount } else { Form::Number }, count))
 }
 
+fn is_year(word: &str) -> bool {
+    word.parse::<u16>().is_ok_and(|year| (1900..2200).contains(&year))
+}
+
 fn is_day(word: &str) -> bool {
     let ordinals = ["st", "nd", "rd", "th", "er"];
     let number = ordinals.iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
     number.parse::<u8>().is_ok_and(|day| (1..=31).contains(&day))
 }
 
-/// Returns the form of one token, or `None` for a word.
-fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -> Option<Form> {
+/// Returns the form of the first token, or `None` for a word.
+fn form(tokens: &[Token<'_>], is_first: bool, before: Grammar) -> Option<Form> {
+    let token = tokens.first()?;
+    let word = token.bare();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let upper = word.chars().next().is_some_and(char::is_uppercase);
-    let next = next.map_or(Grammar::default(), |next| next.does);
+    let next = tokens.get(1).map_or(Grammar::default(), |next| next.does);
     if word.starts_with(['$', '\u{20ac}', '\u{a3}', '\u{a5}']) && digits > 0 {
         return Some(Form::Amount);
     }
@@ -195,11 +225,14 @@ fn form(word: &str, next: Option<&Token<'_>>, is_first: bool, before: Grammar) -
         return Some(Form::Path);
     }
     // Without a digit only the shape is left: a point inside, or a capital inside a sentence. A
-    // capital after a German article is that of any noun.
+    // capital after a German article is that of any noun, as is that of `Euro` and `Uhr`.
     if digits == 0 {
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
-        let is_noun = before.is(Grammar::ARTICLE);
+        let is_noun = before.is(Grammar::ARTICLE) || token.is(Grammar::UNIT);
         let name = upper && !is_first && letters > 1 && !is_noun;
+        if token.is(Grammar::WEEKDAY) && (name || letters > 4) {
+            return Some(Form::Date);
+        }
         return if dotted { Some(Form::Path) } else { name.then_some(Form::Name) };
     }
     if word.contains(is_unspaced) {

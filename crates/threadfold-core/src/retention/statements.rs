@@ -224,7 +224,7 @@ impl Statements {
 
     /// The latest statements that share a word with a subject.
     fn alike(&self, subject: &Subject) -> HashSet<usize> {
-        let found = subject.words().filter_map(|word| self.by_word.get(word));
+        let found = subject.terms().filter_map(|word| self.by_word.get(word));
         found.flat_map(|found| found.iter().rev().take(COMPARED).copied()).collect()
     }
 
@@ -249,7 +249,7 @@ impl Statements {
 
     fn push(&mut self, entry: Statement) {
         let at = self.entries.len();
-        for word in entry.subject.words() {
+        for word in entry.subject.terms() {
             self.by_word.entry(word.to_owned()).or_default().push(at);
         }
         if let Some(request) = entry.subject.request() {
