@@ -26,6 +26,9 @@ pub(super) const FILLERS: &str = " please pls so also just and but then actually
 /// Words that introduce the circumstances of a choice.
 const MARKS: &str = " for in with when while inside on as by at before after everywhere ";
 
+/// Words before the number of a limit.
+pub(super) const LIMITS: &str = " under below above within over most least than to ";
+
 /// Words before the things that are not chosen.
 const REFUSALS: &str = " not instead rather over ";
 
@@ -42,14 +45,16 @@ pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
 pub(super) struct Meaning {
     /// The words of its topic, in their base form.
     pub(super) topic: Vec<String>,
+    /// How many of these words name the only people who may do it: `only Ada may sign`.
+    pub(super) reserved: usize,
     /// Whether it names several things: `the lexer or the parser`.
     pub(super) lists: bool,
     /// Whether it forbids; `None` if it says more than one thing.
     pub(super) forbids: Option<bool>,
     /// What it chooses, if anything.
     pub(super) choice: Option<Choice>,
-    /// If it sets a limit: its topic without the number of the limit.
-    pub(super) limit: Option<Vec<String>>,
+    /// The words of its topic as they were written.
+    written: Vec<String>,
 }
 
 /// A choice of one thing instead of another: `use spaces in this file, not tabs`.
@@ -78,15 +83,93 @@ impl Meaning {
         // Two negations may cancel each other, and a contrast may turn one round.
         let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
         let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
-        let forbids = is_clear.then_some(negations == 1);
+        let reserved = reserved(&words);
+        let forbids = if reserved > 0 { Some(true) } else { is_clear.then_some(negations == 1) };
         Self {
             topic: topic(&words),
+            reserved,
             lists: has_any(" and or nor ", &words),
             forbids,
             choice: choice(&words),
-            limit: limit(&words),
+            written: written(sentence),
         }
     }
+}
+
+impl Meaning {
+    /// Whether this demand is the other one with another value, where only one can hold: `answer in
+    /// French`, `keep it under 20 pages`. Prohibitions of two things both hold.
+    pub(super) fn revalues(&self, old: &Self) -> bool {
+        /// Verbs whose result has one language, form or place.
+        const WAYS: &str = " answer reply respond write format label print deploy ";
+        let pairs = self.written.iter().zip(&old.written).enumerate();
+        let mut differing = pairs.filter(|(_, (one, other))| !one.eq_ignore_ascii_case(other));
+        let (Some((at, (new, was))), None) = (differing.next(), differing.next()) else {
+            return false;
+        };
+        let lower: Vec<String> = self.written.iter().map(|word| word.to_lowercase()).collect();
+        let (before, after) = lower.split_at(at);
+        let mark = before.last().map_or("", String::as_str);
+        let kind = Kind::of(new);
+        let both_demand = [self, old].iter().all(|meaning| meaning.forbids == Some(false));
+        let one_way = (has_any(WAYS, &lower) && has_any(" in as to on ", before))
+            || (has_any(" use ", before) && has_any(" for as ", after))
+            || listed(" name call ", word_at(before, 0));
+        let is_limit = kind == Kind::Number
+            && (listed(" most least than ", mark) || (both_demand && listed(LIMITS, mark)));
+        let one_length = self.written.len() == old.written.len() && kind == Kind::of(was);
+        one_length && (is_limit || (both_demand && one_way))
+    }
+}
+
+/// Returns how many words of the topic come before the verb in a sentence that lets only some people
+/// do something.
+fn reserved(words: &[String]) -> usize {
+    let mut own = words.iter().skip_while(|word| listed(FILLERS, word));
+    if !own.next().is_some_and(|first| listed(" only nobody no ", first)) {
+        return 0;
+    }
+    let modal = words.iter().position(|word| listed(" may can must should ", word));
+    modal.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
+}
+
+/// What a word names, by its form. A value replaces only one of its kind: `in French`, `in bullets`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Form,
+    Name,
+    Other,
+}
+
+impl Kind {
+    fn of(word: &str) -> Self {
+        const FORMS: &str = " markdown json xml html yaml csv latex bullets prose verse rhyme rhymes lowercase uppercase caps \
+            lists tables points paragraphs sentences detail full short bold italics text person ";
+        let first = word.chars().next().unwrap_or_default();
+        match first {
+            _ if first.is_ascii_digit() => Self::Number,
+            _ if listed(FORMS, &word.to_lowercase()) => Self::Form,
+            _ if first.is_uppercase() => Self::Name,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns the words of a sentence's topic in the case in which they were written.
+fn written(sentence: &str) -> Vec<String> {
+    const FROM_NOW_ON: [[&str; 3]; 2] = [["from", "now", "on"], ["from", "here", "on"]];
+    let mut words: Vec<&str> = spoken_words(sentence).take(200).collect();
+    let is_time = |three: &[&str]| {
+        FROM_NOW_ON.iter().any(|phrase| {
+            phrase.iter().zip(three).all(|(expected, word)| expected.eq_ignore_ascii_case(word))
+        })
+    };
+    if let Some(at) = words.windows(3).position(is_time) {
+        words.drain(at..at + 3);
+    }
+    words.retain(|word| *word == "to" || !listed(EMPTY, &word.to_lowercase()));
+    words.into_iter().map(str::to_owned).collect()
 }
 
 impl Choice {
@@ -120,9 +203,36 @@ fn are_short(one: &[String], other: &[String]) -> bool {
 /// Returns the clauses of a sentence, without the fillers before their demand.
 pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
-    parts.flat_map(|part| part.split(" - ")).map(|part| {
-        let words = words(part).take(200);
-        words.skip_while(|word| listed(FILLERS, word)).collect()
+    parts.flat_map(|part| part.split(" - ")).flat_map(|part| {
+        let mut words: Vec<String> = words(part).take(200).collect();
+        let joined = joined_demand(&words).map(|at| words.split_off(at));
+        [Some(words), joined]
+            .into_iter()
+            .flatten()
+            .map(|words| words.into_iter().skip_while(|word| listed(FILLERS, word)).collect())
+    })
+}
+
+/// Returns where a demand begins that `and` joins to what is before it: `move the files and never touch
+/// the archive`, `i moved them and please don't touch the archive`.
+fn joined_demand(words: &[String]) -> Option<usize> {
+    const OBJECTS: &str = " the my it this that a an me your all our you ";
+    const NO_ORDERS: &str = " i we he she they it is was are were has had did do if when took ";
+    let is_order = |head: &[String]| {
+        let mut head = head.iter().skip_while(|word| listed(FILLERS, word));
+        let verb = head.next().filter(|verb| !listed(NO_ORDERS, verb) && !verb.ends_with("ed"));
+        verb.is_some() && head.next().is_some_and(|object| listed(OBJECTS, object))
+    };
+    let joints = words.iter().enumerate().skip(1);
+    let joints =
+        joints.filter(|(_, word)| matches!(word.as_str(), "and" | "but" | "so" | "then"));
+    joints.map(|(at, _)| at).find(|at| {
+        let (head, tail) = words.split_at(*at);
+        let mut fillers = tail.iter().take_while(|word| listed(FILLERS, word));
+        let is_polite = fillers.any(|word| listed(" please pls ", word));
+        let demand = tail.iter().find(|word| !listed(FILLERS, word));
+        let demands = demand.is_some_and(|word| listed(" never always don't dont do only ", word));
+        demands && (is_polite || is_order(head))
     })
 }
 
@@ -223,22 +333,6 @@ fn choice(words: &[String]) -> Option<Choice> {
     ];
     let is_change = CHANGES.iter().any(|change| line.contains(change));
     Some(Choice { verb: verb.to_owned(), object, circumstances, refused, is_change })
-}
-
-fn limit(words: &[String]) -> Option<Vec<String>> {
-    let limits =
-        [["at", "most"], ["at", "least"], ["more", "than"], ["up", "to"], ["less", "than"]];
-    // Two rules set the same limit if they differ in nothing but its number.
-    let mut masked = words.to_vec();
-    for (word, window) in masked.iter_mut().skip(2).zip(words.windows(3)) {
-        let [first, second, number] = window else { continue };
-        if limits.contains(&[first.as_str(), second.as_str()])
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            word.clear();
-        }
-    }
-    (masked != words).then(|| topic(&masked))
 }
 
 #[cfg(test)]

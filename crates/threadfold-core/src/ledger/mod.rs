@@ -78,7 +78,9 @@
 //!   rule contains all these words; `forget` with the words of a rule; `forget all my rules`.
 
 mod announce;
+mod consent;
 mod correction;
+mod english;
 mod entry;
 mod list;
 mod meaning;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     announce::{ends_as_preface, heads_rules, names_rules},
-    correction::{Correction, Fit, corrections},
+    correction::{Correction, Fit, corrections, restricts},
     entry::Entry,
     rule::{Rule, RuleStatus, hash_of, id_of},
     standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
@@ -228,7 +228,10 @@ impl Ledger {
         let Some(clauses) = asking(sentence) else { return false };
         let corrections = corrections(sentence);
         if !corrections.is_empty() {
-            let _fits = corrections.iter().any(|correction| self.correct(correction));
+            let fits = corrections.iter().any(|correction| self.correct(correction));
+            if fits && restricts(sentence) {
+                let _id = self.enter(Some(position), sentence, sentence);
+            }
             return false;
         }
         let is_preface = ends_as_preface(sentence, clauses.last().map(Vec::as_slice));
@@ -255,7 +258,7 @@ impl Ledger {
         }
         let terms = Terms::of(&subject);
         for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
-            if entry.is_revalued_by(&subject, &terms) {
+            if !entry.is_limit() && entry.is_revalued_by(&subject, &terms) {
                 entry.rule.status = RuleStatus::Revoked;
             }
         }

@@ -1,10 +1,14 @@
 //! Whether a sentence is a rule for the rest of the thread.
 
+use std::borrow::Cow;
+
 use super::{
     announce::{is_announced, is_for_good},
-    meaning::{FILLERS, clauses, has_any, is_of_speaker, listed, word_at, words},
+    consent::{is_consent, is_reserved},
+    english::in_english,
+    meaning::{FILLERS, LIMITS, clauses, has_any, is_of_speaker, listed, word_at, words},
 };
-use crate::prose::{is_narrator, may_demand};
+use crate::prose::{is_narrator, is_unspaced, may_demand};
 
 /// Verbs after `don't` that do not make a lasting rule.
 const ONCE_FORBIDDEN: &str =
@@ -42,14 +46,16 @@ const ASKING: &str =
 
 /// Returns the clauses of a sentence in the user's own words that may demand something.
 pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
+    let sentence = without_request(sentence);
     // A sentence in quotation marks is another person's.
     if sentence.starts_with('"') || !(may_demand(sentence) || is_polite(sentence)) {
         return None;
     }
     let clauses: Vec<Vec<String>> = clauses(sentence).collect();
     let mut words = clauses.iter().flatten();
-    // A single word demands nothing.
-    let (Some(first), Some(_)) = (words.next(), words.next()) else { return None };
+    // A single word demands nothing, unless its script has no spaces.
+    let first = words.next()?;
+    words.next().map(|_| ()).or_else(|| sentence.contains(is_unspaced).then_some(()))?;
     let level = listed(" error warn warning info debug trace ", first);
     let is_own = !level
         && !gives_text(sentence)
@@ -58,12 +64,28 @@ pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
     is_own.then_some(clauses)
 }
 
+/// Returns a sentence without the request that ends it as a question: `never restart it, can you look
+/// at the log?`
+fn without_request(sentence: &str) -> &str {
+    let parts = sentence.strip_suffix('?').and_then(|asked| asked.rsplit_once([',', ';']));
+    let head = parts.filter(|(_, tail)| requests(tail)).map(|(head, _)| head);
+    head.unwrap_or(sentence)
+}
+
+/// Whether a text begins as a polite request.
+fn requests(text: &str) -> bool {
+    let mut words = words(text).skip_while(|word| listed(FILLERS, word));
+    words.next().is_some_and(|first| listed(" could can would will ", &first))
+        && words.next().is_some_and(|second| second == "you")
+}
+
 /// Whether a question is a demand: `could you always answer in French?`
 fn is_polite(sentence: &str) -> bool {
-    let opening: Vec<String> = words(sentence).take(6).collect();
-    let asks = matches!(opening.as_slice(), [one, two, ..]
-        if listed(" could can would will ", one) && two == "you");
-    asks && opening.iter().any(|word| matches!(word.as_str(), "always" | "never"))
+    let words: Vec<String> = words(sentence).take(200).collect();
+    let demands = |word: &String| matches!(word.as_str(), "always" | "never");
+    let joined =
+        words.windows(2).any(|pair| matches!(pair, [and, word] if and == "and" && demands(word)));
+    requests(sentence) && (joined || words.iter().take(6).any(demands))
 }
 
 /// Whether a clause only names the author of the other clauses: `she said`, `as the song goes`.
@@ -126,24 +148,48 @@ pub(crate) fn is_rule(sentence: &str) -> bool {
     asking(sentence).is_some_and(|clauses| is_standing(sentence, &clauses))
 }
 
-/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread.
+/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread, in any
+/// language that is known.
 pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
+    lasts(sentence, clauses)
+        || match in_english(sentence) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(english) => {
+                asking(&english).is_some_and(|clauses| lasts(&english, &clauses))
+            }
+        }
+}
+
+/// Whether a phrase ties a line to this moment.
+pub(super) fn is_for_once(line: &str) -> bool {
+    FOR_ONCE.iter().any(|phrase| line.contains(phrase))
+}
+
+fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
     // Such a phrase ties the whole sentence to this moment, whatever its clauses demand.
-    if FOR_ONCE.iter().any(|phrase| line.contains(phrase)) {
+    if is_for_once(&line) {
         return false;
     }
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
     let guessed = clauses.iter().any(|clause| is_guess(clause));
-    let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
+    let last = |adverb: &str| {
+        clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == adverb))
+    };
+    let (ever, always) = (last("ever"), last("always"));
     is_announced(sentence)
         || chooses(&all)
+        || (always
+            && !guessed
+            && !clauses.first().is_some_and(|clause| is_narrator(word_at(clause, 0))))
         || clauses.iter().any(|clause| {
             is_lasting_demand(clause)
                 || is_manner(clause)
                 || is_wanted(clause)
+                || is_consent(clause)
+                || is_reserved(clause)
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
@@ -300,7 +346,8 @@ fn is_lasting_demand(clause: &[String]) -> bool {
         }
         "no" => (next == "longer" && clause.len() > 2) || is_banned(clause),
         "prefer" | "preferably" => clause.len() > 1,
-        "keep" | "leave" => is_kept(clause),
+        "keep" | "leave" => is_kept(clause) || is_bounded(clause),
+        "limit" | "cap" | "hold" => is_bounded(clause),
         "don't" | "dont" => forbids(clause.get(1..).unwrap_or_default()),
         "do" if next == "not" => forbids(clause.get(2..).unwrap_or_default()),
         "make" | "ensure" | "be" | "remember" | "try" => {
@@ -333,7 +380,8 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
 
 /// Whether a word begins the name of a thing, or states something of it.
 fn is_article(word: &str) -> bool {
-    listed(" the a an same is was mind one two some ", word)
+    const COUNTS: &str = " three four five six seven eight nine ten eleven twelve few both ";
+    listed(" the a an same is was mind one two some se te me le lo ", word) || listed(COUNTS, word)
 }
 
 /// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.
@@ -342,7 +390,12 @@ fn begins_order(clause: &[String]) -> bool {
     let [adverb, verb, rest @ ..] = clause else { return false };
     let is_participle = verb.ends_with("ed") && !verb.ends_with("eed") && verb != "embed";
     let again = verb == "again" && !rest.is_empty();
-    (again || !listed(DONE, verb)) && !is_participle && rest.last() != Some(adverb)
+    // `Siempre confundo las llaves` is about the speaker.
+    let is_first_person = verb.len() > 5 && verb.ends_with('o');
+    (again || !listed(DONE, verb))
+        && !is_participle
+        && !is_first_person
+        && rest.last() != Some(adverb)
 }
 
 /// Whether the words after `don't` make a lasting prohibition.
@@ -466,6 +519,17 @@ fn is_kept(clause: &[String]) -> bool {
     let ways = [" as is ", " as it is ", " as they are ", " unchanged ", " intact ", " untouched "];
     let alone = clause.first().is_some_and(|word| word == "leave") && line.contains(" alone ");
     alone || ways.iter().any(|way| line.contains(way))
+}
+
+/// `Keep the frame budget under 14 ms`.
+fn is_bounded(clause: &[String]) -> bool {
+    const COUNTS: &str = " two three four five six seven eight nine ten twenty ";
+    let is_count =
+        |word: &str| listed(COUNTS, word) || word.starts_with(|c: char| c.is_ascii_digit());
+    let mut pairs = clause.windows(2).skip(1);
+    let bounded =
+        pairs.any(|pair| matches!(pair, [mark, count] if listed(LIMITS, mark) && is_count(count)));
+    bounded && !listed(PRONOUNS, word_at(clause, 1))
 }
 
 /// `use tabs`, `use spaces instead of tabs`.
