@@ -2,12 +2,13 @@
 
 use super::meaning::{has_any, listed, word_at};
 
+/// Verbs that make a sentence a remark: `nobody but Ada knew`, `only Ada came`.
+pub(super) const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
+    care cares want wants seem seems think thinks believe works happens exists matters helps will ";
+
 /// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {
     const EXCEPTIONS: &str = " but except besides other without unless ";
-    /// Words of a remark: `nobody but Ada knew`.
-    const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
-        care cares want wants seem seems think thinks believe ";
     let Some((first, rest)) = clause.split_first() else { return false };
     let one = word_at(rest, 0);
     let nobody = matches!(first.as_str(), "nobody" | "nothing") || (first == "no" && one == "one");

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::{
+    asking::asking,
     english::in_english,
     meaning::{Meaning, listed, topic, words},
-    standing::{asking, is_for_once},
+    standing::is_for_once,
 };
 use crate::message::slice;
 
@@ -128,10 +129,7 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
         forgotten(clause).filter(|found| at == 0 || !matches!(found, Correction::Names(_)))
     });
     let is_changed = lasts || bare != line;
-    let all = ["we ", "everyone ", "everybody ", "anyone ", "anybody "];
-    let for_all = all.iter().find_map(|subject| bare.strip_prefix(subject)).filter(|_| is_changed);
-    let for_all = for_all
-        .and_then(|rest| ["may ", "can "].iter().find_map(|modal| Some(rest.split_once(modal)?.1)));
+    let for_all = for_everybody(&bare).filter(|_| is_changed);
     // `Agora pode enviar`: some languages need no subject.
     let allowed = bare.strip_prefix("may ").filter(|_| matches!(english, Cow::Owned(_)));
     if let Some(rest) = for_all.or(allowed).or_else(|| after(&bare, &ALLOWS)) {
@@ -150,6 +148,17 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
     let first = clauses.first().filter(|_| clauses.len() > 1);
     let thing = of_thing(&line).or_else(|| of_thing(first?));
     [forgotten, thing].into_iter().flatten().collect()
+}
+
+/// Returns what a line permits to everybody: `anyone on the team may sign`.
+fn for_everybody(bare: &str) -> Option<&str> {
+    let (subject, rest) = bare.split_once(' ')?;
+    if subject == "we" {
+        return after(rest, &["may", "can"]);
+    }
+    let all = listed(" everyone everybody anyone anybody ", subject);
+    let permit = [" may ", " can "].iter().find_map(|modal| bare.split_once(modal));
+    permit.filter(|_| all).map(|(_, permitted)| permitted)
 }
 
 /// Returns what a line says is no longer demanded, and whether that is a thing: `we no longer need two
@@ -173,7 +182,7 @@ fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
 /// Whether a sentence takes something back for good, so that it must not be lost.
 pub(crate) fn takes_back(sentence: &str) -> bool {
     // Each such sentence has one of these phrases. Most sentences have none, and need no closer look.
-    let lower = sentence.to_lowercase();
+    let lower = in_english(sentence).to_lowercase();
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase.trim()));
     (has(&LASTING) || has(&FORGETS) || has(&ENDED))
         && corrections(sentence).iter().any(|correction| match correction {
@@ -232,6 +241,7 @@ fn of_thing(line: &str) -> Option<Correction> {
     };
     let Some(manner) = rest(&ALLOWED) else {
         let manner = rest(&NEEDLESS)?;
+        let lasts = lasts || state.starts_with("no longer");
         return Some(Correction::Releases(About::of_thing(&format!("{thing}{manner}"), lasts)));
     };
     // `Restarts are fine at any hour`, `restarts are fine only on Sunday`.
@@ -325,14 +335,15 @@ impl About {
             return Fit::None;
         }
         let ordered = self.thing_first || positions.is_sorted();
+        let may_omit =
+            self.thing_first && !topic.first().is_some_and(|verb| listed(" ask tell check ", verb));
         // What is no longer needed may be the end of the rule: `we no longer need two approvals`.
-        let is_demanded = rule.forbids == Some(false) && self.lasts && self.thing_first;
+        let is_demanded = rule.forbids == Some(false) && self.lasts;
         // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
         // the verb. But a word that is omitted between two named ones makes it another thing.
         let fits = topic.iter().enumerate().all(|(at, word)| {
             positions.contains(&at)
-                || (self.thing_first && at == 0)
-                || (is_demanded && at < first)
+                || (at < first && may_omit && (at == 0 || is_demanded))
                 || ((self.lasts || self.is_wide) && at > last)
                 || listed(" befor after ", word)
         });

@@ -146,24 +146,46 @@ fn without_ending(word: &str) -> &str {
 }
 
 /// Returns a sentence that begins with an imperative with its adverb first, as in English: `Lösche
-/// niemals Logs`, `Responde siempre en inglés`.
+/// niemals Logs`, `Responde siempre en inglés`. In another sentence that begins with the adverb, it
+/// demands nothing: `Siempre llego tarde`.
 fn with_adverb_first(english: &str, sentence: &str) -> String {
-    const IMPERATIVES: &str = " answer use write keep ask tell ";
+    const IMPERATIVES: &str = " answer use write keep ask tell in ";
     const NO_VERBS: &str = " please i we you he it no so noch schon fast wie auch gar ";
-    let words: Vec<&str> = english.splitn(6, ' ').collect();
-    let (first, third) =
-        (words.first().map_or("", |word| word), words.get(2).map_or("", |word| word));
-    let is_order = listed(IMPERATIVES, first);
-    let at = words.iter().position(|word| matches!(*word, "never" | "always")).unwrap_or_default();
-    // A German statement has its verb before the adverb, a Spanish one after it.
-    let german = first_word(sentence.split(' ').nth(1).unwrap_or_default());
-    let second = at == 1
-        && !listed(NO_VERBS, &first.to_lowercase())
-        && (listed(" immer nie niemals stets ", german) || listed(" in the a without for ", third));
-    let adverb = words.get(at).filter(|_| second || (is_order && (1..5).contains(&at)));
-    let Some(adverb) = adverb else { return english.to_owned() };
+    let polite = english.strip_prefix("please ");
+    let words: Vec<&str> = polite.unwrap_or(english).splitn(6, ' ').collect();
+    let word = |at: usize| words.get(at).map_or("", |word| word);
+    let Some(at) = words.iter().position(|word| matches!(*word, "never" | "always")) else {
+        return english.to_owned();
+    };
+    let second = first_word(sentence.split(' ').nth(1).unwrap_or_default());
+    let is_order = match at {
+        0 => {
+            polite.is_some()
+                || listed(IMPERATIVES, word(1))
+                || (word(0) == "never" && is_forbidden(second, word(1)))
+        }
+        // A German statement has its verb before the adverb, a Spanish one after it.
+        1 if !listed(NO_VERBS, &word(0).to_lowercase()) => {
+            listed(IMPERATIVES, word(0))
+                || listed(" immer nie niemals stets ", second)
+                || listed(" in the a without for ", word(2))
+        }
+        2.. => listed(IMPERATIVES, word(0)),
+        _ => false,
+    };
+    if !is_order && at > 0 {
+        return english.to_owned();
+    }
+    let adverb = if is_order { word(at) } else { "ever" };
     let others = words.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| *word);
     format!("{adverb} {}", others.collect::<Vec<_>>().join(" "))
+}
+
+/// Whether a word is a verb that forbids after `nunca`, or a word in a script without spaces.
+fn is_forbidden(verb: &str, english: &str) -> bool {
+    const STATES: &str = " sabe pode deve teve vale tienes sabes eres estás has puedes ";
+    let forbids = verb.len() > 3 && ["es", "as", "e"].iter().any(|end| verb.ends_with(end));
+    (forbids && !listed(STATES, verb)) || english.contains(is_unspaced)
 }
 
 #[cfg(test)]

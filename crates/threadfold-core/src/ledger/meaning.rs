@@ -1,6 +1,9 @@
 //! The meaning of a rule, as far as its words show it: its topic, its choice and its limit.
 
-use crate::{message::steps, prose::spoken_words};
+use crate::{
+    message::steps,
+    prose::{is_calendar, spoken_words},
+};
 
 /// Words that do not belong to the topic of a rule.
 const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
@@ -100,25 +103,31 @@ impl Meaning {
     /// Whether this demand is the other one with another value, where only one can hold: `answer in
     /// French`, `keep it under 20 pages`. Prohibitions of two things both hold.
     pub(super) fn revalues(&self, old: &Self) -> bool {
-        /// Verbs whose result has one language, form or place.
-        const WAYS: &str = " answer reply respond write format label print deploy ";
         let pairs = self.written.iter().zip(&old.written).enumerate();
         let mut differing = pairs.filter(|(_, (one, other))| !one.eq_ignore_ascii_case(other));
         let (Some((at, (new, was))), None) = (differing.next(), differing.next()) else {
             return false;
         };
+        let kind = Kind::of(new);
+        if self.written.len() != old.written.len() || kind != Kind::of(was) || is_calendar(new) {
+            return false;
+        }
         let lower: Vec<String> = self.written.iter().map(|word| word.to_lowercase()).collect();
         let (before, after) = lower.split_at(at);
-        let mark = before.last().map_or("", String::as_str);
-        let kind = Kind::of(new);
-        let both_demand = [self, old].iter().all(|meaning| meaning.forbids == Some(false));
-        let one_way = (has_any(WAYS, &lower) && has_any(" in as to on ", before))
+        let last = before.last().map_or("", String::as_str);
+        let mark = before.iter().rfind(|word| listed(MARKS, word) || *word == "to");
+        let is_in = mark.is_some_and(|mark| mark == "in" || mark == "as");
+        // Only these verbs have one language, form or place. `Write in Ada's book` has many.
+        let has_one = |verbs: &str| has_any(verbs, &lower);
+        let is_one = (is_in && has_one(" answer reply respond label "))
+            || (is_in && kind == Kind::Name && has_one(" write format "))
+            || (mark.is_some_and(|mark| mark == "to") && has_one(" deploy "))
             || (has_any(" use ", before) && has_any(" for as ", after))
-            || listed(" name call ", word_at(before, 0));
+            || matches!(before, [verb, object, ..] if verb == "name" || (verb == "call" && object == "me"));
+        let both_demand = [self, old].iter().all(|meaning| meaning.forbids == Some(false));
         let is_limit = kind == Kind::Number
-            && (listed(" most least than ", mark) || (both_demand && listed(LIMITS, mark)));
-        let one_length = self.written.len() == old.written.len() && kind == Kind::of(was);
-        one_length && (is_limit || (both_demand && one_way))
+            && (listed(" most least than ", last) || (both_demand && listed(LIMITS, last)));
+        is_limit || (both_demand && is_one)
     }
 }
 
@@ -224,8 +233,7 @@ fn joined_demand(words: &[String]) -> Option<usize> {
         verb.is_some() && head.next().is_some_and(|object| listed(OBJECTS, object))
     };
     let joints = words.iter().enumerate().skip(1);
-    let joints =
-        joints.filter(|(_, word)| matches!(word.as_str(), "and" | "but" | "so" | "then"));
+    let joints = joints.filter(|(_, word)| matches!(word.as_str(), "and" | "but" | "so" | "then"));
     joints.map(|(at, _)| at).find(|at| {
         let (head, tail) = words.split_at(*at);
         let mut fillers = tail.iter().take_while(|word| listed(FILLERS, word));

@@ -78,6 +78,7 @@
 //!   rule contains all these words; `forget` with the words of a rule; `forget all my rules`.
 
 mod announce;
+mod asking;
 mod consent;
 mod correction;
 mod english;

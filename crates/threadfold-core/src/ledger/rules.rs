@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     announce::{ends_as_preface, heads_rules, names_rules},
+    asking::asking,
     correction::{Correction, Fit, corrections, restricts},
     entry::Entry,
     rule::{Rule, RuleStatus, hash_of, id_of},
-    standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
+    standing::{is_about_last, is_banned, is_choice, is_standing, lacks_subject},
     terms::Terms,
     typed::{ends_quoted, typed, with_plain_headings},
 };
