@@ -85,7 +85,10 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
-        || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
+        || clauses.windows(2).any(|pair| {
+            matches!(pair, [one, two] if is_condition(one, two)
+                || (word_at(two, 0) == "before" && is_consent(&pair.concat())))
+        })
         || (!announces && !guessed && is_for_good(&line))
 }
 
