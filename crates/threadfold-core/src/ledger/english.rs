@@ -23,9 +23,6 @@ struct Phrases {
     by_word: HashMap<&'static str, Vec<Gloss>>,
     /// Those in scripts without spaces.
     unspaced: Vec<Gloss>,
-    /// For every first byte of a phrase, its second bytes as bits. Few English words begin with these
-    /// pairs, and looking up every word takes as long as all else.
-    beginnings: [u32; 32],
 }
 
 static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
@@ -40,34 +37,25 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     all.sort_by_key(|gloss| std::cmp::Reverse(gloss.phrase.len()));
     let mut phrases = Phrases::default();
     for gloss in all {
-        if gloss.phrase.contains(is_unspaced) {
-            phrases.unspaced.push(gloss);
-            continue;
+        match gloss.phrase.contains(is_unspaced) {
+            true => phrases.unspaced.push(gloss),
+            false => phrases.by_word.entry(first_word(gloss.phrase)).or_default().push(gloss),
         }
-        let (first, second) = beginning(gloss.phrase);
-        if let Some(seconds) = phrases.beginnings.get_mut(first) {
-            *seconds |= second;
-        }
-        phrases.by_word.entry(first_word(gloss.phrase)).or_default().push(gloss);
     }
     phrases
 });
 
-/// Returns the number of a word's first letter, and a bit for its second one.
-fn beginning(word: &str) -> (usize, u32) {
-    let mut bytes = word.bytes().map(|byte| byte & 31);
-    let first = bytes.next().unwrap_or_default();
-    (first.into(), 1 << bytes.next().unwrap_or_default())
-}
-
 /// Returns what a text begins with, and its length in bytes.
 fn known(text: &str) -> Option<(&'static Gloss, usize)> {
-    let (first, second) = beginning(text);
-    if PHRASES.beginnings.get(first)? & second == 0 {
-        return None;
-    }
-    let known = PHRASES.by_word.get(first_word(text).to_lowercase().as_str())?;
-    known.iter().find_map(|gloss| Some((gloss, phrase_length(text, gloss.phrase)?)))
+    // Most words are in lower case and unknown, so that they are looked up without a copy.
+    let word = first_word(text);
+    let is_capital = word.starts_with(char::is_uppercase);
+    let known = if is_capital {
+        PHRASES.by_word.get(word.to_lowercase().as_str())
+    } else {
+        PHRASES.by_word.get(word)
+    };
+    known?.iter().find_map(|gloss| Some((gloss, phrase_length(text, gloss.phrase)?)))
 }
 
 /// Returns a sentence with its known words in English and the others without their endings. A
