@@ -190,7 +190,9 @@ mod tests {
             ("Frag mich, bevor du etwas löschst.", "ask me, before du etwas löschst."),
             ("Pergunte-me antes de apagar.", "ask me before apag."),
             ("不要在白天重启服务器。", "never 在白天重启服务器。"),
-            ("请始终用中文回答。", "please always in 中文 answer 。"),
+            ("请始终用中文回答。", "always in 中文 answer 。"),
+            ("Siempre llego tarde.", "ever lleg tard."),
+            ("总是这样。", "ever 这样。"),
         ];
         for (sentence, expected) in rows {
             assert_eq!(in_english(sentence), expected);

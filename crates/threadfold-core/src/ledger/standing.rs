@@ -73,9 +73,7 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let (ever, always) = (last("ever"), last("always"));
     is_announced(sentence)
         || chooses(&all)
-        || (always
-            && !guessed
-            && !clauses.first().is_some_and(|clause| is_narrator(word_at(clause, 0))))
+        || (always && clauses.first().is_some_and(|clause| begins_with_verb(clause)))
         || clauses.iter().any(|clause| {
             is_lasting_demand(clause)
                 || is_manner(clause)
