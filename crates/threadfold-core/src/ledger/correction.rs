@@ -1,7 +1,5 @@
 //! Sentences with which the user revokes a rule.
 
-use std::borrow::Cow;
-
 use super::{
     asking::asking,
     english::in_english,
@@ -110,29 +108,40 @@ const LASTING: [&str; 12] = [
     " these days ",
 ];
 
-/// Returns the ways in which a sentence may revoke rules, the likeliest first.
-pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
-    let english = in_english(sentence);
-    let line = without_fillers(&english);
+/// Returns the ways in which a sentence may revoke rules, the likeliest first. `english` is its
+/// [English form](super::english::in_english).
+pub(super) fn corrections(sentence: &str, english: &str) -> Vec<Correction> {
+    let is_foreign = english != sentence;
+    let line = without_fillers(english);
     let (bare, lasts) = without_lasting(&line);
+    let found = found(english, &line, (&bare, lasts), is_foreign);
     // What is allowed once, or by another person, revokes nothing.
-    let is_other = matches!(english, Cow::Owned(_)) && asking(&english).is_none();
-    if is_other || is_for_once(&format!(" {bare} ")) {
-        return Vec::new();
-    }
+    let revokes = !found.is_empty()
+        && !is_for_once(&format!(" {bare} "))
+        && (!is_foreign || asking(english).is_some());
+    if revokes { found } else { Vec::new() }
+}
+
+/// Returns the ways in which a `line` without fillers, and without phrases of time, may revoke rules.
+fn found(
+    english: &str,
+    line: &str,
+    (bare, lasts): (&str, bool),
+    is_foreign: bool,
+) -> Vec<Correction> {
     // A clause may be a comment on another: `forget the rule about tabs, use what fits`.
     let clauses: Vec<String> = match english.contains([',', ';']) {
         true => english.split([',', ';']).map(without_fillers).collect(),
-        false => vec![line.clone()],
+        false => vec![line.to_owned()],
     };
     let forgotten = clauses.iter().enumerate().find_map(|(at, clause)| {
         forgotten(clause).filter(|found| at == 0 || !matches!(found, Correction::Names(_)))
     });
     let is_changed = lasts || bare != line;
-    let for_all = for_everybody(&bare).filter(|_| is_changed);
+    let for_all = for_everybody(bare).filter(|_| is_changed);
     // `Agora pode enviar`: some languages need no subject.
-    let allowed = bare.strip_prefix("may ").filter(|_| matches!(english, Cow::Owned(_)));
-    if let Some(rest) = for_all.or(allowed).or_else(|| after(&bare, &ALLOWS)) {
+    let allowed = bare.strip_prefix("may ").filter(|_| is_foreign);
+    if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, &ALLOWS)) {
         let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));
         let ends = listed(" stop skip drop omit quit ", first);
         let released = ends.then(|| Correction::Releases(About::of(object, lasts, true)));
@@ -141,12 +150,12 @@ pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
         let allowed = allows.then_some(Correction::Allows(about));
         return [forgotten, released, allowed].into_iter().flatten().collect();
     }
-    if let Some((rest, thing_first)) = released(&bare, lasts) {
+    if let Some((rest, thing_first)) = released(bare, lasts) {
         let lasts = lasts || bare.contains("no longer");
         return vec![Correction::Releases(About::of(&rest, lasts, thing_first))];
     }
     let first = clauses.first().filter(|_| clauses.len() > 1);
-    let thing = of_thing(&line).or_else(|| of_thing(first?));
+    let thing = of_thing(line).or_else(|| of_thing(first?));
     [forgotten, thing].into_iter().flatten().collect()
 }
 
@@ -182,10 +191,11 @@ fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
 /// Whether a sentence takes something back for good, so that it must not be lost.
 pub(crate) fn takes_back(sentence: &str) -> bool {
     // Each such sentence has one of these phrases. Most sentences have none, and need no closer look.
-    let lower = in_english(sentence).to_lowercase();
+    let english = in_english(sentence);
+    let lower = english.to_lowercase();
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase.trim()));
     (has(&LASTING) || has(&FORGETS) || has(&ENDED))
-        && corrections(sentence).iter().any(|correction| match correction {
+        && corrections(sentence, &english).iter().any(|correction| match correction {
             Correction::Allows(about) | Correction::Releases(about) => about.lasts,
             Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
         })

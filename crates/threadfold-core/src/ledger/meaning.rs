@@ -227,21 +227,22 @@ pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
 fn joined_demand(words: &[String]) -> Option<usize> {
     const OBJECTS: &str = " the my it this that a an me your all our you ";
     const NO_ORDERS: &str = " i we he she they it is was are were has had did do if when took ";
-    let is_order = |head: &[String]| {
-        let mut head = head.iter().skip_while(|word| listed(FILLERS, word));
-        let verb = head.next().filter(|verb| !listed(NO_ORDERS, verb) && !verb.ends_with("ed"));
-        verb.is_some() && head.next().is_some_and(|object| listed(OBJECTS, object))
-    };
-    let joints = words.iter().enumerate().skip(1);
-    let joints = joints.filter(|(_, word)| matches!(word.as_str(), "and" | "but" | "so" | "then"));
-    joints.map(|(at, _)| at).find(|at| {
-        let (head, tail) = words.split_at(*at);
-        let mut fillers = tail.iter().take_while(|word| listed(FILLERS, word));
-        let is_polite = fillers.any(|word| listed(" please pls ", word));
-        let demand = tail.iter().find(|word| !listed(FILLERS, word));
-        let demands = demand.is_some_and(|word| listed(" never always don't dont do only ", word));
-        demands && (is_polite || is_order(head))
-    })
+    const DEMANDS: &str = " never always don't dont do only ";
+    // `And so please also never`.
+    const FILLERS_BETWEEN: usize = 4;
+    let mut joints = words.iter().enumerate().skip(1).filter_map(|(at, word)| {
+        let tail =
+            words.get(at..).filter(|_| matches!(word.as_str(), "and" | "but" | "so" | "then"))?;
+        let demand = tail.iter().take(FILLERS_BETWEEN).position(|word| listed(DEMANDS, word))?;
+        let between = tail.get(..demand)?;
+        let is_polite = has_any(" please pls ", between);
+        between.iter().all(|word| listed(FILLERS, word)).then_some((at, is_polite))
+    });
+    let mut head = words.iter().skip_while(|word| listed(FILLERS, word));
+    let verb = head.next().filter(|verb| !listed(NO_ORDERS, verb) && !verb.ends_with("ed"));
+    let has_object = head.next().is_some_and(|object| listed(OBJECTS, object));
+    let is_order = verb.is_some() && has_object;
+    joints.find(|(_, is_polite)| *is_polite || is_order).map(|(at, _)| at)
 }
 
 /// Whether a list of words between spaces contains a word.

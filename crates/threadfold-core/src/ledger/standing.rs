@@ -1,7 +1,5 @@
 //! Whether a sentence is a rule for the rest of the thread.
 
-use std::borrow::Cow;
-
 use super::{
     announce::{is_announced, is_for_good},
     asking::asking,
@@ -37,19 +35,14 @@ const GUESSES: [&str; 12] = [
 
 /// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
-    asking(sentence).is_some_and(|clauses| is_standing(sentence, &clauses))
+    asking(sentence).is_some_and(|clauses| is_standing(sentence, &in_english(sentence), &clauses))
 }
 
-/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread, in any
-/// language that is known.
-pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
-    lasts(sentence, clauses)
-        || match in_english(sentence) {
-            Cow::Borrowed(_) => false,
-            Cow::Owned(english) => {
-                asking(&english).is_some_and(|clauses| lasts(&english, &clauses))
-            }
-        }
+/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread, as it is or in
+/// its English form.
+pub(super) fn is_standing(sentence: &str, english: &str, clauses: &[Vec<String>]) -> bool {
+    let lasts_in_english = || asking(english).is_some_and(|clauses| lasts(english, &clauses));
+    lasts(sentence, clauses) || (english != sentence && lasts_in_english())
 }
 
 /// Whether a phrase ties a line to this moment.
