@@ -56,8 +56,8 @@ pub(super) struct Meaning {
     pub(super) forbids: Option<bool>,
     /// What it chooses, if anything.
     pub(super) choice: Option<Choice>,
-    /// The words of its topic as they were written.
-    written: Vec<String>,
+    /// The words of its topic, and which of them give the only value of their kind.
+    slots: Vec<Slot>,
 }
 
 /// A choice of one thing instead of another: `use spaces in this file, not tabs`.
@@ -94,7 +94,7 @@ impl Meaning {
             lists: has_any(" and or nor ", &words),
             forbids,
             choice: choice(&words),
-            written: written(sentence),
+            slots: slots(sentence),
         }
     }
 }
@@ -103,31 +103,14 @@ impl Meaning {
     /// Whether this demand is the other one with another value, where only one can hold: `answer in
     /// French`, `keep it under 20 pages`. Prohibitions of two things both hold.
     pub(super) fn revalues(&self, old: &Self) -> bool {
-        let pairs = self.written.iter().zip(&old.written).enumerate();
-        let mut differing = pairs.filter(|(_, (one, other))| !one.eq_ignore_ascii_case(other));
-        let (Some((at, (new, was))), None) = (differing.next(), differing.next()) else {
+        let pairs = self.slots.iter().zip(&old.slots);
+        let mut differing = pairs.filter(|(one, other)| one.word != other.word);
+        let (Some((new, was)), None) = (differing.next(), differing.next()) else {
             return false;
         };
-        let kind = Kind::of(new);
-        if self.written.len() != old.written.len() || kind != Kind::of(was) || is_calendar(new) {
-            return false;
-        }
-        let lower: Vec<String> = self.written.iter().map(|word| word.to_lowercase()).collect();
-        let (before, after) = lower.split_at(at);
-        let last = before.last().map_or("", String::as_str);
-        let mark = before.iter().rfind(|word| listed(MARKS, word) || *word == "to");
-        let is_in = mark.is_some_and(|mark| mark == "in" || mark == "as");
-        // Only these verbs have one language, form or place. `Write in Ada's book` has many.
-        let has_one = |verbs: &str| has_any(verbs, &lower);
-        let is_one = (is_in && has_one(" answer reply respond label "))
-            || (is_in && kind == Kind::Name && has_one(" write format "))
-            || (mark.is_some_and(|mark| mark == "to") && has_one(" deploy "))
-            || (has_any(" use ", before) && has_any(" for as ", after))
-            || matches!(before, [verb, object, ..] if verb == "name" || (verb == "call" && object == "me"));
         let both_demand = [self, old].iter().all(|meaning| meaning.forbids == Some(false));
-        let is_limit = kind == Kind::Number
-            && (listed(" most least than ", last) || (both_demand && listed(LIMITS, last)));
-        is_limit || (both_demand && is_one)
+        let is_one = new.is_bound || (both_demand && new.is_one);
+        is_one && self.slots.len() == old.slots.len() && new.kind == was.kind
     }
 }
 
@@ -142,8 +125,19 @@ fn reserved(words: &[String]) -> usize {
     modal.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
 }
 
+/// A word of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Slot {
+    word: String,
+    kind: Kind,
+    /// Whether a demand has only one value here.
+    is_one: bool,
+    /// Whether it is the number of a bound, of which a prohibition has only one too: `more than 6`.
+    is_bound: bool,
+}
+
 /// What a word names, by its form. A value replaces only one of its kind: `in French`, `in bullets`.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
     Form,
@@ -165,20 +159,41 @@ impl Kind {
     }
 }
 
-/// Returns the words of a sentence's topic in the case in which they were written.
-fn written(sentence: &str) -> Vec<String> {
+fn slots(sentence: &str) -> Vec<Slot> {
     const FROM_NOW_ON: [[&str; 3]; 2] = [["from", "now", "on"], ["from", "here", "on"]];
-    let mut words: Vec<&str> = spoken_words(sentence).take(200).collect();
-    let is_time = |three: &[&str]| {
-        FROM_NOW_ON.iter().any(|phrase| {
-            phrase.iter().zip(three).all(|(expected, word)| expected.eq_ignore_ascii_case(word))
-        })
-    };
-    if let Some(at) = words.windows(3).position(is_time) {
-        words.drain(at..at + 3);
+    let mut written: Vec<&str> = spoken_words(sentence).take(200).collect();
+    let mut lower: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
+    if let Some(at) = lower.windows(3).position(|three| FROM_NOW_ON.iter().any(|on| on == three)) {
+        lower.drain(at..at + 3);
+        written.drain(at..at + 3);
     }
-    words.retain(|word| *word == "to" || !listed(EMPTY, &word.to_lowercase()));
-    words.into_iter().map(str::to_owned).collect()
+    let pairs = written.into_iter().zip(lower);
+    let pairs = pairs.filter(|(_, word)| word == "to" || !listed(EMPTY, word));
+    let (written, lower): (Vec<&str>, Vec<String>) = pairs.unzip();
+    // Only these verbs have one language, form or place. `Write in Ada's book` has many.
+    let has_one = [" answer reply respond label ", " write format ", " deploy "];
+    let [answers, writes, deploys] = has_one.map(|verbs| has_any(verbs, &lower));
+    let last_use = lower.iter().rposition(|word| word == "for" || word == "as").unwrap_or_default();
+    let is_named = matches!(lower.as_slice(), [verb, object, ..] if verb == "name" || (verb == "call" && object == "me"));
+    let (mut mark, mut last, mut uses, mut slots) = ("", "", false, Vec::new());
+    for (at, (written, word)) in written.iter().zip(&lower).enumerate() {
+        let kind = Kind::of(written);
+        let is_in = matches!(mark, "in" | "as");
+        let is_one = (is_in && (answers || (writes && kind == Kind::Name)))
+            || (mark == "to" && deploys)
+            || (uses && at < last_use)
+            || (is_named && at > 1);
+        let is_number = kind == Kind::Number;
+        let is_one = (is_one && !is_calendar(written)) || (is_number && listed(LIMITS, last));
+        let is_bound = is_number && matches!(last, "most" | "least" | "than");
+        slots.push(Slot { word: word.clone(), kind, is_one, is_bound });
+        uses |= word == "use";
+        if word == "to" || listed(MARKS, word) {
+            mark = word;
+        }
+        last = word;
+    }
+    slots
 }
 
 impl Choice {
