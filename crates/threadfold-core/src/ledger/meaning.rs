@@ -146,13 +146,13 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(word: &str) -> Self {
+    fn of(word: &str, may_be_form: bool) -> Self {
         const FORMS: &str = " markdown json xml html yaml csv latex bullets prose verse rhyme rhymes lowercase uppercase caps \
             lists tables points paragraphs sentences detail full short bold italics text person ";
         let first = word.chars().next().unwrap_or_default();
         match first {
             _ if first.is_ascii_digit() => Self::Number,
-            _ if listed(FORMS, &word.to_lowercase()) => Self::Form,
+            _ if may_be_form && listed(FORMS, &word.to_lowercase()) => Self::Form,
             _ if first.is_uppercase() => Self::Name,
             _ => Self::Other,
         }
@@ -160,6 +160,9 @@ impl Kind {
 }
 
 fn slots(sentence: &str) -> Vec<Slot> {
+    // Fewer words than have no topic, because each search takes time.
+    const BESIDE: &str = " a an the my your our please just now always ok so also actually instead must then and but ";
+    const VALUED: &str = " use answer reply respond label write format deploy name call under below above within over most least than to ";
     const FROM_NOW_ON: [[&str; 3]; 2] = [["from", "now", "on"], ["from", "here", "on"]];
     let mut written: Vec<&str> = spoken_words(sentence).take(200).collect();
     let mut lower: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
@@ -167,8 +170,10 @@ fn slots(sentence: &str) -> Vec<Slot> {
         lower.drain(at..at + 3);
         written.drain(at..at + 3);
     }
-    let pairs = written.into_iter().zip(lower);
-    let pairs = pairs.filter(|(_, word)| word == "to" || !listed(EMPTY, word));
+    if !has_any(VALUED, &lower) {
+        return Vec::new();
+    }
+    let pairs = written.into_iter().zip(lower).filter(|(_, word)| !listed(BESIDE, word));
     let (written, lower): (Vec<&str>, Vec<String>) = pairs.unzip();
     // Only these verbs have one language, form or place. `Write in Ada's book` has many.
     let has_one = [" answer reply respond label ", " write format ", " deploy "];
@@ -177,8 +182,8 @@ fn slots(sentence: &str) -> Vec<Slot> {
     let is_named = matches!(lower.as_slice(), [verb, object, ..] if verb == "name" || (verb == "call" && object == "me"));
     let (mut mark, mut last, mut uses, mut slots) = ("", "", false, Vec::new());
     for (at, (written, word)) in written.iter().zip(&lower).enumerate() {
-        let kind = Kind::of(written);
         let is_in = matches!(mark, "in" | "as");
+        let kind = Kind::of(written, is_in);
         let is_one = (is_in && (answers || (writes && kind == Kind::Name)))
             || (mark == "to" && deploys)
             || (uses && at < last_use)
@@ -188,7 +193,7 @@ fn slots(sentence: &str) -> Vec<Slot> {
         let is_bound = is_number && matches!(last, "most" | "least" | "than");
         slots.push(Slot { word: word.clone(), kind, is_one, is_bound });
         uses |= word == "use";
-        if word == "to" || listed(MARKS, word) {
+        if matches!(word.as_str(), "to" | "in" | "as" | "on" | "with" | "for" | "at") {
             mark = word;
         }
         last = word;
