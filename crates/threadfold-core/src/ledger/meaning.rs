@@ -29,9 +29,6 @@ pub(super) const FILLERS: &str = " please pls so also just and but then actually
 /// Words that introduce the circumstances of a choice.
 const MARKS: &str = " for in with when while inside on as by at before after everywhere ";
 
-/// Words before the number of a limit.
-pub(super) const LIMITS: &str = " under below above within over most least than to ";
-
 /// Words before the things that are not chosen.
 const REFUSALS: &str = " not instead rather over ";
 
@@ -125,6 +122,14 @@ fn reserved(words: &[String]) -> usize {
     modal.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
 }
 
+/// Whether a word may precede the number of a limit.
+pub(super) fn is_limit(word: &str) -> bool {
+    matches!(
+        word,
+        "under" | "below" | "above" | "within" | "over" | "most" | "least" | "than" | "to"
+    )
+}
+
 /// A word of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Slot {
@@ -162,7 +167,6 @@ impl Kind {
 fn slots(sentence: &str) -> Vec<Slot> {
     // Fewer words than have no topic, because each search takes time.
     const BESIDE: &str = " a an the my your our please just now always ok so also actually instead must then and but ";
-    const VALUED: &str = " use answer reply respond label write format deploy name call under below above within over most least than to ";
     const FROM_NOW_ON: [[&str; 3]; 2] = [["from", "now", "on"], ["from", "here", "on"]];
     let mut written: Vec<&str> = spoken_words(sentence).take(200).collect();
     let mut lower: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
@@ -170,14 +174,17 @@ fn slots(sentence: &str) -> Vec<Slot> {
         lower.drain(at..at + 3);
         written.drain(at..at + 3);
     }
-    if !has_any(VALUED, &lower) {
+    let any = |is: fn(&str) -> bool| lower.iter().any(|word| is(word));
+    // Only these verbs have one language, form or place. `Write in Ada's book` has many.
+    let answers = any(|word| matches!(word, "answer" | "reply" | "respond" | "label"));
+    let writes = any(|word| matches!(word, "write" | "format"));
+    let deploys = any(|word| word == "deploy");
+    let others = any(|word| matches!(word, "use" | "name" | "call"));
+    if !(answers || writes || deploys || others || lower.iter().any(|word| is_limit(word))) {
         return Vec::new();
     }
     let pairs = written.into_iter().zip(lower).filter(|(_, word)| !listed(BESIDE, word));
     let (written, lower): (Vec<&str>, Vec<String>) = pairs.unzip();
-    // Only these verbs have one language, form or place. `Write in Ada's book` has many.
-    let has_one = [" answer reply respond label ", " write format ", " deploy "];
-    let [answers, writes, deploys] = has_one.map(|verbs| has_any(verbs, &lower));
     let last_use = lower.iter().rposition(|word| word == "for" || word == "as").unwrap_or_default();
     let is_named = matches!(lower.as_slice(), [verb, object, ..] if verb == "name" || (verb == "call" && object == "me"));
     let (mut mark, mut last, mut uses, mut slots) = ("", "", false, Vec::new());
@@ -189,7 +196,7 @@ fn slots(sentence: &str) -> Vec<Slot> {
             || (uses && at < last_use)
             || (is_named && at > 1);
         let is_number = kind == Kind::Number;
-        let is_one = (is_one && !is_calendar(written)) || (is_number && listed(LIMITS, last));
+        let is_one = (is_one && !is_calendar(written)) || (is_number && is_limit(last));
         let is_bound = is_number && matches!(last, "most" | "least" | "than");
         slots.push(Slot { word: word.clone(), kind, is_one, is_bound });
         uses |= word == "use";

@@ -5,7 +5,7 @@ use super::{
     asking::asking,
     consent::{REMARKS, is_consent, is_reserved},
     english::in_english,
-    meaning::{FILLERS, LIMITS, has_any, listed, word_at, words},
+    meaning::{FILLERS, has_any, is_limit, listed, word_at, words},
 };
 use crate::prose::is_narrator;
 
@@ -415,7 +415,7 @@ fn is_bounded(clause: &[String]) -> bool {
         |word: &str| listed(COUNTS, word) || word.starts_with(|c: char| c.is_ascii_digit());
     let mut pairs = clause.windows(2).skip(1);
     let bounded =
-        pairs.any(|pair| matches!(pair, [mark, count] if listed(LIMITS, mark) && is_count(count)));
+        pairs.any(|pair| matches!(pair, [mark, count] if is_limit(mark) && is_count(count)));
     bounded && !listed(PRONOUNS, word_at(clause, 1))
 }
 
