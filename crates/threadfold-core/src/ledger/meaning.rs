@@ -257,7 +257,7 @@ fn joined_demand(words: &[String]) -> Option<usize> {
     const DEMANDS: &str = " never always don't dont do only ";
     // `And so please also never`.
     const FILLERS_BETWEEN: usize = 4;
-    let mut joints = words.iter().enumerate().skip(1).filter_map(|(at, word)| {
+    let joints = words.iter().enumerate().skip(1).filter_map(|(at, word)| {
         let tail =
             words.get(at..).filter(|_| matches!(word.as_str(), "and" | "but" | "so" | "then"))?;
         let demand = tail.iter().take(FILLERS_BETWEEN).position(|word| listed(DEMANDS, word))?;
@@ -265,6 +265,8 @@ fn joined_demand(words: &[String]) -> Option<usize> {
         let is_polite = has_any(" please pls ", between);
         between.iter().all(|word| listed(FILLERS, word)).then_some((at, is_polite))
     });
+    let mut joints = joints.peekable();
+    joints.peek()?;
     let mut head = words.iter().skip_while(|word| listed(FILLERS, word));
     let verb = head.next().filter(|verb| !listed(NO_ORDERS, verb) && !verb.ends_with("ed"));
     let has_object = head.next().is_some_and(|object| listed(OBJECTS, object));
