@@ -1,6 +1,12 @@
 //! Sentences with which the user revokes a rule.
 
-use super::meaning::{Meaning, listed, topic, words};
+use super::{
+    asking::asking,
+    english::in_english,
+    meaning::{Meaning, listed, topic, words},
+    standing::is_for_once,
+};
+use crate::message::slice;
 
 /// The rules that a sentence revokes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +31,10 @@ pub(super) struct About {
     lasts: bool,
     /// Whether it begins with the thing and not with the verb: `tabs are fine again`.
     thing_first: bool,
+    /// Whether it holds in all circumstances, or replaces those of the rule: `at any hour`.
+    is_wide: bool,
+    /// Whether it is for everybody: `anyone may sign now`.
+    for_all: bool,
 }
 
 /// How well a correction fits a rule.
@@ -44,9 +54,10 @@ const ALLOWS: [&str; 10] = [
 ];
 
 #[rustfmt::skip]
-const RELEASES: [&str; 7] = [
-    "you do not have to", "you do not need to", "you no longer have to", "you no longer need to",
-    "you need not", "no need to", "there is no need to",
+const RELEASES: [&str; 12] = [
+    "you do not have to", "you do not need to", "you do not need", "you no longer have to",
+    "you no longer need to", "you no longer need", "you no longer", "you need not", "no need to",
+    "no need for", "there is no need to", "there is no need for",
 ];
 
 /// What may follow the allowed thing: `red ink is fine again`.
@@ -65,9 +76,9 @@ const NEEDLESS: [&str; 7] = [
 
 /// What may follow the name of a rule: `the ban on tabs is lifted`.
 #[rustfmt::skip]
-const ENDED: [&str; 7] = [
-    "is lifted", "is off", "is gone", "is over", "no longer applies", "no longer holds",
-    "does not apply",
+const ENDED: [&str; 11] = [
+    "is lifted", "is off", "is gone", "is over", "is dropped", "is cancelled", "is void",
+    "is history", "no longer applies", "no longer holds", "does not apply",
 ];
 
 #[rustfmt::skip]
@@ -91,45 +102,100 @@ const EVERY: [&str; 5] =
 
 /// Phrases that make a permission hold for good.
 #[rustfmt::skip]
-const LASTING: [&str; 9] = [
+const LASTING: [&str; 12] = [
     " again ", " anymore ", " any more ", " any longer ", " from now on ", " from here on ",
-    " from today ", " after all ", " these days ",
+    " from today on ", " from today ", " as of today ", " going forward ", " after all ",
+    " these days ",
 ];
 
-/// Returns the ways in which a sentence may revoke rules, the likeliest first.
-pub(super) fn corrections(sentence: &str) -> Vec<Correction> {
-    let line = without_fillers(sentence);
+/// Returns the ways in which a sentence may revoke rules, the likeliest first. `english` is its
+/// [English form](super::english::in_english).
+pub(super) fn corrections(sentence: &str, english: &str) -> Vec<Correction> {
+    let is_foreign = english != sentence;
+    let line = without_fillers(english);
+    let (bare, lasts) = without_lasting(&line);
+    let found = found(english, &line, (&bare, lasts), is_foreign);
+    // What is allowed once, or by another person, revokes nothing.
+    let revokes = !found.is_empty()
+        && !is_for_once(&format!(" {bare} "))
+        && (!is_foreign || asking(english).is_some());
+    if revokes { found } else { Vec::new() }
+}
+
+/// Returns the ways in which a `line` without fillers, and without phrases of time, may revoke rules.
+fn found(
+    english: &str,
+    line: &str,
+    (bare, lasts): (&str, bool),
+    is_foreign: bool,
+) -> Vec<Correction> {
     // A clause may be a comment on another: `forget the rule about tabs, use what fits`.
-    let clauses: Vec<String> = match sentence.contains([',', ';']) {
-        true => sentence.split([',', ';']).map(without_fillers).collect(),
-        false => vec![line.clone()],
+    let clauses: Vec<String> = match english.contains([',', ';']) {
+        true => english.split([',', ';']).map(without_fillers).collect(),
+        false => vec![line.to_owned()],
     };
     let forgotten = clauses.iter().enumerate().find_map(|(at, clause)| {
         forgotten(clause).filter(|found| at == 0 || !matches!(found, Correction::Names(_)))
     });
-    if let Some(rest) = after(&line, &ALLOWS) {
+    let is_changed = lasts || bare != line;
+    let for_all = for_everybody(bare).filter(|_| is_changed);
+    // `Agora pode enviar`: some languages need no subject.
+    let allowed = bare.strip_prefix("may ").filter(|_| is_foreign);
+    if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, &ALLOWS)) {
         let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));
         let ends = listed(" stop skip drop omit quit ", first);
-        let released = ends.then(|| Correction::Releases(About::of(object, true)));
+        let released = ends.then(|| Correction::Releases(About::of(object, lasts, true)));
         let allows = !ends && !listed(" not only never no ", first);
-        let allowed = allows.then(|| Correction::Allows(About::of(rest, false)));
+        let about = About { for_all: for_all.is_some(), ..About::of(rest, lasts, false) };
+        let allowed = allows.then_some(Correction::Allows(about));
         return [forgotten, released, allowed].into_iter().flatten().collect();
     }
-    if let Some(rest) = after(&line, &RELEASES) {
-        return vec![Correction::Releases(About::of(rest, false))];
+    if let Some((rest, thing_first)) = released(bare, lasts) {
+        let lasts = lasts || bare.contains("no longer");
+        return vec![Correction::Releases(About::of(&rest, lasts, thing_first))];
     }
     let first = clauses.first().filter(|_| clauses.len() > 1);
-    let thing = of_thing(&line).or_else(|| of_thing(first?));
+    let thing = of_thing(line).or_else(|| of_thing(first?));
     [forgotten, thing].into_iter().flatten().collect()
+}
+
+/// Returns what a line permits to everybody: `anyone on the team may sign`.
+fn for_everybody(bare: &str) -> Option<&str> {
+    let (subject, rest) = bare.split_once(' ')?;
+    if subject == "we" {
+        return after(rest, &["may", "can"]);
+    }
+    let all = listed(" everyone everybody anyone anybody ", subject);
+    let permit = [" may ", " can "].iter().find_map(|modal| bare.split_once(modal));
+    permit.filter(|_| all).map(|(_, permitted)| permitted)
+}
+
+/// Returns what a line says is no longer demanded, and whether that is a thing: `we no longer need two
+/// approvals`, `we don't confirm by phone any more`.
+fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
+    let ours = bare.strip_prefix("we ");
+    let bare = ours.map_or(bare.to_owned(), |rest| format!("you {rest}"));
+    // `You have to ask me no longer`, in the order of other languages.
+    if let Some(rest) = bare.strip_prefix("you have to ").filter(|rest| rest.contains("no longer "))
+    {
+        return Some((rest.replacen("no longer ", "", 1), true));
+    }
+    let stopped = bare.strip_prefix("you do not ").filter(|_| ours.is_some() && lasts);
+    let Some(phrase) = RELEASES.iter().find(|phrase| after(&bare, &[phrase]).is_some()) else {
+        return stopped.map(|rest| (rest.to_owned(), false));
+    };
+    let is_thing = phrase.ends_with(" need") || phrase.ends_with(" for");
+    after(&bare, &[phrase]).map(|rest| (rest.to_owned(), is_thing))
 }
 
 /// Whether a sentence takes something back for good, so that it must not be lost.
 pub(crate) fn takes_back(sentence: &str) -> bool {
     // Each such sentence has one of these phrases. Most sentences have none, and need no closer look.
-    let lower = sentence.to_lowercase();
+    let english = in_english(sentence);
+    let lower = english.to_lowercase();
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase.trim()));
     (has(&LASTING) || has(&FORGETS) || has(&ENDED))
-        && corrections(sentence).iter().any(|correction| match correction {
+        && corrections(sentence, &english).iter().any(|correction| match correction {
             Correction::Allows(about) | Correction::Releases(about) => about.lasts,
             Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
         })
@@ -166,7 +232,8 @@ fn named_rule(phrase: &str) -> Option<String> {
     binds.then(|| rest.map(|(_, word)| *word).collect::<Vec<_>>().join(" "))
 }
 
-/// Reads `hikes above 14 km are allowed now`, `the header is no longer needed`.
+/// Reads `hikes above 14 km are allowed now`, `the header is no longer needed`, `restarts are fine at
+/// any hour`.
 fn of_thing(line: &str) -> Option<Correction> {
     let (bare, lasts) = without_lasting(line);
     let is_marked = lasts || bare != line || bare.contains(" no longer ");
@@ -175,18 +242,24 @@ fn of_thing(line: &str) -> Option<Correction> {
     if let Some((thing, _)) = passive.filter(|(_, verb)| lasts && !verb.contains(' ')) {
         return Some(Correction::Allows(About::of_thing(thing, lasts)));
     }
+    let verbs = [" is ", " are "].iter().filter_map(|verb| bare.split_once(verb));
+    let (thing, state) = verbs.min_by_key(|(thing, _)| thing.len())?;
+    let rest = |states: &[&str]| {
+        states.iter().find_map(|phrase| {
+            state.strip_prefix(phrase).filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
+    };
+    let Some(manner) = rest(&ALLOWED) else {
+        let manner = rest(&NEEDLESS)?;
+        let lasts = lasts || state.starts_with("no longer");
+        return Some(Correction::Releases(About::of_thing(&format!("{thing}{manner}"), lasts)));
+    };
+    // `Restarts are fine at any hour`, `restarts are fine only on Sunday`.
+    let any = manner.find(" any ").or_else(|| manner.starts_with(" only ").then_some(0));
+    let named = format!("{thing}{}", slice(manner, ..any.unwrap_or(manner.len())));
     // Without a word such as `again` it is only a judgement: `tabs are fine`.
-    if let Some(thing) = thing_before(&bare, &ALLOWED).filter(|_| is_marked) {
-        return Some(Correction::Allows(About::of_thing(thing, lasts)));
-    }
-    let thing = thing_before(&bare, &NEEDLESS)?;
-    Some(Correction::Releases(About::of_thing(thing, lasts)))
-}
-
-/// Returns the subject of a line that ends with `is` or `are` and one of these phrases.
-fn thing_before<'a>(line: &'a str, ends: &[&str]) -> Option<&'a str> {
-    let thing = ends.iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '))?;
-    [" is", " are"].iter().find_map(|verb| thing.strip_suffix(verb))
+    let about = About { is_wide: any.is_some(), ..About::of_thing(&named, lasts) };
+    (is_marked || about.is_wide).then_some(Correction::Allows(about))
 }
 
 /// Returns the rest of a line after the first of the phrases that it begins with.
@@ -204,7 +277,12 @@ fn without_fillers(text: &str) -> String {
     while words.last().is_some_and(|word| listed(LAST, word)) {
         words.pop();
     }
-    words.join(" ")
+    words.join(" ").replace(" has been ", " is ").replace(" have been ", " are ")
+}
+
+/// Whether a sentence that revokes a rule allows only some of it, and so is a rule itself.
+pub(super) fn restricts(sentence: &str) -> bool {
+    words(sentence).any(|word| word == "only")
 }
 
 fn without_contraction(word: String) -> String {
@@ -229,42 +307,55 @@ fn without_lasting(line: &str) -> (String, bool) {
 }
 
 impl About {
-    fn of(phrase: &str, thing_first: bool) -> Self {
-        let (bare, lasts) = without_lasting(phrase);
-        Self { topic: stripped(&bare), lasts, thing_first }
+    fn of(phrase: &str, lasts: bool, thing_first: bool) -> Self {
+        Self { topic: stripped(phrase), lasts, thing_first, is_wide: false, for_all: false }
     }
 
     /// Returns the subject that a thing names. A gerund also names the verb of the rule: `pushing to
     /// trunk`.
     fn of_thing(thing: &str, lasts: bool) -> Self {
         let names_verb = thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
-        Self { lasts, ..Self::of(thing, !names_verb) }
+        Self::of(thing, lasts, !names_verb)
     }
 
     /// Returns how well this fits the topic of a rule.
     pub(super) fn fit(&self, rule: &Meaning) -> Fit {
-        let (named, topic) = (&self.topic, significant(&rule.topic));
+        if rule.reserved > 0 && !self.for_all {
+            return Fit::None;
+        }
+        let whole = rule.topic.get(rule.reserved..).unwrap_or_default();
+        let (named, topic) = (&self.topic, significant(whole));
         if named.is_empty() {
             return Fit::None;
         }
-        if named == &topic || is_reordered(named, &topic, &rule.topic) {
+        if named == &topic || is_reordered(named, &topic, whole) {
             return Fit::Whole;
-        }
-        // Naming one thing does not revoke a rule about several, or with more to its topic than a
-        // verb: `emoji are fine again`.
-        let is_all = self.lasts && self.thing_first && topic.len() == 2;
-        if (named.len() < 2 && !is_all) || rule.lists {
-            return Fit::None;
         }
         let positions: Option<Vec<usize>> =
             named.iter().map(|word| topic.iter().position(|other| other == word)).collect();
-        let Some(positions) = positions else { return Fit::None };
+        let Some(positions) = positions.filter(|_| !rule.lists) else { return Fit::None };
+        let (first, last) = (
+            positions.iter().min().copied().unwrap_or_default(),
+            positions.iter().max().copied().unwrap_or_default(),
+        );
+        // Naming one thing does not revoke a rule about several, or with more to its topic than a
+        // verb (`emoji are fine again`), unless it names the verb and is for all circumstances.
+        let is_all = self.lasts && self.thing_first && topic.len() == 2;
+        if named.len() < 2 && !is_all && !(self.is_wide && first == 0) {
+            return Fit::None;
+        }
         let ordered = self.thing_first || positions.is_sorted();
-        let last = positions.iter().max().copied().unwrap_or_default();
+        let may_omit =
+            self.thing_first && !topic.first().is_some_and(|verb| listed(" ask tell check ", verb));
+        // What is no longer needed may be the end of the rule: `we no longer need two approvals`.
+        let is_demanded = rule.forbids == Some(false) && self.lasts;
         // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
         // the verb. But a word that is omitted between two named ones makes it another thing.
-        let fits = topic.iter().enumerate().all(|(at, _)| {
-            positions.contains(&at) || (self.thing_first && at == 0) || (self.lasts && at > last)
+        let fits = topic.iter().enumerate().all(|(at, word)| {
+            positions.contains(&at)
+                || (at < first && may_omit && (at == 0 || is_demanded))
+                || ((self.lasts || self.is_wide) && at > last)
+                || listed(" befor after ", word)
         });
         if ordered && fits { Fit::Part } else { Fit::None }
     }
@@ -288,8 +379,8 @@ fn stripped(phrase: &str) -> Vec<String> {
 
 /// Returns the words of a topic without conjunctions, prepositions and counts.
 fn significant(topic: &[String]) -> Vec<String> {
-    const JOINING: &str =
-        " of at on in to with for by from about against me i it each every any anything all ";
+    // Base forms, as the words of a topic are.
+    const JOINING: &str = " of at on in to with for by from about against me i it each every any anyth anyon anybody all ";
     topic.iter().filter(|word| !listed(JOINING, word)).cloned().collect()
 }
 

@@ -2,7 +2,8 @@
 
 use super::{
     correction::{Correction, Fit, contains},
-    meaning::{Meaning, words},
+    english::in_english,
+    meaning::{Meaning, listed, words},
     rule::Rule,
     terms::Terms,
 };
@@ -22,7 +23,13 @@ impl Entry {
     /// `demand` is the sentence of the rule that demands something.
     pub(super) fn new(rule: Rule, key: String, demand: &str) -> Self {
         let subject = Subject::of(&rule.text);
-        Self { key, meaning: Meaning::of(demand), terms: Terms::of(&subject), subject, rule }
+        Self {
+            key,
+            meaning: Meaning::of(&in_english(demand)),
+            terms: Terms::of(&subject),
+            subject,
+            rule,
+        }
     }
 
     /// Whether later sentences of the user can revoke the rule.
@@ -37,6 +44,12 @@ impl Entry {
         }
         steps::round();
         later.replaces(&self.subject)
+    }
+
+    /// Whether the rule keeps something within a limit. What a later sentence states of that thing is no
+    /// other limit: `The frames take 11 ms now`.
+    pub(super) fn is_limit(&self) -> bool {
+        self.meaning.topic.first().is_some_and(|verb| listed(" keep limit cap hold ", verb))
     }
 
     /// Returns how well a correction fits the rule.
@@ -75,11 +88,10 @@ impl Entry {
         let (new, old) = (&self.meaning, &old.meaning);
         let sides = new.forbids.zip(old.forbids);
         let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
-        let limit = new.limit.is_some() && new.limit == old.limit;
         let refused = match (&new.choice, &old.choice) {
             (Some(new), Some(old)) => new.refuses(old) && old.refused.is_empty(),
             _ => false,
         };
-        (opposite && !new.topic.is_empty()) || limit || refused || revalued
+        (opposite && !new.topic.is_empty()) || refused || revalued || new.revalues(old)
     }
 }

@@ -1,6 +1,9 @@
 //! The meaning of a rule, as far as its words show it: its topic, its choice and its limit.
 
-use crate::{message::steps, prose::spoken_words};
+use crate::{
+    message::steps,
+    prose::{is_calendar, spoken_words},
+};
 
 /// Words that do not belong to the topic of a rule.
 const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
@@ -42,14 +45,16 @@ pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
 pub(super) struct Meaning {
     /// The words of its topic, in their base form.
     pub(super) topic: Vec<String>,
+    /// How many of these words name the only people who may do it: `only Ada may sign`.
+    pub(super) reserved: usize,
     /// Whether it names several things: `the lexer or the parser`.
     pub(super) lists: bool,
     /// Whether it forbids; `None` if it says more than one thing.
     pub(super) forbids: Option<bool>,
     /// What it chooses, if anything.
     pub(super) choice: Option<Choice>,
-    /// If it sets a limit: its topic without the number of the limit.
-    pub(super) limit: Option<Vec<String>>,
+    /// The words of its topic, and which of them give the only value of their kind.
+    slots: Vec<Slot>,
 }
 
 /// A choice of one thing instead of another: `use spaces in this file, not tabs`.
@@ -78,15 +83,129 @@ impl Meaning {
         // Two negations may cancel each other, and a contrast may turn one round.
         let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
         let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
-        let forbids = is_clear.then_some(negations == 1);
+        let reserved = reserved(&words);
+        let forbids = if reserved > 0 { Some(true) } else { is_clear.then_some(negations == 1) };
         Self {
             topic: topic(&words),
+            reserved,
             lists: has_any(" and or nor ", &words),
             forbids,
             choice: choice(&words),
-            limit: limit(&words),
+            slots: slots(sentence),
         }
     }
+}
+
+impl Meaning {
+    /// Whether this demand is the other one with another value, where only one can hold: `answer in
+    /// French`, `keep it under 20 pages`. Prohibitions of two things both hold.
+    pub(super) fn revalues(&self, old: &Self) -> bool {
+        let pairs = self.slots.iter().zip(&old.slots);
+        let mut differing = pairs.filter(|(one, other)| one.word != other.word);
+        let (Some((new, was)), None) = (differing.next(), differing.next()) else {
+            return false;
+        };
+        let both_demand = [self, old].iter().all(|meaning| meaning.forbids == Some(false));
+        let is_one = new.is_bound || (both_demand && new.is_one);
+        is_one && self.slots.len() == old.slots.len() && new.kind == was.kind
+    }
+}
+
+/// Returns how many words of the topic come before the verb in a sentence that lets only some people
+/// do something.
+fn reserved(words: &[String]) -> usize {
+    let mut own = words.iter().skip_while(|word| listed(FILLERS, word));
+    if !own.next().is_some_and(|first| listed(" only nobody no ", first)) {
+        return 0;
+    }
+    let modal = words.iter().position(|word| listed(" may can must should ", word));
+    modal.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
+}
+
+/// Whether a word may precede the number of a limit.
+pub(super) fn is_limit(word: &str) -> bool {
+    matches!(
+        word,
+        "under" | "below" | "above" | "within" | "over" | "most" | "least" | "than" | "to"
+    )
+}
+
+/// A word of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Slot {
+    word: String,
+    kind: Kind,
+    /// Whether a demand has only one value here.
+    is_one: bool,
+    /// Whether it is the number of a bound, of which a prohibition has only one too: `more than 6`.
+    is_bound: bool,
+}
+
+/// What a word names, by its form. A value replaces only one of its kind: `in French`, `in bullets`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Form,
+    Name,
+    Other,
+}
+
+impl Kind {
+    fn of(word: &str, may_be_form: bool) -> Self {
+        const FORMS: &str = " markdown json xml html yaml csv latex bullets prose verse rhyme rhymes lowercase uppercase caps \
+            lists tables points paragraphs sentences detail full short bold italics text person ";
+        let first = word.chars().next().unwrap_or_default();
+        match first {
+            _ if first.is_ascii_digit() => Self::Number,
+            _ if may_be_form && listed(FORMS, &word.to_lowercase()) => Self::Form,
+            _ if first.is_uppercase() => Self::Name,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn slots(sentence: &str) -> Vec<Slot> {
+    // Fewer words than have no topic, because each search takes time.
+    const BESIDE: &str = " a an the my your our please just now always ok so also actually instead must then and but ";
+    const FROM_NOW_ON: [[&str; 3]; 2] = [["from", "now", "on"], ["from", "here", "on"]];
+    let mut written: Vec<&str> = spoken_words(sentence).take(200).collect();
+    let mut lower: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
+    if let Some(at) = lower.windows(3).position(|three| FROM_NOW_ON.iter().any(|on| on == three)) {
+        lower.drain(at..at + 3);
+        written.drain(at..at + 3);
+    }
+    let any = |is: fn(&str) -> bool| lower.iter().any(|word| is(word));
+    // Only these verbs have one language, form or place. `Write in Ada's book` has many.
+    let answers = any(|word| matches!(word, "answer" | "reply" | "respond" | "label"));
+    let writes = any(|word| matches!(word, "write" | "format"));
+    let deploys = any(|word| word == "deploy");
+    let others = any(|word| matches!(word, "use" | "name" | "call"));
+    if !(answers || writes || deploys || others || lower.iter().any(|word| is_limit(word))) {
+        return Vec::new();
+    }
+    let pairs = written.into_iter().zip(lower).filter(|(_, word)| !listed(BESIDE, word));
+    let (written, lower): (Vec<&str>, Vec<String>) = pairs.unzip();
+    let last_use = lower.iter().rposition(|word| word == "for" || word == "as").unwrap_or_default();
+    let is_named = matches!(lower.as_slice(), [verb, object, ..] if verb == "name" || (verb == "call" && object == "me"));
+    let (mut mark, mut last, mut uses, mut slots) = ("", "", false, Vec::new());
+    for (at, (written, word)) in written.iter().zip(&lower).enumerate() {
+        let is_in = matches!(mark, "in" | "as");
+        let kind = Kind::of(written, is_in);
+        let is_one = (is_in && (answers || (writes && kind == Kind::Name)))
+            || (mark == "to" && deploys)
+            || (uses && at < last_use)
+            || (is_named && at > 1);
+        let is_number = kind == Kind::Number;
+        let is_one = (is_one && !is_calendar(written)) || (is_number && is_limit(last));
+        let is_bound = is_number && matches!(last, "most" | "least" | "than");
+        slots.push(Slot { word: word.clone(), kind, is_one, is_bound });
+        uses |= word == "use";
+        if matches!(word.as_str(), "to" | "in" | "as" | "on" | "with" | "for" | "at") {
+            mark = word;
+        }
+        last = word;
+    }
+    slots
 }
 
 impl Choice {
@@ -120,10 +239,39 @@ fn are_short(one: &[String], other: &[String]) -> bool {
 /// Returns the clauses of a sentence, without the fillers before their demand.
 pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
-    parts.flat_map(|part| part.split(" - ")).map(|part| {
-        let words = words(part).take(200);
-        words.skip_while(|word| listed(FILLERS, word)).collect()
+    parts.flat_map(|part| part.split(" - ")).flat_map(|part| {
+        let mut words: Vec<String> = words(part).take(200).collect();
+        let joined = joined_demand(&words).map(|at| words.split_off(at));
+        [Some(words), joined]
+            .into_iter()
+            .flatten()
+            .map(|words| words.into_iter().skip_while(|word| listed(FILLERS, word)).collect())
     })
+}
+
+/// Returns where a demand begins that `and` joins to what is before it: `move the files and never touch
+/// the archive`, `i moved them and please don't touch the archive`.
+fn joined_demand(words: &[String]) -> Option<usize> {
+    const OBJECTS: &str = " the my it this that a an me your all our you ";
+    const NO_ORDERS: &str = " i we he she they it is was are were has had did do if when took ";
+    const DEMANDS: &str = " never always don't dont do only ";
+    // `And so please also never`.
+    const FILLERS_BETWEEN: usize = 4;
+    let joints = words.iter().enumerate().skip(1).filter_map(|(at, word)| {
+        let tail =
+            words.get(at..).filter(|_| matches!(word.as_str(), "and" | "but" | "so" | "then"))?;
+        let demand = tail.iter().take(FILLERS_BETWEEN).position(|word| listed(DEMANDS, word))?;
+        let between = tail.get(..demand)?;
+        let is_polite = has_any(" please pls ", between);
+        between.iter().all(|word| listed(FILLERS, word)).then_some((at, is_polite))
+    });
+    let mut joints = joints.peekable();
+    joints.peek()?;
+    let mut head = words.iter().skip_while(|word| listed(FILLERS, word));
+    let verb = head.next().filter(|verb| !listed(NO_ORDERS, verb) && !verb.ends_with("ed"));
+    let has_object = head.next().is_some_and(|object| listed(OBJECTS, object));
+    let is_order = verb.is_some() && has_object;
+    joints.find(|(_, is_polite)| *is_polite || is_order).map(|(at, _)| at)
 }
 
 /// Whether a list of words between spaces contains a word.
@@ -223,22 +371,6 @@ fn choice(words: &[String]) -> Option<Choice> {
     ];
     let is_change = CHANGES.iter().any(|change| line.contains(change));
     Some(Choice { verb: verb.to_owned(), object, circumstances, refused, is_change })
-}
-
-fn limit(words: &[String]) -> Option<Vec<String>> {
-    let limits =
-        [["at", "most"], ["at", "least"], ["more", "than"], ["up", "to"], ["less", "than"]];
-    // Two rules set the same limit if they differ in nothing but its number.
-    let mut masked = words.to_vec();
-    for (word, window) in masked.iter_mut().skip(2).zip(words.windows(3)) {
-        let [first, second, number] = window else { continue };
-        if limits.contains(&[first.as_str(), second.as_str()])
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            word.clear();
-        }
-    }
-    (masked != words).then(|| topic(&masked))
 }
 
 #[cfg(test)]

@@ -44,11 +44,20 @@
 //! - it names a condition that recurs and what is to be done then (`When you name a branch, begin
 //!   with the ticket`), says something of `every reply` or `all paragraphs`, ends with `only`, or
 //!   gives the form of something that recurs (`write dates as year-month-day`);
+//! - it lets only some people do something (`only Ada may sign`, `nobody but Ada signs`), or makes it
+//!   wait for a consent (`ask me before you delete anything`, `get my approval before ordering`);
+//! - it keeps something within a limit (`keep the frame budget under 14 ms`);
 //! - it is short and begins with `use`, without a word that ties it to the current task (`to`, `it`,
 //!   `this`, `first`).
 //!
-//! Announced rules and rules for the conversation are also found in German, Spanish, French,
-//! Chinese and Japanese. Other demands in these languages are kept as typed text.
+//! A clause may follow `and` without punctuation, if the words before it are an order, or it says
+//! `please`: `move the files and never touch the archive`. A request at the end of the sentence makes
+//! the rule no question: `never restart the server, can you look at the log?`
+//!
+//! In German, Spanish, Portuguese and Chinese the words that demand, forbid, permit and revoke are read as
+//! their English forms, which `english.txt` lists; so such a sentence is a rule if it has the form of
+//! one above (`Lösche niemals Logs`, `不要在白天重启服务器`). Announced rules and rules for the
+//! conversation are also found in French and Japanese. Other demands are kept as typed text.
 //!
 //! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
 //! demand without an object of its own (`Never raise without asking.`, `It must never leave the
@@ -64,11 +73,17 @@
 //! or forbid.
 //!
 //! - The opposite on the same topic: `never use tabs`, `always use tabs`.
-//! - Another limit: `use at most 3 retries`, `use at most 5 retries`.
 //! - Permission on the same topic (`you may`, `feel free to`, `tabs are fine again`), or release
-//!   (`you don't have to`, `you can stop`, `the header is no longer needed`). If it can mean one rule
-//!   only, that names one thing, it may leave out the verb (`red ink is fine again`), and with
-//!   `again`, `any more` or `from now on` what follows the thing (`while I'm out`).
+//!   (`you don't have to`, `we no longer need`, `you can stop`, `the header is no longer needed`). If it
+//!   can mean one rule only, that names one thing, it may leave out the verb (`red ink is fine again`),
+//!   with `again`, `any more` or `from now on` what follows the thing (`while I'm out`), and with `any`
+//!   all circumstances (`restarts are fine at any hour`). With `only` it is the new rule (`restarts are
+//!   okay only on Sunday now`). A rule that lets only some people do something is revoked by a
+//!   permission for everybody (`anyone may sign now`).
+//! - The same demand with another value, if its verb has one value only: the language or form of an
+//!   answer, the thing for a use, a name, the place of a deployment, the number of a limit (`answer in
+//!   French`, `answer in German`; `use at most 3 retries`, `use at most 5 retries`). Two prohibitions
+//!   both hold, unless they differ in the number of a limit.
 //! - Another choice with the same verb and circumstances that names the old one (`use spaces instead
 //!   of tabs`, `use spaces, not tabs`), or that says `instead`, `actually` or `I changed my mind`, if
 //!   it can mean one rule only.
@@ -78,7 +93,10 @@
 //!   rule contains all these words; `forget` with the words of a rule; `forget all my rules`.
 
 mod announce;
+mod asking;
+mod consent;
 mod correction;
+mod english;
 mod entry;
 mod list;
 mod meaning;

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     announce::{ends_as_preface, heads_rules, names_rules},
-    correction::{Correction, Fit, corrections},
+    asking::asking,
+    correction::{Correction, Fit, corrections, restricts},
+    english::in_english,
     entry::Entry,
     rule::{Rule, RuleStatus, hash_of, id_of},
-    standing::{asking, is_about_last, is_banned, is_choice, is_standing, lacks_subject},
+    standing::{is_about_last, is_banned, is_choice, is_standing, lacks_subject},
     terms::Terms,
     typed::{ends_quoted, typed, with_plain_headings},
 };
@@ -87,7 +89,8 @@ impl Ledger {
         // An item that demands something by itself does not need its heading, unless the heading
         // forbids.
         let is_brief = is_choice(item) || clauses.iter().any(|clause| is_banned(clause));
-        let alone = is_standing(item, &clauses) && !is_brief && names_rules(heading);
+        let alone =
+            is_standing(item, &in_english(item), &clauses) && !is_brief && names_rules(heading);
         let text = if alone { item } else { &whole };
         if let Ok(id) = self.enter(Some(position), text, text) {
             self.supersede(&id);
@@ -226,14 +229,18 @@ impl Ledger {
         sentence: &str,
     ) -> bool {
         let Some(clauses) = asking(sentence) else { return false };
-        let corrections = corrections(sentence);
+        let english = in_english(sentence);
+        let corrections = corrections(sentence, &english);
         if !corrections.is_empty() {
-            let _fits = corrections.iter().any(|correction| self.correct(correction));
+            let fits = corrections.iter().any(|correction| self.correct(correction));
+            if fits && restricts(sentence) {
+                let _id = self.enter(Some(position), sentence, sentence);
+            }
             return false;
         }
         let is_preface = ends_as_preface(sentence, clauses.last().map(Vec::as_slice));
         let bound = before.filter(|(_, is_preface)| *is_preface || is_about_last(sentence));
-        if is_preface || (bound.is_none() && !is_standing(sentence, &clauses)) {
+        if is_preface || (bound.is_none() && !is_standing(sentence, &english, &clauses)) {
             self.read_value(sentence);
             return is_preface;
         }
@@ -255,7 +262,7 @@ impl Ledger {
         }
         let terms = Terms::of(&subject);
         for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
-            if entry.is_revalued_by(&subject, &terms) {
+            if !entry.is_limit() && entry.is_revalued_by(&subject, &terms) {
                 entry.rule.status = RuleStatus::Revoked;
             }
         }

@@ -2,9 +2,12 @@
 
 use super::{
     announce::{is_announced, is_for_good},
-    meaning::{FILLERS, clauses, has_any, is_of_speaker, listed, word_at, words},
+    asking::asking,
+    consent::{REMARKS, is_consent, is_reserved},
+    english::in_english,
+    meaning::{FILLERS, has_any, is_limit, listed, word_at, words},
 };
-use crate::prose::{is_narrator, may_demand};
+use crate::prose::is_narrator;
 
 /// Verbs after `don't` that do not make a lasting rule.
 const ONCE_FORBIDDEN: &str =
@@ -23,12 +26,6 @@ const FOR_ONCE: [&str; 12] = [
     " this time ", " until ", " just once ", " in this turn ", " for the moment ",
 ];
 
-/// Verbs that report another person's words.
-const REPORTS: &str = " says said say goes wrote writes reads told claims claimed quote quotes ";
-
-/// Subjects of a clause that reports another's words: `never touch it, she said`.
-const REPORTERS: &str = " he she they someone somebody ";
-
 /// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
 #[rustfmt::skip]
 const GUESSES: [&str; 12] = [
@@ -36,118 +33,53 @@ const GUESSES: [&str; 12] = [
     "i hear", "i heard", "they say", "one would think", "you would think",
 ];
 
-/// Words that begin a demand.
-const ASKING: &str =
-    " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
-
-/// Returns the clauses of a sentence in the user's own words that may demand something.
-pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
-    // A sentence in quotation marks is another person's.
-    if sentence.starts_with('"') || !(may_demand(sentence) || is_polite(sentence)) {
-        return None;
-    }
-    let clauses: Vec<Vec<String>> = clauses(sentence).collect();
-    let mut words = clauses.iter().flatten();
-    // A single word demands nothing.
-    let (Some(first), Some(_)) = (words.next(), words.next()) else { return None };
-    let level = listed(" error warn warning info debug trace ", first);
-    let is_own = !level
-        && !gives_text(sentence)
-        && !is_reported(&clauses)
-        && !clauses.iter().any(|clause| is_report(clause));
-    is_own.then_some(clauses)
-}
-
-/// Whether a question is a demand: `could you always answer in French?`
-fn is_polite(sentence: &str) -> bool {
-    let opening: Vec<String> = words(sentence).take(6).collect();
-    let asks = matches!(opening.as_slice(), [one, two, ..]
-        if listed(" could can would will ", one) && two == "you");
-    asks && opening.iter().any(|word| matches!(word.as_str(), "always" | "never"))
-}
-
-/// Whether a clause only names the author of the other clauses: `she said`, `as the song goes`.
-fn is_report(clause: &[String]) -> bool {
-    match clause {
-        [.., used, to, say] if used == "used" && to == "to" && say == "say" => true,
-        [first, ..] if listed(REPORTERS, first) => listed(REPORTS, word_at(clause, 1)),
-        [first, .., last] if first == "as" => {
-            listed(REPORTS, last) && !clause.contains(&"i".to_owned())
-        }
-        [first, ..] if first == "said" || first == "says" => clause.len() > 1,
-        _ => false,
-    }
-}
-
-/// Whether a sentence gives a text to work on, or quotes a saying: `translate this: ...`, `her
-/// motto was: ...`.
-fn gives_text(sentence: &str) -> bool {
-    const TASKS: &str = " translate summarize summarise rephrase rewrite paraphrase proofread correct transcribe explain ";
-    const SAYINGS: &str = " motto slogan proverb saying title headline lyrics quote ";
-    sentence.split_once(':').is_some_and(|(head, _)| {
-        let words: Vec<String> = words(head).take(20).collect();
-        words.iter().find(|word| !listed(FILLERS, word)).is_some_and(|first| listed(TASKS, first))
-            || has_any(SAYINGS, &words)
-    })
-}
-
-/// Whether a sentence reports another person's words before its demand: `he said we must hurry`.
-fn is_reported(clauses: &[Vec<String>]) -> bool {
-    for clause in clauses {
-        for (at, word) in clause.iter().enumerate() {
-            // As the first word it is an order of the user: `quote prices in francs only`.
-            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) && !is_noun(clause, at) {
-                return true;
-            }
-            if listed(ASKING, word) {
-                return false;
-            }
-        }
-    }
-    false
-}
-
-/// Whether the word at `at` is a noun, after a word for how many: `all quotes must include tax`.
-fn is_noun(words: &[String], at: usize) -> bool {
-    const QUANTIFIERS: &str = " all any both each every no our these those ";
-    let before = at.checked_sub(1).and_then(|before| words.get(before));
-    before.is_some_and(|word| listed(QUANTIFIERS, word))
-}
-
-/// Whether the verb at `at` belongs to the user or to a demand: `I said`, `remember to quote`.
-fn is_own_verb(words: &[String], at: usize) -> bool {
-    let to =
-        at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| word == "to");
-    to || is_of_speaker(words, at)
-}
-
 /// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
-    asking(sentence).is_some_and(|clauses| is_standing(sentence, &clauses))
+    asking(sentence).is_some_and(|clauses| is_standing(sentence, &in_english(sentence), &clauses))
 }
 
-/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread.
-pub(super) fn is_standing(sentence: &str, clauses: &[Vec<String>]) -> bool {
+/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread, as it is or in
+/// its English form.
+pub(super) fn is_standing(sentence: &str, english: &str, clauses: &[Vec<String>]) -> bool {
+    let lasts_in_english = || asking(english).is_some_and(|clauses| lasts(english, &clauses));
+    lasts(sentence, clauses) || (english != sentence && lasts_in_english())
+}
+
+/// Whether a phrase ties a line to this moment.
+pub(super) fn is_for_once(line: &str) -> bool {
+    FOR_ONCE.iter().any(|phrase| line.contains(phrase))
+}
+
+fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
     // Such a phrase ties the whole sentence to this moment, whatever its clauses demand.
-    if FOR_ONCE.iter().any(|phrase| line.contains(phrase)) {
+    if is_for_once(&line) {
         return false;
     }
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
     let guessed = clauses.iter().any(|clause| is_guess(clause));
-    let ever = clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == "ever"));
+    let last = |adverb: &str| {
+        clauses.iter().any(|clause| matches!(clause.as_slice(), [word] if word == adverb))
+    };
+    let (ever, always) = (last("ever"), last("always"));
     is_announced(sentence)
         || chooses(&all)
+        || (always && clauses.first().is_some_and(|clause| begins_with_verb(clause)))
         || clauses.iter().any(|clause| {
             is_lasting_demand(clause)
                 || is_manner(clause)
                 || is_wanted(clause)
+                || is_consent(clause)
+                || is_reserved(clause)
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
-        || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
+        || clauses.windows(2).any(|pair| {
+            matches!(pair, [one, two] if is_condition(one, two)
+                || (word_at(two, 0) == "before" && is_consent(&pair.concat())))
+        })
         || (!announces && !guessed && is_for_good(&line))
 }
 
@@ -283,6 +215,7 @@ fn is_lasting_demand(clause: &[String]) -> bool {
             clause.len() > 1
                 && !is_article(next)
                 && !listed(" yesterday now then time joking kidding ", next)
+                && !listed(REMARKS, third)
         }
         "avoid" => clause.len() > 1 && !listed(PRONOUNS, next),
         "call" | "address" => {
@@ -300,7 +233,8 @@ fn is_lasting_demand(clause: &[String]) -> bool {
         }
         "no" => (next == "longer" && clause.len() > 2) || is_banned(clause),
         "prefer" | "preferably" => clause.len() > 1,
-        "keep" | "leave" => is_kept(clause),
+        "keep" | "leave" => is_kept(clause) || is_bounded(clause),
+        "limit" | "cap" | "hold" => is_bounded(clause),
         "don't" | "dont" => forbids(clause.get(1..).unwrap_or_default()),
         "do" if next == "not" => forbids(clause.get(2..).unwrap_or_default()),
         "make" | "ensure" | "be" | "remember" | "try" => {
@@ -333,7 +267,8 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
 
 /// Whether a word begins the name of a thing, or states something of it.
 fn is_article(word: &str) -> bool {
-    listed(" the a an same is was mind one two some ", word)
+    const COUNTS: &str = " three four five six seven eight nine ten eleven twelve few both ";
+    listed(" the a an same is was mind one two some se te me le lo ", word) || listed(COUNTS, word)
 }
 
 /// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.
@@ -342,7 +277,12 @@ fn begins_order(clause: &[String]) -> bool {
     let [adverb, verb, rest @ ..] = clause else { return false };
     let is_participle = verb.ends_with("ed") && !verb.ends_with("eed") && verb != "embed";
     let again = verb == "again" && !rest.is_empty();
-    (again || !listed(DONE, verb)) && !is_participle && rest.last() != Some(adverb)
+    // `Siempre confundo las llaves` is about the speaker.
+    let is_first_person = verb.len() > 5 && verb.ends_with('o');
+    (again || !listed(DONE, verb))
+        && !is_participle
+        && !is_first_person
+        && rest.last() != Some(adverb)
 }
 
 /// Whether the words after `don't` make a lasting prohibition.
@@ -466,6 +406,17 @@ fn is_kept(clause: &[String]) -> bool {
     let ways = [" as is ", " as it is ", " as they are ", " unchanged ", " intact ", " untouched "];
     let alone = clause.first().is_some_and(|word| word == "leave") && line.contains(" alone ");
     alone || ways.iter().any(|way| line.contains(way))
+}
+
+/// `Keep the frame budget under 14 ms`.
+fn is_bounded(clause: &[String]) -> bool {
+    const COUNTS: &str = " two three four five six seven eight nine ten twenty ";
+    let is_count =
+        |word: &str| listed(COUNTS, word) || word.starts_with(|c: char| c.is_ascii_digit());
+    let mut pairs = clause.windows(2).skip(1);
+    let bounded =
+        pairs.any(|pair| matches!(pair, [mark, count] if is_limit(mark) && is_count(count)));
+    bounded && !listed(PRONOUNS, word_at(clause, 1))
 }
 
 /// `use tabs`, `use spaces instead of tabs`.

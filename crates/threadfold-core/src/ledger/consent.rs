@@ -1,0 +1,49 @@
+//! Clauses that let only some people do something, or that make it wait for a consent.
+
+use super::meaning::{has_any, listed, word_at};
+
+/// Verbs that make a sentence a remark: `nobody but Ada knew`, `only Ada came`.
+pub(super) const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
+    care cares want wants seem seems think thinks believe works happens exists matters helps will ";
+
+/// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
+pub(super) fn is_reserved(clause: &[String]) -> bool {
+    const EXCEPTIONS: &str = " but except besides other without unless ";
+    let Some((first, rest)) = clause.split_first() else { return false };
+    let one = word_at(rest, 0);
+    let nobody = matches!(first.as_str(), "nobody" | "nothing") || (first == "no" && one == "one");
+    if !nobody && first != "only" {
+        return false;
+    }
+    let named = rest.iter().skip(1).position(|word| listed(" may must should shall ", word));
+    match named {
+        Some(at) => !listed(" have be ", word_at(rest, at + 2)),
+        None => {
+            let excepts = has_any(EXCEPTIONS, rest) && !(first == "nothing" && one == "but");
+            let mut said = rest.iter().take_while(|word| !listed(" without unless ", word));
+            nobody && excepts && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
+        }
+    }
+}
+
+/// Whether a clause wants a person asked first: `ask me before you delete anything`, `check with Ada
+/// before any purchase`, `get my approval before ordering`.
+pub(super) fn is_consent(clause: &[String]) -> bool {
+    const TALKS: &str = " ask tell consult notify inform warn ";
+    const TALKS_TO: &str = " check talk speak confirm clear run verify ";
+    const CONSENTS: &str = " approval permission consent ok okay go signature ";
+    const AT_HAND: &str = " it this that these those them leave leaving go going start starting ";
+    let Some(at) = clause.iter().position(|word| word == "before") else { return false };
+    let (asked, what) = clause.split_at(at);
+    let (verb, object) = (word_at(asked, 0), word_at(asked, 1));
+    let asks = (listed(TALKS, verb) && asked.len() > 1)
+        || (listed(TALKS_TO, verb) && has_any(" with to past by ", asked))
+        || (listed(" get wait obtain seek ", verb) && has_any(CONSENTS, asked))
+        // `Any file before ask me` is the order of other languages.
+        || (what.len() == 3 && has_any(TALKS, what));
+    let next = word_at(what, 1);
+    let recurs = listed(" you any every each anything anyone a an ask ", next)
+        || next.ends_with("ing")
+        || object == "me";
+    asks && recurs && !has_any(AT_HAND, what)
+}
