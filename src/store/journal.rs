@@ -157,14 +157,13 @@ impl Journal {
             return Err(StoreError::unreadable(thread.as_str(), LogError::NotHeld { base }));
         };
         let loaded = store.load(thread).await?;
-        match loaded.log.len() {
-            0 => return Err(StoreError::Deleted { events: self.stored }),
-            // A store may keep no ids.
-            found => {
-                let id = Some(loaded.id.and(self.id));
-                Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
-            }
+        let found = loaded.log.len();
+        if found == 0 {
+            return Err(StoreError::Deleted { events: self.stored });
         }
+        // A store may keep no ids.
+        let id = loaded.id.and(self.id);
+        Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
         let before = loaded.log.iter().take_while(|logged| logged.seq < base);
         let mut log = EventLog::new(thread.clone());
         for logged in before.chain(&self.log) {
@@ -371,7 +370,7 @@ impl Journal {
         };
         let in_doubt = std::mem::replace(&mut self.in_doubt, true);
         let thread = self.log.thread_id().clone();
-        let mut written = store.append_to(&thread, self.id, self.stored, self.unstored()).await;
+        let mut written = store.append(&thread, self.id, self.stored, self.unstored()).await;
         if let Err(StoreError::Conflict { expected, found }) = written {
             written = match (expected, found) {
                 (1.., 0) => Err(StoreError::Deleted { events: expected }),
@@ -409,7 +408,7 @@ impl Journal {
         if rest.is_empty() {
             return Ok(());
         }
-        store.append_to(thread, self.id, stored, rest).await
+        store.append(thread, self.id, stored, rest).await
     }
 }
 

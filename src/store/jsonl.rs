@@ -51,7 +51,7 @@ const MAX_PREFIXES: usize = 4_096;
 ///
 /// The futures call the file system, wait for locks, and finish at the first poll, so they block
 /// the thread that polls them. In a runtime, run them where blocking is allowed:
-/// `spawn_blocking(move || block_on(store.append(&thread, len, &events)))` with the `block_on` of
+/// `spawn_blocking(move || block_on(store.append(&thread, id, len, &events)))` with the `block_on` of
 /// `futures`. A future that is dropped before its first poll has no effect.
 ///
 /// ```
@@ -62,7 +62,7 @@ const MAX_PREFIXES: usize = 4_096;
 /// let folder = std::env::temp_dir().join(format!("threadfold-{}", std::process::id()));
 /// let (store, mut log) = (JsonlStore::open(&folder)?, EventLog::new("t1".parse()?));
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+/// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 ///
 /// let elsewhere = JsonlStore::open(&folder)?;
 /// assert_eq!(block_on(elsewhere.load(log.thread_id()))?.log, log);
@@ -182,7 +182,7 @@ impl JsonlStore {
         let mut prefix = file.prefix(before)?;
         let mut appended = expected.check(thread, prefix.id, prefix.events);
         if appended.is_ok() {
-            appended = file.append(&mut prefix, expected.id.flatten(), events, self.syncs);
+            appended = file.append(&mut prefix, expected.id, events, self.syncs);
         }
         self.remember(thread, prefix);
         appended
@@ -209,20 +209,11 @@ impl ThreadStore for JsonlStore {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.write(thread, Expected { id: None, len: expected_len }, events)
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        self.write(thread, Expected { id: Some(log), len: expected_len }, events)
+        self.write(thread, Expected { id: log, len: expected_len }, events)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

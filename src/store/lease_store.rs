@@ -99,14 +99,13 @@ pub trait LeaseStore: ThreadStore {
     /// [`StoreError::Medium`].
     async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Like [`append_to`](ThreadStore::append_to) for the thread of the lease, if the worker still
-    /// has the lease. The fence and the length are compared, and the events stored, in one step.
-    /// Without the id of a log only the length is compared, as by [`append`](ThreadStore::append).
+    /// Like [`append`](ThreadStore::append) for the thread of the lease, if the worker still has the
+    /// lease. Fence, id and length are compared, and the events stored, in one step.
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeaseLost`], and as [`append_to`](ThreadStore::append_to). No event is stored
-    /// if the lease was lost.
+    /// [`StoreError::LeaseLost`], and as [`append`](ThreadStore::append). No event is stored if the
+    /// lease was lost.
     async fn append_leased(
         &self,
         lease: &Lease,
@@ -187,15 +186,6 @@ impl Leased {
 #[async_trait]
 impl ThreadStore for Leased {
     async fn append(
-        &self,
-        thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.append_to(thread, None, expected_len, events).await
-    }
-
-    async fn append_to(
         &self,
         thread: &ThreadId,
         log: Option<LogId>,

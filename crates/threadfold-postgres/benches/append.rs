@@ -55,7 +55,7 @@ async fn row(store: &PostgresStore, bare: &Client, insert: &Statement, bytes: us
                 .await,
         );
         appends
-            .push(timed(async { store.append_to(&plain, log, seq, &events).await.unwrap() }).await);
+            .push(timed(async { store.append(&plain, log, seq, &events).await.unwrap() }).await);
         fenced.push(
             timed(async { store.append_leased(&lease, log, seq, &events).await.unwrap() }).await,
         );

@@ -276,21 +276,12 @@ impl ThreadStore for Watched {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.append_to(thread, None, expected_len, events).await
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         let newest = self.world.seen().fences.get(thread).copied().unwrap_or_default();
-        let outcome = self.leased.append_to(thread, log, expected_len, events).await;
+        let outcome = self.leased.append(thread, log, expected_len, events).await;
         let own = self.fence;
         if newest > own && outcome.is_ok() {
             let input = format!("{thread}: an append with fence {own} after fence {newest}");
