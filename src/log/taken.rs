@@ -21,6 +21,15 @@ pub(crate) struct Taken {
     pub(crate) message: Message,
 }
 
+impl Taken {
+    /// Whether a block is more than a checkpoint, a reminder or reasoning.
+    pub(crate) fn is_content(block: &ContentBlock) -> bool {
+        let is_mark =
+            matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
+        !is_mark && !block.is_reasoning()
+    }
+}
+
 impl EventLog {
     /// Returns the messages that standing compactions removed from the thread, as they were
     /// appended and in that order: through any number of summaries of summaries, and also messages
@@ -140,13 +149,7 @@ fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message>
     let mut kept = parts.iter().flat_map(|part| &part.content).peekable();
     let removed = message.content.iter().filter(|block| kept.next_if_eq(block).is_none());
     let content: Vec<ContentBlock> = removed.cloned().collect();
-    content.iter().any(has_content).then(|| message.with_content(content))
-}
-
-/// Whether a block is more than a checkpoint, a reminder or reasoning.
-fn has_content(block: &ContentBlock) -> bool {
-    let is_mark = matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
-    !is_mark && !block.is_reasoning()
+    content.iter().any(Taken::is_content).then(|| message.with_content(content))
 }
 
 /// The positions of removed messages in the thread after a splice.
