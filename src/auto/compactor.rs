@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cost::Planner,
     message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
-    strategy::{Breaker, BreakerOptions},
+    strategy::Breaker,
 };
 
 /// The last attempt of a turn compacts to the usual target divided by this, because another refusal
@@ -158,16 +158,10 @@ impl AutoCompactor {
     /// As [`AutoPolicy::check`].
     pub fn new(policy: AutoPolicy) -> Result<Self, InvalidValue> {
         policy.check()?;
-        let longest = BreakerOptions::default().max_pause_ms;
-        let options = BreakerOptions {
-            max_failures: policy.max_consecutive_failures,
-            pause_ms: policy.failure_pause_ms,
-            max_pause_ms: longest.max(policy.failure_pause_ms),
-        };
         Ok(Self {
             policy,
             trigger: Trigger::Armed { misses: 0 },
-            breaker: Breaker::new(options),
+            breaker: Breaker::new(policy.max_consecutive_failures, policy.failure_pause_ms),
             request: NextRequest::Due { forced: 0, refused: 0 },
             learned: Learned::default(),
             announced: false,

@@ -4,7 +4,7 @@ use super::{compact::Work, value::Compactor};
 use crate::{
     compact::Plan,
     compaction::{
-        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, not_compacted, plan_call,
+        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, plan_call,
     },
     drive::{CompactionError, Models},
     log::{self, CompactionRecord},
@@ -130,21 +130,15 @@ impl Compactor {
         let is_small = target.is_some_and(|target| self.ratio.scale_up(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);
-        let done = match is_small {
-            true => return (text(call, ContextCompacted::nothing(before).text()), None),
-            false => self.carry_out(&brief, Work::Ask(models)).await,
-        };
-        match done {
-            Ok((done, taken)) => {
-                *thread = self.messages().to_vec();
-                let compacted = ContextCompacted::new(&done, taken);
-                (text(call, compacted.text()), Some(done))
-            }
-            Err(failed) if failed.is_nothing_to_compact() => {
-                (text(call, ContextCompacted::nothing(before).text()), None)
-            }
-            Err(failed) => (error(call, not_compacted(failed.to_string())), None),
+        if is_small {
+            return (text(call, ContextCompacted::nothing(before)), None);
         }
+        let done = self.carry_out(&brief, Work::Ask(models)).await;
+        if done.is_ok() {
+            *thread = self.messages().to_vec();
+        }
+        let (words, is_error) = ContextCompacted::result(before, done.as_ref());
+        (ToolResult { is_error, ..text(call, words) }, done.ok())
     }
 
     /// Carries out a call of `compact`, or puts the error into its result, the last message.
@@ -165,7 +159,7 @@ impl Compactor {
         self.observe(thread);
         let reason = CompactionReason::AgentTool;
         let brief = self.completed(Brief { reason, ..Brief::default() });
-        let (done, _) = self.carry_out(&brief, Work::Apply(self.audited(plan, thread)?)).await?;
+        let done = self.carry_out(&brief, Work::Apply(self.audited(plan, thread)?)).await?;
         *thread = self.messages().to_vec();
         Ok(Some(done))
     }
@@ -184,9 +178,7 @@ fn text(call: &ToolUse, text: impl Into<Text>) -> ToolResult {
 }
 
 fn error(call: &ToolUse, words: impl Into<Text>) -> ToolResult {
-    let mut result = text(call, words);
-    result.is_error = true;
-    result
+    ToolResult { is_error: true, ..text(call, words) }
 }
 
 /// Replaces the result of the same call in the last message.

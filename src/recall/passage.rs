@@ -6,6 +6,7 @@ use super::request::RecallRequest;
 use crate::{
     message::{Message, Role, Timestamp},
     render::{self, RenderOptions},
+    strategy::border_before,
 };
 
 /// The maximum bytes before the first passage.
@@ -151,10 +152,7 @@ pub(super) fn piece_end(text: &str, start: usize, room: usize) -> usize {
 /// Returns the last offset up to this one at which a text may be cut: at a character boundary, and
 /// not between a backslash and the `#` that it escapes.
 pub(super) fn border(text: &str, offset: usize) -> usize {
-    let mut at = offset.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
+    let at = border_before(text, offset);
     let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
     if at < text.len() && before == Some(&b'\\') { at - 1 } else { at }
 }

@@ -55,11 +55,10 @@ impl Session {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
             let limit = limit.map(|tokens| self.ratio.scale_down(tokens));
-            let strategy = match strategy {
-                // A host that names a strategy may have given it other options than the last time.
-                Some(strategy) => Net::new(strategy, limit),
-                None => Net::new(Arc::clone(&self.settings.strategy), limit).once(),
-            };
+            // A host that names a strategy may have given it other options than the last time.
+            let once = strategy.is_none();
+            let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
+            let strategy = Net { strategy, limit, last_resort: false, once };
             let brief = Brief { next_prompt, ..self.brief(reason, target) };
             let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
                 Ok(begun) => begun,

@@ -90,7 +90,8 @@ impl CompactionJob {
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
         let models = self.settings.models(&conversation);
-        let strategy = Net::new(Arc::clone(&self.strategy), None);
+        let strategy = Arc::clone(&self.strategy);
+        let strategy = Net { strategy, limit: None, last_resort: false, once: false };
         let mut attempt = strategy.begin(&self.snapshot, &self.journal.redacted(&self.brief));
         if nothing_to_do(attempt.as_ref()).is_none() {
             let (thread, id) = (self.agent.thread(), self.journal.log().thread_id());

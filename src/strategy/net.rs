@@ -26,30 +26,16 @@ use crate::{
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
-    strategy: Arc<dyn CompactionStrategy>,
-    /// Upper limit for the tokens of the compacted thread; `None` if any reduction helps.
-    limit: Option<u64>,
-    last_resort: bool,
-    once: bool,
-}
-
-impl Net {
-    /// Returns a strategy whose proposals are accepted up to `limit` tokens, even over the target.
-    pub(crate) fn new(strategy: Arc<dyn CompactionStrategy>, limit: Option<u64>) -> Self {
-        Self { strategy, limit, last_resort: false, once: false }
-    }
-
-    /// Returns the strategy without a second compaction of a thread as its first one left it: each
-    /// summary of a summary loses something. A thread over its target is compacted again.
-    pub(crate) fn once(self) -> Self {
-        Self { once: true, ..self }
-    }
-
-    /// Returns the strategy with its fallback, trimming and then a digest, for every request. A
-    /// request that does not fit has the fallback in any case.
-    pub(crate) fn with_last_resort(self) -> Self {
-        Self { last_resort: true, ..self }
-    }
+    pub(crate) strategy: Arc<dyn CompactionStrategy>,
+    /// Upper limit for the tokens of the compacted thread: up to it, proposals are accepted even over
+    /// the target. `None` if any reduction helps.
+    pub(crate) limit: Option<u64>,
+    /// Whether every request has the fallback, trimming and then a digest. A request that does not
+    /// fit has it in any case.
+    pub(crate) last_resort: bool,
+    /// Whether a thread is left as the first compaction of it left it, because each summary of a
+    /// summary loses something. A thread over its target is compacted again.
+    pub(crate) once: bool,
 }
 
 impl CompactionStrategy for Net {
@@ -187,7 +173,8 @@ mod tests {
         let (target, limit) = (500, 2_000);
         let reason = CompactionReason::Overflow;
         let brief = Brief { target: Some(target), reason, ..Brief::default() };
-        let attempt = Net::new(Arc::new(Fails), Some(limit)).begin(&thread, &brief);
+        let attempt = Net { strategy: Arc::new(Fails), limit: Some(limit), last_resort: false, once: false }
+                .begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         let tokens = thread.tokens_after(&proposal.plan)?;
         assert!((target..=limit).contains(&tokens), "{tokens}");
