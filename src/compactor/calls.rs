@@ -3,9 +3,7 @@
 use super::{compact::Work, value::Compactor};
 use crate::{
     compact::Plan,
-    compaction::{
-        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, plan_call,
-    },
+    compaction::{COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, plan_call},
     drive::{CompactionError, Models},
     log::{self, CompactionRecord},
     message::{CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse},

@@ -357,9 +357,10 @@ struct CheckpointBounds {
 
 impl CheckpointBounds {
     fn of(number: u64, message: &Message, id: CheckpointId) -> Option<Self> {
-        let at = message.content.iter().position(
-            |block| matches!(block, ContentBlock::Checkpoint(mark) if mark.id == id),
-        )?;
+        let at = message
+            .content
+            .iter()
+            .position(|block| matches!(block, ContentBlock::Checkpoint(mark) if mark.id == id))?;
         // Content after the checkpoint in the same message belongs to a range that begins with
         // the checkpoint.
         let mut after = message.content.iter().skip(at + 1);

@@ -206,10 +206,7 @@ fn text<'v>(field: &'static str, value: &'v Value) -> Result<&'v str, RecallErro
     value.as_str().ok_or_else(|| mismatch(field, "a string", value))
 }
 
-fn checkpoint(
-    object: &Fields,
-    field: &'static str,
-) -> Result<Option<CheckpointId>, RecallError> {
+fn checkpoint(object: &Fields, field: &'static str) -> Result<Option<CheckpointId>, RecallError> {
     let Some(value) = value(object, field) else { return Ok(None) };
     let text = text(field, value)?;
     let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));

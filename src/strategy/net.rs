@@ -173,7 +173,8 @@ mod tests {
         let (target, limit) = (500, 2_000);
         let reason = CompactionReason::Overflow;
         let brief = Brief { target: Some(target), reason, ..Brief::default() };
-        let attempt = Net { strategy: Arc::new(Fails), limit: Some(limit), last_resort: false, once: false }
+        let attempt =
+            Net { strategy: Arc::new(Fails), limit: Some(limit), last_resort: false, once: false }
                 .begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         let tokens = thread.tokens_after(&proposal.plan)?;
