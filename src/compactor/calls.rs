@@ -30,7 +30,7 @@ impl Compactor {
     /// ```
     pub fn stamp(&self, messages: &mut Vec<Message>) {
         // The seed changes with each compaction, so that no id of a removed message is used again.
-        let seed = self.next_compaction().0.rotate_left(32) ^ messages.len() as u64;
+        let seed = self.next.0.rotate_left(32) ^ messages.len() as u64;
         *messages = log::stamp(std::mem::take(messages), seed);
     }
 
@@ -124,7 +124,7 @@ impl Compactor {
     ) -> (ToolResult, Option<CompactionRecord>) {
         self.observe(thread);
         let before = self.size().tokens;
-        let target = self.target();
+        let target = self.requested_target(self.pressure());
         let is_small = target.is_some_and(|target| self.ratio.scale_up(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);
@@ -145,7 +145,7 @@ impl Compactor {
         call: &ToolUse,
         thread: &mut Vec<Message>,
     ) -> Result<Option<CompactionRecord>, CompactionError> {
-        let number = self.next_compaction();
+        let number = self.next;
         let plan = plan_call(thread, call, number, self.options.counter.as_ref());
         let plan = match plan {
             Ok(plan) => plan,

@@ -224,11 +224,6 @@ impl Compactor {
         self.live.thread.as_ref().map_or(&[], |thread| thread.messages())
     }
 
-    /// The number of the next compaction.
-    pub(super) fn next_compaction(&self) -> CompactionId {
-        self.next
-    }
-
     /// The size of the observed thread, as the counter counts it.
     pub(super) fn size(&self) -> Size {
         self.live.thread.as_ref().map_or_else(Size::default, Thread::size)
@@ -310,11 +305,6 @@ impl Compactor {
     /// The facts of all messages that were read, if the audit is on.
     pub(super) fn facts(&self) -> Option<&Facts> {
         self.live.known.facts.as_deref()
-    }
-
-    /// The window's target for a compaction that the agent or the user asks for.
-    pub(super) fn target(&self) -> Option<u64> {
-        self.requested_target(self.pressure())
     }
 
     /// The target, in tokens of the provider, that follows from the window.

@@ -112,7 +112,7 @@ impl<'a> Conversation<'a> {
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
             .with_subjects(&|call| self.tools.subject(call))
-            .with_context(self.system.clone(), self.tools.specs().clone())
+            .with_context(self.system.clone(), self.tools.specs.clone())
             .with_window(self.window);
         match self.journal.redactor() {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),
@@ -407,7 +407,7 @@ impl Conversation<'_> {
         let written = match self.archive {
             Some(archive) => {
                 let thread = self.journal.log().thread_id();
-                archive.write(thread, compaction.id(), entries).await.map(|()| entries.len())
+                archive.write(thread, compaction.id, entries).await.map(|()| entries.len())
             }
             None => Ok(0),
         };
@@ -446,12 +446,12 @@ impl Conversation<'_> {
         let CompactionStep::Commit(driven) = compaction.step() else {
             return Err(compaction.unexpected().into());
         };
-        let (at, proposal) = (compaction.now(), driven);
+        let (at, proposal) = (compaction.now, driven);
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
         let mut report = driven.report(&before, counter.as_ref())?;
-        let request = (&self.system[..], &self.tools.specs()[..], &before[..]);
+        let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = driven.cost(self.prices, request, &report, counter.as_ref(), is_warm);
         let record = compaction.record(report)?;
@@ -484,7 +484,7 @@ impl Conversation<'_> {
     async fn note(&mut self, compaction: &mut Compaction) -> Result<(), CompactionError> {
         let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
         let event = Event::CompactionFailed(Box::new(failure.clone()));
-        let noted = self.journal.append(compaction.now(), event).map(|_| ());
+        let noted = self.journal.append(compaction.now, event).map(|_| ());
         compaction.noted()?;
         noted?;
         // The caller gets the failure of the compaction instead of one of the store: the log keeps

@@ -31,7 +31,8 @@ const FORMAT: u32 = 3;
 pub(crate) struct LogBase {
     format: u32,
     thread: ThreadId,
-    log: Option<LogId>,
+    /// The id of the log that the base was made for.
+    pub(crate) log: Option<LogId>,
     dropped: Dropped,
     live: Vec<Entry>,
     totals: Totals,
@@ -108,11 +109,6 @@ impl LogBase {
     /// The number of events before the base.
     pub(crate) fn seq(&self) -> u64 {
         self.dropped.seq
-    }
-
-    /// The id of the log that the base was made for.
-    pub(crate) fn log_id(&self) -> Option<LogId> {
-        self.log
     }
 }
 

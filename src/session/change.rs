@@ -329,7 +329,7 @@ impl Session {
     pub(super) fn count_overhead(&mut self) {
         let counter = self.agent.thread().counter();
         let system = counter.messages(&self.settings.system);
-        self.overhead = system.saturating_add(counter.tools(self.tools.specs()));
+        self.overhead = system.saturating_add(counter.tools(&self.tools.specs));
         self.show();
     }
 }
@@ -398,7 +398,7 @@ impl Session {
             journal.append(self.now(), Event::Truncated { from: found, len: message })?;
         }
         Ok(SessionBuilder {
-            tools: self.tools.host().to_vec(),
+            tools: self.tools.host.clone(),
             own_tools: self.tools.own(),
             settings: self.settings.clone(),
             policy: *self.auto.policy(),

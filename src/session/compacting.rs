@@ -69,7 +69,7 @@ impl Session {
                 }
             };
             let Begun { mut attempt, compaction, span, .. } = begun;
-            let id = compaction.id();
+            let id = compaction.id;
             self.start(compaction, emit).await;
             let outcome = span.run(self.ask_models(attempt.as_mut(), id, emit)).await;
             let done = span.run(self.conclude(outcome, None, &span)).await;
@@ -102,7 +102,7 @@ impl Session {
     /// Its start was delivered in any case, because the poll that emits an event also delivers it.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), CompactionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
-        if self.shared.lock().last_compaction == Some((compaction.id(), true)) {
+        if self.shared.lock().last_compaction == Some((compaction.id, true)) {
             self.compaction = None;
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl Session {
         let mut ended = Ok(());
         if compaction.end().is_none() {
             compaction.interrupted();
-            compaction.set_now(now);
+            compaction.now = now;
             ended = conversation.end(compaction, &CompactionSpan::none()).await;
             self.report_end_to_trigger();
         }
@@ -137,7 +137,7 @@ impl Session {
         let now = self.now();
         let (compaction, mut conversation) = self.in_flight()?;
         conversation.arriving = arriving;
-        compaction.set_now(now);
+        compaction.now = now;
         let done = conversation.conclude(compaction, span, outcome).await;
         self.report_end_to_trigger();
         self.show();
@@ -156,7 +156,7 @@ impl Session {
     fn report_end_to_trigger(&mut self) {
         let now = self.now();
         let Some(compaction) = &self.compaction else { return };
-        let reason = compaction.reason().clone();
+        let reason = compaction.reason.clone();
         let input = match compaction.done() {
             Some(_) => Input::Compacted { reason },
             None => Input::Failed { reason },
@@ -203,7 +203,7 @@ impl Session {
     /// flight.
     pub(super) fn next_compaction(&self) -> CompactionId {
         let next = self.journal.log().next_compaction().max(self.reserved);
-        self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id().next()))
+        self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id.next()))
     }
 
     /// The conversation, with the system prompt, tools and limits that strategies see.

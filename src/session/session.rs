@@ -301,7 +301,7 @@ impl Session {
     ) -> SessionError {
         let counter = self.agent.thread().counter();
         let system = self.ratio.scale_up(counter.messages(&self.system_prompt()));
-        let tools = self.ratio.scale_up(counter.tools(self.tools.specs()));
+        let tools = self.ratio.scale_up(counter.tools(&self.tools.specs));
         let newest = floor.saturating_sub(system.saturating_add(tools));
         SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried }
     }

@@ -307,7 +307,7 @@ impl Session {
     pub(super) fn request(&self) -> Request {
         Request {
             system: self.system_prompt(),
-            tools: self.tools.specs().clone(),
+            tools: self.tools.specs.clone(),
             max_output: self.settings.max_output,
             ..Request::new(self.agent.messages().clone())
         }

@@ -120,7 +120,7 @@ impl Journal {
         if let Some(base) = base {
             let events = store.load_from(&thread, base.seq()).await?;
             if let Some(log) = base.log(events) {
-                let (stored, id) = (log.len(), base.log_id());
+                let (stored, id) = (log.len(), base.log);
                 return Ok(Self { store: Some(store), stored, id, ..Self::new(log) });
             }
         }
