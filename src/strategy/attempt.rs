@@ -6,6 +6,7 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
     snapshot::Snapshot,
+    tail::nothing,
 };
 use crate::{
     compact::Plan,
@@ -35,15 +36,11 @@ pub(crate) fn begin(
     match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
         Some(target) => {
             let found = thread.size();
-            nothing(format!("about {found} tokens are within the target of {target}"))
+            let reason = format!("about {found} tokens are within the target of {target}");
+            propose(nothing(reason))
         }
         None => strategy.begin(thread, brief),
     }
-}
-
-/// Returns an attempt that found nothing to compact.
-pub(super) fn nothing(reason: String) -> Box<dyn Attempt> {
-    Box::new(Ended(Err(StrategyError::NothingToCompact { reason: reason.into() })))
 }
 
 /// Returns the attempt, or one that ends at once with the error.

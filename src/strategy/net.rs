@@ -9,13 +9,14 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::{Ended, nothing},
+    attempt::{Ended, propose},
     brief::Brief,
     contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
     panic_guard::Guarded,
     snapshot::Snapshot,
+    tail::nothing,
 };
 use crate::{
     compact::TrimToolResults,
@@ -46,7 +47,7 @@ impl CompactionStrategy for Net {
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
         let is_done = thread.compacted_by.as_ref().is_some_and(|by| **by == *self.name());
         if self.once && is_done && thread.has_room(brief) {
-            return nothing("nothing was added since the last compaction".to_owned());
+            return propose(nothing("nothing was added since the last compaction".to_owned()));
         }
         let mut attempt = NetAttempt {
             thread: thread.clone(),
