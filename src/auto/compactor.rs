@@ -110,10 +110,10 @@ pub enum Output {
         /// `None` if any reduction helps.
         limit: Option<u64>,
     },
-    /// Tell the user that the soft trigger is suspended. Either two compactions in a row left the context over the
-    /// threshold: then it waits until the context is under the threshold for another reason, or the
-    /// user compacts. Or the part that no compaction can remove exceeds the threshold by itself:
-    /// then it waits until that part is smaller.
+    /// Tell the user that the soft trigger is suspended. Either two compactions in a row left the
+    /// context over the threshold: then it waits until the context is under the threshold for
+    /// another reason, or the user compacts. Or the part that no compaction can remove exceeds the
+    /// threshold by itself: then it waits until that part is smaller.
     Suspended {
         /// The tokens of the next request.
         tokens: u64,
@@ -127,8 +127,8 @@ pub enum Output {
         /// When the pause ends.
         until: Timestamp,
     },
-    /// Tell the user that the window of the model is unknown. Nothing is compacted ahead of need until the host names
-    /// a window or a refusal of the provider states one.
+    /// Tell the user that the window of the model is unknown. Nothing is compacted ahead of need
+    /// until the host names a window or a refusal of the provider states one.
     UnknownWindow,
     /// The request cannot be sent, and no compaction helps.
     CannotFit {
@@ -226,7 +226,8 @@ impl AutoCompactor {
     }
 
     /// Takes an event and returns what the driver does next, if anything. The driver answers
-    /// [`Output::Compact`] with [`Input::Compacted`] or [`Input::Failed`]; a cancelled compaction failed.
+    /// [`Output::Compact`] with [`Input::Compacted`] or [`Input::Failed`]; a cancelled compaction
+    /// failed.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -311,8 +312,8 @@ impl AutoCompactor {
     }
 
     /// Whether to send a request although it seems too long, because its size or the limit is
-    /// doubtful and no compaction helps. If the number is right, the provider refuses the request; if
-    /// it is wrong, the thread can continue.
+    /// doubtful and no compaction helps. If the number is right, the provider refuses the request;
+    /// if it is wrong, the thread can continue.
     fn sends_anyway(
         &self,
         now: Timestamp,

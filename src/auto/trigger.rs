@@ -1,4 +1,5 @@
-//! The soft trigger: fires before the window is full, and suspends itself if compactions do not help.
+//! The soft trigger: fires before the window is full, and suspends itself if compactions do not
+//! help.
 
 use crate::message::Timestamp;
 

@@ -88,8 +88,8 @@ pub(crate) enum CompactionStep<'a> {
 }
 
 impl Compaction {
-    /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief must
-    /// be redacted, because its texts go into the events and the log.
+    /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief
+    /// must be redacted, because its texts go into the events and the log.
     pub(crate) fn begin(
         id: CompactionId,
         thread: ThreadId,

@@ -248,8 +248,8 @@ pub fn compact_tool() -> ToolSpec {
     ToolSpec::new(COMPACT, ABOUT_COMPACT.trim_end(), schema)
 }
 
-/// Returns the tool without parameters by which the model has its thread compacted, for hosts with a
-/// loop of their own.
+/// Returns the tool without parameters by which the model has its thread compacted, for hosts with
+/// a loop of their own.
 ///
 /// ```
 /// use threadfold::compaction::{COMPACT_CONTEXT, compact_context_tool};

@@ -14,8 +14,9 @@ use crate::{
 const NO_RESULT: &str = "The call was not carried out.";
 
 impl Compactor {
-    /// Adds a checkpoint to every user message that does not end with one, so that the model can name
-    /// ranges in a call of [`COMPACT`]. Call this before each request if the model has that tool.
+    /// Adds a checkpoint to every user message that does not end with one, so that the model can
+    /// name ranges in a call of [`COMPACT`]. Call this before each request if the model has that
+    /// tool.
     ///
     /// ```
     /// use threadfold::{Compactor, ContentBlock, Message};

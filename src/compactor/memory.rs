@@ -32,7 +32,8 @@ pub(super) struct Past {
     /// How many changes of the host's rules are in `known`.
     #[serde(default)]
     pub(super) changes: usize,
-    /// The fingerprints of the texts that the compaction inserted, or of the first text that stayed.
+    /// The fingerprints of the texts that the compaction inserted, or of the first text that
+    /// stayed.
     marks: BTreeSet<u64>,
     /// The fingerprints of all texts that the compaction left, in order.
     left: Vec<u64>,

@@ -152,7 +152,8 @@ impl Compactor {
         &self.live.known.rules
     }
 
-    /// Adds a standing rule of the host and returns its id. The model sees it after the next summary.
+    /// Adds a standing rule of the host and returns its id. The model sees it after the next
+    /// summary.
     ///
     /// ```
     /// use threadfold::{Compactor, Message};

@@ -242,10 +242,10 @@ impl Conversation<'_> {
         Ok(Begun { snapshot, attempt, compaction, span })
     }
 
-    /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the standing
-    /// rules, and, if the brief sets a retention policy, with the facts of the whole log. For hosts
-    /// that drive the attempt themselves and then [`finish`](Self::finish) it. The future may be
-    /// dropped at any point.
+    /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the
+    /// standing rules, and, if the brief sets a retention policy, with the facts of the whole log.
+    /// For hosts that drive the attempt themselves and then [`finish`](Self::finish) it. The future
+    /// may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -265,7 +265,8 @@ impl Conversation<'_> {
     ///
     /// # Errors
     ///
-    /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be read.
+    /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be
+    /// read.
     pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot, CompactionError> {
         let snapshot = self.ruled_snapshot();
         match &self.known {
@@ -294,8 +295,8 @@ impl Conversation<'_> {
 
     /// Finishes a compaction whose proposal was made with this brief for the
     /// [`snapshot`](Self::snapshot) of this conversation: archives, commits and stores it, or logs
-    /// the failure. [`compact`] is [`propose`](super::propose) followed by this; call them separately
-    /// to do something in between.
+    /// the failure. [`compact`] is [`propose`](super::propose) followed by this; call them
+    /// separately to do something in between.
     ///
     /// The future may be dropped at any point, like that of [`compact`].
     ///

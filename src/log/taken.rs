@@ -154,8 +154,8 @@ fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message>
 
 /// The positions of removed messages in the thread after a splice.
 ///
-/// A removed message has the position of the next message that was kept or inserted, so a truncation
-/// drops the two together.
+/// A removed message has the position of the next message that was kept or inserted, so a
+/// truncation drops the two together.
 struct SplicePositions {
     start: usize,
     /// The kept parts: the index of the message, and the index among the inserts.
@@ -169,8 +169,8 @@ impl SplicePositions {
         Self { start, parts: parts.collect() }
     }
 
-    /// Returns the position of a removed message in the thread after the splice. A later message never
-    /// has an earlier position, because parts are in order.
+    /// Returns the position of a removed message in the thread after the splice. A later message
+    /// never has an earlier position, because parts are in order.
     fn after(&self, removed: usize) -> usize {
         let parts = self.parts.partition_point(|(message, _)| *message <= removed);
         let last = parts.checked_sub(1).and_then(|last| self.parts.get(last));
@@ -183,8 +183,8 @@ impl SplicePositions {
     }
 }
 
-/// Returns the first position of the thread before a plan from which on every message has a position
-/// of at least `limit` in the thread after it.
+/// Returns the first position of the thread before a plan from which on every message has a
+/// position of at least `limit` in the thread after it.
 fn position_before(splices: &[Splice], limit: usize) -> usize {
     let (mut removed, mut inserted, mut end) = (0, 0, 0);
     for splice in splices {

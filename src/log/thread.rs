@@ -348,8 +348,8 @@ impl Default for Thread {
     }
 }
 
-/// Returns a vector to append to. A copy of a shared one gets spare capacity, so that it is not moved
-/// at once.
+/// Returns a vector to append to. A copy of a shared one gets spare capacity, so that it is not
+/// moved at once.
 pub(crate) fn for_appending<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {
     if Arc::get_mut(items).is_none() {
         let mut own = Vec::with_capacity(items.len() + items.len() / 8 + 4);

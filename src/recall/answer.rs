@@ -101,11 +101,11 @@ impl<'a> Recall<'a> {
 
     /// Runs the tool: reads its input and returns the text for the model.
     ///
-    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints, `{"message", "offset"?}`
-    /// for a message by its number, `{"call", "offset"?}` for the whole result of a tool call, or
-    /// `{"query", "offset"?}` for a search by words. A `null` counts as absent, and a checkpoint may
-    /// also be written as its marker, `<checkpoint:a1b2c3>`. The answer says with which offset it
-    /// goes on.
+    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints,
+    /// `{"message", "offset"?}` for a message by its number, `{"call", "offset"?}` for the whole
+    /// result of a tool call, or `{"query", "offset"?}` for a search by words. A `null` counts as
+    /// absent, and a checkpoint may also be written as its marker, `<checkpoint:a1b2c3>`. The
+    /// answer says with which offset it goes on.
     ///
     /// ```
     /// use serde_json::json;

@@ -149,8 +149,8 @@ impl Default for RecallRequest {
 impl RecallRequest {
     /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`,
     /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint
-    /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints exist
-    /// is not checked here.
+    /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints
+    /// exist is not checked here.
     pub(crate) fn parse(input: &Value) -> Result<Self, RecallError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {

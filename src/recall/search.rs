@@ -163,8 +163,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads the next slice, and returns whether there is more. `text` returns the text of each index
-    /// below `count`, or `None` to skip it.
+    /// Reads the next slice, and returns whether there is more. `text` returns the text of each
+    /// index below `count`, or `None` to skip it.
     pub(super) fn read(
         &mut self,
         terms: &Terms,

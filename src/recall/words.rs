@@ -12,8 +12,9 @@ const WORD: usize = 64;
 /// The maximum bytes of a compound, such as a path, that count.
 const COMPOUND: usize = 256;
 
-/// Calls a function with each word of a text, in lower case and without accents, and its byte range:
-/// the words, the parts of words such as `parse_error`, and compounds such as paths and names in code.
+/// Calls a function with each word of a text, in lower case and without accents, and its byte
+/// range: the words, the parts of words such as `parse_error`, and compounds such as paths and
+/// names in code.
 pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
     let mut lower = String::new();
     let mut emit = |range: Range<usize>, most: usize| {
@@ -110,8 +111,8 @@ fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Whether a letter is a capital that begins a part: after a lower-case letter, or as the last one of
-/// several capitals. `rest` begins with it.
+/// Whether a letter is a capital that begins a part: after a lower-case letter, or as the last one
+/// of several capitals. `rest` begins with it.
 fn begins_part(last: char, letter: char, rest: &str) -> bool {
     letter.is_uppercase()
         && (last.is_lowercase()

@@ -73,8 +73,8 @@ pub enum SessionEvent {
         /// Whether the call failed.
         is_error: bool,
         /// The whole result; the thread holds it cut if it is longer than
-        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier version
-        /// has none.
+        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier
+        /// version has none.
         #[serde(default)]
         content: Vec<ContentBlock>,
     },

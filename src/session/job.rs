@@ -202,8 +202,8 @@ impl Session {
         self.prepare_compaction_observed(|_, _| {})
     }
 
-    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`: each call
-    /// of a model, first with `None` and then with each delta of the answer.
+    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`:
+    /// each call of a model, first with `None` and then with each delta of the answer.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -382,7 +382,8 @@ impl Session {
         self.auto.requested_target(self.pressure(0))
     }
 
-    /// Adapts a proposal for these messages to the thread as it is now, of which this is the snapshot.
+    /// Adapts a proposal for these messages to the thread as it is now, of which this is the
+    /// snapshot.
     fn fitted(
         &self,
         mut driven: Proposal,

@@ -242,8 +242,9 @@ impl Session {
         TokenUsageSummary::new(self.log().billed(), self.context_tokens(), self.window())
     }
 
-    /// What the next request is made of: system prompt, tools, typed text, answers, results by tool,
-    /// summaries and so on. The tokens of the parts sum up to [`context_tokens`](Self::context_tokens).
+    /// What the next request is made of: system prompt, tools, typed text, answers, results by
+    /// tool, summaries and so on. The tokens of the parts sum up to
+    /// [`context_tokens`](Self::context_tokens).
     ///
     /// ```
     /// use futures::executor::block_on;

@@ -1,4 +1,5 @@
-//! What a journal holds in memory besides the latest events: rules and facts, while they are needed.
+//! What a journal holds in memory besides the latest events: rules and facts, while they are
+//! needed.
 
 use std::sync::Arc;
 

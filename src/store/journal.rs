@@ -22,7 +22,8 @@ use crate::{
 ///
 /// With a store, memory holds the thread and the latest events. When the events that a compaction
 /// removed from the thread take more than 32 KB, a flush gives the store a base and drops the
-/// stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
+/// stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole)
+/// read them again.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -77,7 +78,8 @@ impl Journal {
     }
 
     /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
-    /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole) first.
+    /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole)
+    /// first.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -95,8 +97,8 @@ impl Journal {
     }
 
     /// Loads the log of a thread from a store, which also stores later events. The log of an
-    /// unknown thread is empty. If the store keeps a [base](ThreadStore::save_base) of the thread, only
-    /// the events after it are loaded.
+    /// unknown thread is empty. If the store keeps a [base](ThreadStore::save_base) of the thread,
+    /// only the events after it are loaded.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -144,8 +146,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// - [`StoreError::OtherLog`], [`StoreError::Deleted`] or [`StoreError::Conflict`] if the stored
-    ///   log is not the one that this journal wrote.
+    /// - [`StoreError::OtherLog`], [`StoreError::Deleted`] or [`StoreError::Conflict`] if the
+    ///   stored log is not the one that this journal wrote.
     /// - [`StoreError::Unreadable`] if there is no store to read from.
     /// - Any other [`StoreError`] of the store.
     pub async fn whole(&self) -> Result<Cow<'_, EventLog>, StoreError> {
@@ -231,8 +233,9 @@ impl Journal {
         &self.log
     }
 
-    /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact) get
-    /// redacted texts, and rules and facts are read from them; log and thread keep the originals.
+    /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact)
+    /// get redacted texts, and rules and facts are read from them; log and thread keep the
+    /// originals.
     ///
     /// ```
     /// use std::{borrow::Cow, sync::Arc};
@@ -359,8 +362,8 @@ impl Journal {
     ///
     /// The log in memory is unchanged in every case.
     ///
-    /// - [`StoreError::Conflict`] if another writer appended to the thread, or some of the stored events
-    ///   are missing.
+    /// - [`StoreError::Conflict`] if another writer appended to the thread, or some of the stored
+    ///   events are missing.
     /// - [`StoreError::Deleted`] if the thread was deleted in the store.
     /// - [`StoreError::OtherLog`] if it was deleted and created again.
     /// - Any other [`StoreError`] of the store.

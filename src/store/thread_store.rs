@@ -33,8 +33,8 @@ use crate::{
 #[async_trait]
 pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// Appends events to the stored log of a thread, which must have exactly `expected_len` events
-    /// and the id `log`, as [`load`](Self::load) returned it. The `seq`s of the events must continue
-    /// from there ([`check_places`]). Without events, only length and id are checked.
+    /// and the id `log`, as [`load`](Self::load) returned it. The `seq`s of the events must
+    /// continue from there ([`check_places`]). Without events, only length and id are checked.
     ///
     /// A new log gets the id, so that a log which was deleted and written again is not mistaken for
     /// the earlier one. A store may keep no ids: it ignores `log`, and loads logs without one.
@@ -89,8 +89,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Keeps the base of the log with this id in place of an earlier one: the state after its first
-    /// `seq` events, so that the thread opens fast whatever the length of its log. Base and facts are
-    /// texts for the journal alone. The store keeps them apart, so that
+    /// `seq` events, so that the thread opens fast whatever the length of its log. Base and facts
+    /// are texts for the journal alone. The store keeps them apart, so that
     /// [`load_base`](Self::load_base) need not read the facts. It ignores a base of a log with
     /// another id, of more events than are stored, or that is not later than the one it keeps.
     ///

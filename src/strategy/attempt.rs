@@ -26,8 +26,8 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Returns the attempt of a strategy on a thread. It ends at once if the user asks for a target that
-/// the thread meets.
+/// Returns the attempt of a strategy on a thread. It ends at once if the user asks for a target
+/// that the thread meets.
 pub(crate) fn begin(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
@@ -75,9 +75,9 @@ impl From<ModelRole> for AskOptions {
 /// the answer.
 ///
 /// A retryable failure is followed by the same call, after the wait that the provider asks for or
-/// else 1, 5, 10 and then 30 seconds, up to four times and two minutes in all; any other failure ends
-/// the attempt. A model that calls a tool is asked once more with tool calls forbidden.
-/// The driver waits, and counts the calls and the usage of all of them.
+/// else 1, 5, 10 and then 30 seconds, up to four times and two minutes in all; any other failure
+/// ends the attempt. A model that calls a tool is asked once more with tool calls forbidden. The
+/// driver waits, and counts the calls and the usage of all of them.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -126,8 +126,9 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`ClearResults`] where that is [enough](Self::with_enough); else [`Summarize`], or [`Chunked`]
-    /// if the request exceeds the model's window; then [`TrimToolResults`]; then [`Digest`].
+    /// [`ClearResults`] where that is [enough](Self::with_enough); else [`Summarize`], or
+    /// [`Chunked`] if the request exceeds the model's window; then [`TrimToolResults`]; then
+    /// [`Digest`].
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
             Arc::new(Summarize::default()),

@@ -90,7 +90,8 @@ impl Snapshot {
     }
 
     /// Returns the tokens that the user's words get at first, and the most that they get at all. If
-    /// they share the room, other facts get a sixth of it, unless rules or the user's words need it.
+    /// they share the room, other facts get a sixth of it, unless rules or the user's words need
+    /// it.
     fn typed_room(
         &self,
         typed: &Typed<'_>,
@@ -121,8 +122,8 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Returns the summary with a list of what the user typed, and the policy for the facts after it;
-    /// `None` if both are empty.
+    /// Returns the summary with a list of what the user typed, and the policy for the facts after
+    /// it; `None` if both are empty.
     fn listed(&self, list: &str) -> Option<(Text, RetentionPolicy)> {
         if self.summary.is_blank() && list.is_empty() {
             return None;
@@ -155,8 +156,8 @@ impl Lists<'_> {
         Some(self.thread.room(&after, brief))
     }
 
-    /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a value
-    /// with its subject.
+    /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a
+    /// value with its subject.
     fn is_listed_alone(&self, fact: &Fact) -> bool {
         !self.audit.policy.lists_typed() || !self.typed.covers(fact)
     }

@@ -19,9 +19,9 @@
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
-//! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
-//! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
-//! name and builds them from settings ([`StrategyRegistry::build`]).
+//! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes
+//! about thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds
+//! strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;
 mod breaker;

@@ -28,8 +28,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
     pub(crate) strategy: Arc<dyn CompactionStrategy>,
-    /// Upper limit for the tokens of the compacted thread: up to it, proposals are accepted even over
-    /// the target. `None` if any reduction helps.
+    /// Upper limit for the tokens of the compacted thread: up to it, proposals are accepted even
+    /// over the target. `None` if any reduction helps.
     pub(crate) limit: Option<u64>,
     /// Whether every request has the fallback, trimming and then a digest. A request that does not
     /// fit has it in any case.

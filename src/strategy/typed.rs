@@ -65,8 +65,8 @@ impl<'a> Typed<'a> {
     }
 
     /// Returns the tokens of the list in a room in which everything else needs `others`: its share,
-    /// or the tokens of emphasised statements up to five sixths, or what the others leave, whichever
-    /// is most.
+    /// or the tokens of emphasised statements up to five sixths, or what the others leave,
+    /// whichever is most.
     pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
         let emphasised = self.emphasised(counter).min(most(room));
         self.share_of(room).max(emphasised).max(room.saturating_sub(others))

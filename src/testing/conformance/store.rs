@@ -45,9 +45,9 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
 /// Tests stores whose writes fail: after a failed append a prefix of the log is stored, and appends
 /// can continue from there.
 ///
-/// `make` gets the index of a point of failure and returns an empty store that fails there, or `None`
-/// after the last one. The suite appends one event, then three, then those of the three that were
-/// not stored; so the second append should fail.
+/// `make` gets the index of a point of failure and returns an empty store that fails there, or
+/// `None` after the last one. The suite appends one event, then three, then those of the three that
+/// were not stored; so the second append should fail.
 ///
 /// ```
 /// use futures::executor::block_on;

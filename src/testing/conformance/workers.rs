@@ -30,9 +30,9 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// the lease of a thread, opens a session and sends texts. Many answers take longer than the lease,
 /// so other workers take threads over; some workers die without a release, and their clocks differ.
 ///
-/// At every moment a thread has one writer: no append succeeds after a later lease was acquired, the
-/// log has the texts of the leases in their order, each acknowledged text once, and every request is
-/// legal.
+/// At every moment a thread has one writer: no append succeeds after a later lease was acquired,
+/// the log has the texts of the leases in their order, each acknowledged text once, and every
+/// request is legal.
 ///
 /// The store must be empty. Run [`leases`](super::leases) first; it finds the smaller examples.
 ///
@@ -67,8 +67,8 @@ pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<(), Breach> {
     if let Some(breach) = seen.breaches.pop() {
         return Err(breach);
     }
-    // The simulation is the same for every store that keeps the laws, so a store cannot pass because
-    // too little happened.
+    // The simulation is the same for every store that keeps the laws, so a store cannot pass
+    // because too little happened.
     let Worked { turns, refused, threads, .. } = seen.worked;
     if turns <= 300 || refused <= 20 || threads <= 190 {
         let found = format!("{:?}", seen.worked);
