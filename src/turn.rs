@@ -24,7 +24,7 @@ use crate::message::{
     ContentBlock, InvalidValue, Message, Role, StopReason, ToolResult, ToolUse, Turn,
 };
 
-/// The result of a call that is refused because the turn has had its last round.
+/// The result of a call in the last answer that the turn may have.
 const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
 
 /// The number of consecutive rounds with equal calls and equal errors after which the turn ends.

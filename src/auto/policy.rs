@@ -14,7 +14,7 @@ use crate::{
 /// ```
 /// use threadfold::auto::{AutoPolicy, Threshold};
 ///
-/// // In settings, what is not named is as by default.
+/// // Fields that the settings do not name keep their defaults.
 /// let settings = r#"{"threshold": {"remaining": 20000}, "target": {"fraction": 0.4}}"#;
 /// let policy: AutoPolicy = serde_json::from_str(settings)?;
 /// let (threshold, target) = (Threshold::Remaining(20_000), Threshold::Fraction(0.4));

@@ -35,7 +35,7 @@ impl Tools {
         }
     }
 
-    /// Returns tools that the host answers by itself.
+    /// Returns the tools of a host that runs their calls itself.
     pub(crate) fn of(specs: Arc<Vec<ToolSpec>>) -> Self {
         Self { host: Vec::new(), specs }
     }

@@ -7,8 +7,8 @@
 //! | [`Session::adopt`] | [`Session::carry_out`] | a prepared compaction |
 //! | [`Session::replace`], [`Session::redo_compaction`] | [`Session::carry_out`] | the host, or the log |
 //!
-//! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
-//! the stream leaves it in flight, and the next turn ends it.
+//! Each becomes a [`Compaction`] with one start event and one end event; at most one is in flight. If
+//! the host drops the stream, the compaction stays in flight, and the next turn ends it.
 
 use std::sync::Arc;
 
@@ -240,21 +240,12 @@ struct EmitProgress<'e> {
 impl Listener for EmitProgress<'_> {
     fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()> {
         let id = self.id;
-        let event = match (call, delta) {
-            (Step::Call { done, total, .. }, None) => CompactionEvent::Progress { id, done, total },
-            (_, Some(Delta::Text { text })) => {
-                CompactionEvent::SummaryDelta { id, text: text.clone() }
-            }
-            (
-                _,
-                None
-                | Some(
-                    Delta::Thinking { .. }
-                    | Delta::ToolUse { .. }
-                    | Delta::ToolInput { .. }
-                    | Delta::Turn { .. },
-                ),
-            ) => return future::ready(()).boxed(),
+        let event = if let (Step::Call { done, total, .. }, None) = (call, delta) {
+            CompactionEvent::Progress { id, done, total }
+        } else if let Some(Delta::Text { text }) = delta {
+            CompactionEvent::SummaryDelta { id, text: text.clone() }
+        } else {
+            return future::ready(()).boxed();
         };
         self.emit.event(SessionEvent::Compaction(event)).boxed()
     }

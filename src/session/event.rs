@@ -146,7 +146,8 @@ mod tests {
         retention::{Facts, Retention, RetentionPolicy},
     };
 
-    /// Gives the names of all variants, and the name of a value. What is not listed does not build.
+    /// Gives the names of all variants, and the name of a value. A variant that is not listed does
+    /// not compile.
     macro_rules! variants {
         ($names:ident, $name:ident, $event:ident: $($variant:ident)*) => {
             const $names: &[&str] = &[$(stringify!($variant)),*];

@@ -55,7 +55,8 @@ pub struct Journal {
     pub(super) rules: RulesCache,
     /// The facts of the thread, redacted. They are read when they are needed.
     pub(super) facts: LoggedFacts,
-    /// Whether the store is known to keep no facts beside a base.
+    /// Whether the facts stay in memory between writes. Set when the store turned out to keep none
+    /// with the base, because reading them again means reading the whole log.
     pub(super) holds_facts: bool,
 }
 

@@ -1,10 +1,9 @@
-//! The fallback below a session's strategy, for when that strategy does not bring the request into
-//! the window.
+//! A session's strategy, with a fallback if it fails and the request does not fit the window.
 //!
-//! The strategy goes first. A proposal that misses the target but keeps within the limit is
-//! accepted. If there is none and the request cannot be sent as it is, tool results are trimmed;
-//! if that is not enough, a digest replaces the old part. The rungs of the proposal list everything
-//! that was tried.
+//! The strategy is tried first. Its proposal may miss the target as long as it keeps within the
+//! limit. If it proposes nothing acceptable and the request cannot be sent as it is, tool results
+//! are trimmed; if that is not enough, a digest replaces the old part. The rungs of the proposal
+//! list everything that was tried.
 
 use std::sync::Arc;
 

@@ -114,10 +114,10 @@ impl Snapshot {
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns two sets of keys if a list of rules and the list of the user's statements do not
-    /// both fit: the keys of the statements, and these with the keys of all that stays. The rules
-    /// then come first among the statements, and the summary omits sentences with a key of the
-    /// second set.
+    /// Returns two sets of keys if the list of rules and the list of the user's statements do not
+    /// both fit; the rules are then the first of the statements. The first set has the keys of the
+    /// statements. The second one also has the keys of everything that stays in the thread; the
+    /// summary omits sentences with a key of this set.
     fn stated_by_lists(
         &self,
         after: &[Message],

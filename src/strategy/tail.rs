@@ -13,7 +13,7 @@ use crate::{
     retention::RetentionPolicy,
 };
 
-/// Removing no more tokens than this is not worth a summary.
+/// A plan that removes at most this many tokens is not worth a summary.
 pub(super) const MIN_TOKENS: u64 = 100;
 
 /// One choice of what stays of a thread.
@@ -66,11 +66,15 @@ impl Task {
 
     /// Returns the candidates from the requested one down to the smallest, at least one.
     ///
-    /// If the thread is over its target they are: the tail that the target has room for, with the
-    /// last turn if that can be trimmed, which keeps more than a summary of it; then fewer user
-    /// messages; then harder and harder trimmed tool results; then a tail without the last turn,
-    /// plain and trimmed; then only what no cut can remove, plain and trimmed; and, if a next
-    /// prompt follows, that without the user's earlier messages.
+    /// For a thread over its target, each candidate keeps less than the one before:
+    ///
+    /// 1. the tail for which the target has room, and the last turn in any case if its tool results
+    ///    can be trimmed, because a trimmed turn keeps more than a summary of it;
+    /// 2. the same with only the newest user message before the cut;
+    /// 3. the same with tool results trimmed, harder and harder;
+    /// 4. a tail without the last turn, whole and then trimmed;
+    /// 5. only the messages that no cut can remove, whole and then trimmed;
+    /// 6. if a next prompt follows, the same without the user's earlier messages.
     ///
     /// # Errors
     ///
@@ -160,8 +164,8 @@ impl Task {
         Ok(all)
     }
 
-    /// The lengths of the tail to try: the requested one and, if the user asked for the first
-    /// compaction of the thread, half of it and so on, so that something goes.
+    /// The lengths of the tail to try. If the user asked for the first compaction of the thread,
+    /// each is half of the one before, because the user expects that something is removed.
     fn lengths(&self, request: TailRequest) -> impl Iterator<Item = usize> + Clone + use<> {
         // A repeated request must not shrink an already compacted thread further.
         let is_fresh = !self.thread.messages().iter().any(Message::is_summary);

@@ -121,7 +121,7 @@ impl FoldBatches {
             stretch.count(message, if kept { typed } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
-            // Besides batches, such a message holds at most the line of ours that says to continue.
+            // A message with batches has no other content, except perhaps our request to continue.
             let has_batches =
                 stretch.earlier.iter().skip(before).any(|it| matches!(it, Earlier::Batch(_)));
             let options = PlainOptions { kept, tool_ids };
