@@ -35,7 +35,7 @@ const PIECE: usize = 4_000;
 /// The bytes of a slice of a search: a few milliseconds of work.
 const SLICE: usize = 256 * 1024;
 
-/// The bytes for which a shorter message counts in a slice, because rendering takes time too.
+/// A shorter message counts as this many bytes of a slice, because rendering it takes time too.
 const LEAST: usize = 200;
 
 /// The maximum bytes of an excerpt around the words.

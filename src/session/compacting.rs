@@ -7,8 +7,8 @@
 //! | [`Session::adopt`] | [`Session::carry_out`] | a prepared compaction |
 //! | [`Session::replace`], [`Session::redo_compaction`] | [`Session::carry_out`] | the host, or the log |
 //!
-//! Each becomes a [`Compaction`] with one start event and one end event; at most one is in flight. If
-//! the host drops the stream, the compaction stays in flight, and the next turn ends it.
+//! Each becomes a [`Compaction`] with one start event and one end event; at most one is in flight.
+//! If the host drops the stream, the compaction stays in flight, and the next turn ends it.
 
 use std::sync::Arc;
 

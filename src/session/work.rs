@@ -28,8 +28,8 @@ use crate::{
 const CANCELLED: &str = "Cancelled before it was done.";
 
 impl Session {
-    /// Runs the input. First it ends a dropped turn or compaction and runs the texts that were queued
-    /// before number `queued_later`; texts that are queued meanwhile run last.
+    /// Runs the input. First it ends a dropped turn or compaction and runs the texts that were
+    /// queued before number `queued_later`; texts that are queued meanwhile run last.
     pub(super) async fn work(
         &mut self,
         input: UserInput,

@@ -14,7 +14,7 @@ use crate::{
     retention::{Beside, Fact, Retention, RetentionPolicy},
 };
 
-/// The data for audits of proposals with one summary.
+/// What an audit of a proposal with one summary compares with.
 pub(super) struct Audit<'a> {
     pub(super) policy: &'a RetentionPolicy,
     pub(super) brief: &'a Brief,

@@ -35,8 +35,8 @@ impl Snapshot {
     /// of the room, then facts that are still missing, then more statements in the room that is
     /// left. A value that the user replaced is not listed. If rules and statements do not both fit,
     /// the rules are the first of the statements, and the summary loses sentences that only repeat
-    /// them. If more of the facts or the statements would fit beside a half, a quarter or an eighth
-    /// of a long summary, its other sentences are left out, those without facts first.
+    /// them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
+    /// first, if that makes room for clearly more of the facts and statements.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
     /// sentences that state what nothing in the conversation does.
@@ -287,7 +287,7 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
-    /// Returns the data for audits of proposals with this summary or a part of it.
+    /// Returns what an audit of a proposal with this summary, or a part of it, compares with.
     fn audit<'a>(
         &self,
         summary: &str,

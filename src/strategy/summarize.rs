@@ -171,8 +171,8 @@ impl Summarize {
     fn request(&self, task: &Task, head: Vec<Message>) -> Request {
         let question = self.question(task, head.iter().any(Message::is_summary));
         let request = match self.as_text {
-            // An earlier summary keeps its place: a prompt cache serves a request only up to the first
-            // message that differs.
+            // An earlier summary keeps its place: a prompt cache serves a request only up to the
+            // first message that differs.
             false => Request {
                 system: task.thread.system().clone(),
                 tools: task.thread.tools().clone(),

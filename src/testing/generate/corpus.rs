@@ -149,7 +149,7 @@ impl Writer {
         Message::new(Role::User, content)
     }
 
-    /// A text of 38 times `unit` bytes on average; half of the texts have 12 to 48 times.
+    /// A text of 38 times `unit` bytes on average. Half of the texts have 12 to 48 times `unit`.
     fn text(&mut self, unit: usize) -> Text {
         let bits = self.random.next_u64();
         let power = (bits & 0xff).count_ones();
