@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    pin::Pin,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    task::{Poll, Waker},
     time::Duration,
 };
 
@@ -324,7 +324,7 @@ impl Chance {
 /// A clock in milliseconds. When all workers sleep, it moves to the time at which the first one
 /// wakes. All other work takes no simulated time.
 #[derive(Debug)]
-pub(super) struct SimulatedTime(Mutex<State>);
+struct SimulatedTime(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -337,25 +337,40 @@ struct State {
 }
 
 impl SimulatedTime {
-    pub(super) fn new(workers: u64) -> Self {
+    fn new(workers: u64) -> Self {
         let sleepers = BTreeMap::new();
         Self(Mutex::new(State { now: 0, working: workers, next: 0, sleepers }))
     }
 
-    pub(super) fn now(&self) -> u64 {
+    fn now(&self) -> u64 {
         self.state().now
     }
 
-    /// Sleeps for some milliseconds.
-    pub(super) fn sleep(&self, millis: u64) -> Sleep<'_> {
-        let mut state = self.state();
-        state.next += 1;
-        let (number, until) = (state.next, state.now.saturating_add(millis));
-        Sleep { time: self, number, until }
+    /// Sleeps for some milliseconds. A future that is dropped earlier would count as asleep for
+    /// ever.
+    async fn sleep(&self, millis: u64) {
+        let (number, until) = {
+            let mut state = self.state();
+            state.next += 1;
+            (state.next, state.now.saturating_add(millis))
+        };
+        let wakes = poll_fn(|context| {
+            let mut state = self.state();
+            if state.now < until {
+                state.sleepers.insert(number, (until, context.waker().clone()));
+                state.pass();
+            }
+            if state.now < until {
+                return Poll::Pending;
+            }
+            state.sleepers.remove(&number);
+            Poll::Ready(())
+        });
+        wakes.await
     }
 
     /// Ends a worker, so that the others no longer wait for it.
-    pub(super) fn end(&self) {
+    fn end(&self) {
         let mut state = self.state();
         state.working = state.working.saturating_sub(1);
         state.pass();
@@ -379,34 +394,5 @@ impl State {
                 waker.wake_by_ref();
             }
         }
-    }
-}
-
-pub(super) struct Sleep<'a> {
-    time: &'a SimulatedTime,
-    number: u64,
-    until: u64,
-}
-
-impl Future for Sleep<'_> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.time.state();
-        if state.now < self.until {
-            state.sleepers.insert(self.number, (self.until, context.waker().clone()));
-            state.pass();
-        }
-        if state.now < self.until {
-            return Poll::Pending;
-        }
-        state.sleepers.remove(&self.number);
-        Poll::Ready(())
-    }
-}
-
-impl Drop for Sleep<'_> {
-    fn drop(&mut self) {
-        self.time.state().sleepers.remove(&self.number);
     }
 }
