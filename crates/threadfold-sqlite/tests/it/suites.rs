@@ -93,9 +93,8 @@ fn a_log_that_was_written_again_is_not_taken_for_the_earlier_one() {
     let folder = Folder::new();
     let store = open(&folder);
     let thread = id("t");
-    let write = |log, seq: u64| {
-        block_on(store.append(&thread, Some(LogId(log)), seq, &[said(seq, "hi")]))
-    };
+    let write =
+        |log, seq: u64| block_on(store.append(&thread, Some(LogId(log)), seq, &[said(seq, "hi")]));
     write(1, 0).unwrap();
     write(1, 1).unwrap();
     block_on(store.delete(&thread)).unwrap();
