@@ -167,7 +167,8 @@ impl Compactor {
     fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>, CompactionError> {
         let after = plan.after(thread)?;
         let mut proposal = Proposal::new(plan);
-        proposal.retention = self.facts().map(|facts| facts.audit(&after).shortened());
+        proposal.retention =
+            self.live.known.facts.as_ref().map(|facts| facts.audit(&after).shortened());
         Ok(Box::new(proposal))
     }
 }

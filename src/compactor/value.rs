@@ -12,7 +12,7 @@ use crate::{
     ledger::Ledger,
     log::{RuleChange, Thread},
     message::{CompactionId, ContextWindow, InvalidValue, Message, Redactor, Role, Text, ToolSpec},
-    retention::{Facts, RetentionPolicy},
+    retention::RetentionPolicy,
     strategy::{CompactionStrategy, Ladder},
     tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
@@ -301,11 +301,6 @@ impl Compactor {
                 RuleChange::Revoked { id } => drop(rules.revoke(id)),
             }
         }
-    }
-
-    /// The facts of all messages that were read, if the audit is on.
-    pub(super) fn facts(&self) -> Option<&Facts> {
-        self.live.known.facts.as_deref()
     }
 
     /// The target, in tokens of the provider, that follows from the window.

@@ -13,7 +13,7 @@ use super::{
     contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
-    panic_guard::Guarded,
+    panic_guard::{Guarded, State},
     snapshot::Snapshot,
     tail::nothing,
 };
@@ -69,23 +69,13 @@ struct NetAttempt {
     state: State,
 }
 
-#[derive(Debug)]
-enum State {
-    Running(Guarded),
-    Ended(Ended),
-}
-
 impl Attempt for NetAttempt {
     fn step(&self) -> Step<'_> {
-        match &self.state {
-            State::Running(attempt) => attempt.step(),
-            State::Ended(ended) => ended.step(),
-        }
+        self.state.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Running(attempt) = &mut self.state else { return };
-        attempt.handle(answer);
+        self.state.handle(answer);
         self.advance();
     }
 }
