@@ -114,7 +114,7 @@ fn one(folder: &Path, log: &EventLog, tables: &mut Tables, count: usize) {
         };
         let id: ThreadId = "main".parse().expect("an id");
         rows.push(row(name, 200, &mut next, |events: Vec<LoggedEvent>| {
-            block_on(store.append(&id, events[0].seq, &events)).expect("it is appended");
+            block_on(store.append(&id, None, events[0].seq, &events)).expect("it is appended");
         }));
     }
     tables.print("events", count, text.len(), rows);
@@ -141,7 +141,7 @@ fn by_hand(
 }
 
 fn append(store: &JsonlStore, log: &EventLog, len: u64, events: &[LoggedEvent]) {
-    block_on(store.append(log.thread_id(), len, events)).expect("it is appended");
+    block_on(store.append(log.thread_id(), None, len, events)).expect("it is appended");
 }
 
 /// A store without a log.

@@ -28,10 +28,10 @@ use crate::{
 /// Before the threshold, a compaction with a cold cache must save at least one part in this many.
 const COLD_PART: u64 = 8;
 
-/// Requests must have paid the cost of a compaction plus this fraction of it (a divisor).
+/// Requests must have paid the cost of a compaction and one part in this many more.
 const PATIENCE: i64 = 4;
 
-/// The divisor of the target for the size that a first compaction is assumed to leave.
+/// A first compaction is assumed to leave one part in this many of its target.
 const FIRST_PART: u64 = 3;
 
 /// The next request, and what a compaction before it would change, in tokens.

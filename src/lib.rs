@@ -160,8 +160,8 @@ pub mod guide {
 
     #[doc = include_str!("../docs/guide/strategy-and-policy.md")]
     ///
-    /// In this chapter: [`strategy`](crate::strategy), [`StrategyRegistry`](crate::StrategyRegistry),
-    /// [`AutoPolicy`](crate::auto::AutoPolicy),
+    /// In this chapter: [`strategy`](crate::strategy),
+    /// [`StrategyRegistry`](crate::StrategyRegistry), [`AutoPolicy`](crate::auto::AutoPolicy),
     /// [`CompactionStrategy`](crate::CompactionStrategy), [`Plan`](crate::Plan),
     /// [`attempt::ask`](crate::strategy::attempt::ask).
     pub mod strategy_and_policy {}
@@ -174,9 +174,9 @@ pub mod guide {
 
     #[doc = include_str!("../docs/guide/persistence.md")]
     ///
-    /// In this chapter: [`ThreadStore`](crate::ThreadStore), [`JsonlStore`](crate::store::JsonlStore),
-    /// [`EventLog`](crate::EventLog), [`Attempt`](crate::strategy::Attempt),
-    /// [`CompactionRun`](crate::strategy::CompactionRun).
+    /// In this chapter: [`ThreadStore`](crate::ThreadStore),
+    /// [`JsonlStore`](crate::store::JsonlStore), [`EventLog`](crate::EventLog),
+    /// [`Attempt`](crate::strategy::Attempt), [`CompactionRun`](crate::strategy::CompactionRun).
     pub mod persistence {}
 
     #[doc = include_str!("../docs/guide/in-a-server.md")]

@@ -24,7 +24,7 @@ use crate::message::{
     ContentBlock, InvalidValue, Message, Role, StopReason, ToolResult, ToolUse, Turn,
 };
 
-/// The result of a call that is refused because the turn has had its last round.
+/// The result of a call in the last answer that the turn may have.
 const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
 
 /// The number of consecutive rounds with equal calls and equal errors after which the turn ends.
@@ -158,18 +158,16 @@ impl TurnMachine {
         let capped = self.rounds >= self.max_rounds;
         let meant = is_meant(&stop_reason);
         let goes_on = stop_reason == StopReason::PauseTurn || (meant && !calls.is_empty());
-        let finished =
-            State::Finished { stop_reason, rounds: self.rounds, capped: capped && goes_on };
-        if goes_on && !capped {
-            self.state = match calls.is_empty() {
-                true => State::Model,
-                false => State::Tools { results: vec![None; calls.len()], calls },
-            };
-            return Ok(None);
+        if !goes_on || capped {
+            let (rounds, capped) = (self.rounds, goes_on);
+            self.state = State::Finished { stop_reason, rounds, capped };
+            return Ok(refused(&calls, if meant { NO_ROUND } else { NOT_MEANT }));
         }
-        self.state = finished;
-        let word = if meant { NO_ROUND } else { NOT_MEANT };
-        Ok(refused(&calls, word))
+        self.state = match calls.is_empty() {
+            true => State::Model,
+            false => State::Tools { results: vec![None; calls.len()], calls },
+        };
+        Ok(None)
     }
 
     /// Takes the result of one call, by its index in the step; results may come in any order. With

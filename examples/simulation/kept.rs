@@ -7,7 +7,7 @@ use std::{
 
 use threadfold::{
     Message, ThreadStore, async_trait,
-    log::{EventLog, LoggedEvent},
+    log::{EventLog, LogId, LoggedEvent},
     message::ThreadId,
     store::{Loaded, StoreError, check_places},
 };
@@ -116,6 +116,7 @@ impl ThreadStore for Kept {
     async fn append(
         &self,
         _: &ThreadId,
+        _: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cost::Planner,
     message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
-    strategy::{Breaker, BreakerOptions},
+    strategy::Breaker,
 };
 
 /// The last attempt of a turn compacts to the usual target divided by this, because another refusal
@@ -110,10 +110,10 @@ pub enum Output {
         /// `None` if any reduction helps.
         limit: Option<u64>,
     },
-    /// Tell the user that the soft trigger is suspended. Either two compactions in a row left the context over the
-    /// threshold: then it waits until the context is under the threshold for another reason, or the
-    /// user compacts. Or the part that no compaction can remove exceeds the threshold by itself:
-    /// then it waits until that part is smaller.
+    /// Tell the user that the soft trigger is suspended. Either two compactions in a row left the
+    /// context over the threshold: then it waits until the context is under the threshold for
+    /// another reason, or the user compacts. Or the part that no compaction can remove exceeds the
+    /// threshold by itself: then it waits until that part is smaller.
     Suspended {
         /// The tokens of the next request.
         tokens: u64,
@@ -127,8 +127,8 @@ pub enum Output {
         /// When the pause ends.
         until: Timestamp,
     },
-    /// Tell the user that the window of the model is unknown. Nothing is compacted ahead of need until the host names
-    /// a window or a refusal of the provider states one.
+    /// Tell the user that the window of the model is unknown. Nothing is compacted ahead of need
+    /// until the host names a window or a refusal of the provider states one.
     UnknownWindow,
     /// The request cannot be sent, and no compaction helps.
     CannotFit {
@@ -158,16 +158,10 @@ impl AutoCompactor {
     /// As [`AutoPolicy::check`].
     pub fn new(policy: AutoPolicy) -> Result<Self, InvalidValue> {
         policy.check()?;
-        let longest = BreakerOptions::default().max_pause_ms;
-        let options = BreakerOptions {
-            max_failures: policy.max_consecutive_failures,
-            pause_ms: policy.failure_pause_ms,
-            max_pause_ms: longest.max(policy.failure_pause_ms),
-        };
         Ok(Self {
             policy,
             trigger: Trigger::Armed { misses: 0 },
-            breaker: Breaker::new(options),
+            breaker: Breaker::new(policy.max_consecutive_failures, policy.failure_pause_ms),
             request: NextRequest::Due { forced: 0, refused: 0 },
             learned: Learned::default(),
             announced: false,
@@ -232,7 +226,8 @@ impl AutoCompactor {
     }
 
     /// Takes an event and returns what the driver does next, if anything. The driver answers
-    /// [`Output::Compact`] with [`Input::Compacted`] or [`Input::Failed`]; a cancelled compaction failed.
+    /// [`Output::Compact`] with [`Input::Compacted`] or [`Input::Failed`]; a cancelled compaction
+    /// failed.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -317,8 +312,8 @@ impl AutoCompactor {
     }
 
     /// Whether to send a request although it seems too long, because its size or the limit is
-    /// doubtful and no compaction helps. If the number is right, the provider refuses the request; if
-    /// it is wrong, the thread can continue.
+    /// doubtful and no compaction helps. If the number is right, the provider refuses the request;
+    /// if it is wrong, the thread can continue.
     fn sends_anyway(
         &self,
         now: Timestamp,

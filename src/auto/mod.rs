@@ -5,9 +5,10 @@
 //! an argument.
 //!
 //! There are two checks. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
-//! before a prompt and inside a tool loop alike. After a success it pauses until the context grew by a
-//! share of the window or a time passed. The **hard check** runs before every request, whatever the
-//! policy is: a thread that exceeds the window is compacted now, or refused with the sizes.
+//! before a prompt and inside a tool loop alike. After a success it pauses until the context grew
+//! by a share of the window or a time passed. The **hard check** runs before every request,
+//! whatever the policy is: a thread that exceeds the window is compacted now, or refused with the
+//! sizes.
 //!
 //! ```
 //! use threadfold::{ContextWindow, message::Timestamp};

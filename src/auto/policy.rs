@@ -14,7 +14,7 @@ use crate::{
 /// ```
 /// use threadfold::auto::{AutoPolicy, Threshold};
 ///
-/// // In settings, what is not named is as by default.
+/// // Fields that the settings do not name keep their defaults.
 /// let settings = r#"{"threshold": {"remaining": 20000}, "target": {"fraction": 0.4}}"#;
 /// let policy: AutoPolicy = serde_json::from_str(settings)?;
 /// let (threshold, target) = (Threshold::Remaining(20_000), Threshold::Fraction(0.4));
@@ -38,8 +38,8 @@ pub struct AutoPolicy {
     pub cooldown_ms: u64,
     /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
     pub cooldown_growth: f64,
-    /// Whether the soft trigger estimates the context while no provider has counted it; otherwise it
-    /// waits. The hard check estimates in any case.
+    /// Whether the soft trigger estimates the context while no provider has counted it; otherwise
+    /// it waits. The hard check estimates in any case.
     pub estimates_usage: bool,
     /// The number of failures in a row after which there is a pause.
     pub max_consecutive_failures: u32,
@@ -76,8 +76,8 @@ pub enum Threshold {
     Tokens(u64),
     /// All but this many tokens of the window.
     Remaining(u64),
-    /// As long as the messages alone have at most this share of the window, less system prompt, tools
-    /// and output reserve. For the trigger only estimates count.
+    /// As long as the messages alone have at most this share of the window, less system prompt,
+    /// tools and output reserve. For the trigger only estimates count.
     MessagesOver(f64),
 }
 

@@ -1,4 +1,5 @@
-//! The soft trigger: fires before the window is full, and suspends itself if compactions do not help.
+//! The soft trigger: fires before the window is full, and suspends itself if compactions do not
+//! help.
 
 use crate::message::Timestamp;
 
@@ -9,8 +10,9 @@ const MAX_MISSES: u32 = 2;
 /// The state of the soft trigger.
 ///
 /// `misses` counts the compactions in a row after which the context was still over the threshold. A
-/// reading is *under*, *over*, or *hopeless*: the part that no compaction can remove is over the
-/// threshold by itself. Only a reading from a provider's count shows whether a compaction helped.
+/// reading is *under* the threshold, *over* it, or *hopeless*: over it even if a compaction removed
+/// everything that can be removed. Only a reading that a provider counted shows whether a
+/// compaction helped.
 ///
 /// | state | input | next state | signal |
 /// |---|---|---|---|

@@ -10,9 +10,9 @@
 //! | [`Failed`](CompactionEvent::Failed) | `compaction_update` | `status: "failed"`, `error` |
 //! | [`Cancelled`](CompactionEvent::Cancelled) | `compaction_update` | `status: "cancelled"` |
 //!
-//! A host sends them as the `update` of a `session/update` notification. In version 1 of the protocol
-//! it does so only if the client advertised the capability `session.compaction`. The protocol has no
-//! request to compact; agents list `/compact` among their commands, which is a
+//! A host sends them as the `update` of a `session/update` notification. In version 1 of the
+//! protocol it does so only if the client advertised the capability `session.compaction`. The
+//! protocol has no request to compact; agents list `/compact` among their commands, which is a
 //! command of the session.
 
 use serde_json::{Value, json};

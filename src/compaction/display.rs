@@ -8,8 +8,8 @@ use std::io;
 use super::event::CompactionEvent;
 use crate::{compact::CompactReport, log::Rung, message::CompactionReason};
 
-/// Shows compactions to a person. For each of them `on_start` is called first, and then exactly one of
-/// `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
+/// Shows compactions to a person. For each of them `on_start` is called first, and then exactly one
+/// of `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
 ///
 /// ```
 /// use threadfold::compact::CompactReport;
@@ -53,8 +53,9 @@ pub trait CompactionDisplay {
     /// The thread was compacted.
     fn on_complete(&mut self, report: &CompactReport);
 
-    /// The thread was compacted by another strategy than the first one. `failed` are those before it,
-    /// in order. Called right after [`on_complete`](Self::on_complete). The default shows nothing.
+    /// The thread was compacted by another strategy than the first one. `failed` are those before
+    /// it, in order. Called right after [`on_complete`](Self::on_complete). The default shows
+    /// nothing.
     fn on_fallback(&mut self, used: &str, failed: &[Rung]) {
         let _ = (used, failed);
     }
@@ -86,10 +87,10 @@ pub trait CompactionDisplay {
     }
 }
 
-/// Returns a display that writes one line when a compaction begins and one when it ends, for example to the standard error
-/// output. The events in its lines are the messages of the thread. If the strategy that was tried
-/// first failed, one more line names the one that succeeded, and why: `Used digest instead of
-/// summarize: no model`.
+/// Returns a display that writes one line when a compaction begins and one when it ends, for
+/// example to the standard error output. The events in its lines are the messages of the thread. If
+/// the strategy that was tried first failed, one more line names the one that succeeded, and why:
+/// `Used digest instead of summarize: no model`.
 ///
 /// A compaction does not depend on its display, so errors of the writer are ignored.
 ///

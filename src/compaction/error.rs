@@ -99,28 +99,23 @@ impl CompactionError {
 
 impl fmt::Display for CompactionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            CompactionErrorKind::Strategy(error) => error.fmt(f),
-            CompactionErrorKind::Log(error) => error.fmt(f),
-            CompactionErrorKind::Unexpected(error) => error.fmt(f),
-            CompactionErrorKind::Stale(error) => {
-                write!(f, "the plan does not fit the thread: {error}")
-            }
+        let (what, error): (_, &dyn fmt::Display) = match &self.kind {
+            CompactionErrorKind::Strategy(error) => ("", error),
+            CompactionErrorKind::Log(error) => ("", error),
+            CompactionErrorKind::Unexpected(error) => ("", error),
+            CompactionErrorKind::Stale(error) => ("the plan does not fit the thread: ", error),
             CompactionErrorKind::Diverged { message } => {
-                write!(f, "thread and log differ from message {message} on")
+                return write!(f, "thread and log differ from message {message} on");
             }
             CompactionErrorKind::Archive(error) => {
-                let what = "nothing was compacted, because the archive could not be written";
-                write!(f, "{what}: {error}")
+                ("nothing was compacted, because the archive could not be written: ", error)
             }
             CompactionErrorKind::Facts(error) => {
-                let what = "nothing was compacted, because earlier facts could not be read";
-                write!(f, "{what}: {error}")
+                ("nothing was compacted, because earlier facts could not be read: ", error)
             }
-            CompactionErrorKind::Store(error) => {
-                write!(f, "what happened could not be stored yet: {error}")
-            }
-        }
+            CompactionErrorKind::Store(error) => ("what happened could not be stored yet: ", error),
+        };
+        write!(f, "{what}{error}")
     }
 }
 

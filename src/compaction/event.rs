@@ -105,8 +105,8 @@ impl CompactionEvent {
         }
     }
 
-    /// The strategy that was used, and those that failed before it, in order. `None` if the first one
-    /// succeeded, and for every event but [`Completed`](Self::Completed).
+    /// The strategy that was used, and those that failed before it, in order. `None` if the first
+    /// one succeeded, and for every event but [`Completed`](Self::Completed).
     ///
     /// ```
     /// use threadfold::{Usage, compact::CompactReport, log::Rung};

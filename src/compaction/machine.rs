@@ -33,12 +33,15 @@ use crate::{
 /// cannot be written leaves the compaction carried out and in the log.
 #[derive(Debug)]
 pub(crate) struct Compaction {
-    id: CompactionId,
+    pub(crate) id: CompactionId,
     thread: ThreadId,
     strategy: Text,
-    reason: CompactionReason,
+    /// Why the thread is compacted.
+    pub(crate) reason: CompactionReason,
     began: Timestamp,
-    now: Timestamp,
+    /// The time of its records and of its end event: the time of its start, until a driver with a
+    /// clock sets another after an await that may have taken long.
+    pub(crate) now: Timestamp,
     stage: Stage,
 }
 
@@ -85,8 +88,8 @@ pub(crate) enum CompactionStep<'a> {
 }
 
 impl Compaction {
-    /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief must
-    /// be redacted, because its texts go into the events and the log.
+    /// Returns a compaction that begins at `brief.now`, with the reason of the brief. The brief
+    /// must be redacted, because its texts go into the events and the log.
     pub(crate) fn begin(
         id: CompactionId,
         thread: ThreadId,
@@ -103,16 +106,6 @@ impl Compaction {
             now: brief.now,
             stage: Stage::Proposing,
         }
-    }
-
-    /// The id of the compaction.
-    pub(crate) fn id(&self) -> CompactionId {
-        self.id
-    }
-
-    /// Why the thread is compacted.
-    pub(crate) fn reason(&self) -> &CompactionReason {
-        &self.reason
     }
 
     /// The start event.
@@ -151,17 +144,6 @@ impl Compaction {
             Stage::Committed(done) => (done.usage, done.calls),
             Stage::Proposing | Stage::Failing(..) | Stage::Ended(..) => (Usage::default(), 0),
         }
-    }
-
-    /// The time of its records and of its end event: the time of its start, until a driver with a
-    /// clock [sets another](Self::set_now).
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now
-    }
-
-    /// Sets the time. Call it after an await that may have taken long.
-    pub(crate) fn set_now(&mut self, now: Timestamp) {
-        self.now = now;
     }
 
     /// Returns the next step, and changes nothing.
@@ -227,14 +209,18 @@ impl Compaction {
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Commit`].
     pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
         let Stage::Archived(offer, archived) = &self.stage else { return Err(self.unexpected()) };
-        let plan = offer.driven.plan.clone();
-        let mut record =
-            CompactionRecord::new(self.id, self.reason.clone(), self.strategy.clone(), plan);
-        record.report = report;
-        (record.usage, record.calls) = (offer.driven.usage, offer.driven.calls);
-        record.rungs.clone_from(&offer.rungs);
-        record.archived = *archived;
-        Ok(record)
+        let Proposal { plan, usage, calls, .. } = &offer.driven;
+        Ok(CompactionRecord {
+            id: self.id,
+            reason: self.reason.clone(),
+            strategy: self.strategy.clone(),
+            plan: plan.clone(),
+            report,
+            usage: *usage,
+            calls: *calls,
+            rungs: offer.rungs.clone(),
+            archived: *archived,
+        })
     }
 
     /// Takes the record of the applied plan, or the text of the error.
@@ -310,9 +296,8 @@ impl Compaction {
     /// Returns the stage of a failure, with the tokens that were spent.
     fn failing(&self, usage: Usage, rungs: Vec<Rung>, words: Text, ending: Ending) -> Stage {
         let (reason, strategy) = (self.reason.clone(), self.strategy.clone());
-        let mut failure = CompactionFailure::new(self.id, reason, strategy, words);
-        (failure.usage, failure.rungs) = (usage, rungs);
-        Stage::Failing(Box::new(failure), ending)
+        let failure = CompactionFailure::new(self.id, reason, strategy, words);
+        Stage::Failing(Box::new(CompactionFailure { usage, rungs, ..failure }), ending)
     }
 
     /// Restores the state, and refuses the input.
@@ -477,7 +462,7 @@ mod tests {
             (CompactionId(3), 7, Usage::new(9, 4))
         );
         assert_eq!((record.rungs.len(), record.strategy.as_str()), (1, "own"));
-        compaction.set_now(Timestamp(8));
+        compaction.now = Timestamp(8);
         compaction.committed(Ok(record)).unwrap();
         assert!(matches!(compaction.step(), CompactionStep::Store));
         assert_eq!(compaction.spent(), (Usage::new(9, 4), 2));
@@ -488,9 +473,9 @@ mod tests {
         };
         assert_eq!((*at, rungs.len(), *usage), (Timestamp(8), 1, Usage::new(9, 4)));
         let CompactionEvent::Started { at, id, .. } = compaction.started() else { panic!() };
-        assert_eq!((at, id, compaction.id()), (Timestamp(1), CompactionId(3), CompactionId(3)));
+        assert_eq!((at, id, compaction.id), (Timestamp(1), CompactionId(3), CompactionId(3)));
         assert!(matches!(compaction.step(), CompactionStep::Ended));
-        assert_eq!(*compaction.reason(), CompactionReason::default());
+        assert_eq!(compaction.reason, CompactionReason::default());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an attempt at a compaction ended with.
+//! The outcome of an attempt at a compaction: its check, its error, its report and its cost.
 
 use super::error::CompactionError;
 use crate::{

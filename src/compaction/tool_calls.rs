@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
+use super::error::CompactionError;
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement, Size},
     log::CompactionRecord,
@@ -110,10 +111,10 @@ fn not_read(error: &dyn std::fmt::Display) -> Text {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ContextCompacted {
-    pub(crate) messages_compressed: usize,
-    pub(crate) batches_created: usize,
-    pub(crate) tokens_estimate_before: u64,
-    pub(crate) tokens_estimate_after: u64,
+    messages_compressed: usize,
+    batches_created: usize,
+    tokens_estimate_before: u64,
+    tokens_estimate_after: u64,
 }
 
 /// The result of a call of `compact_context` that failed.
@@ -124,23 +125,34 @@ struct NotCompacted {
 }
 
 impl ContextCompacted {
-    /// The result of a compaction that removed this many messages.
-    pub(crate) fn new(done: &CompactionRecord, messages: usize) -> Self {
-        Self {
-            messages_compressed: messages,
-            batches_created: done.calls,
-            tokens_estimate_before: done.report.before.tokens,
-            tokens_estimate_after: done.report.after.tokens,
+    /// The text of the result of a call in a thread with this many tokens, and whether it is an
+    /// error.
+    pub(crate) fn result(
+        before: u64,
+        done: Result<&CompactionRecord, &CompactionError>,
+    ) -> (String, bool) {
+        match done {
+            Ok(done) => (json(&Self::new(done)), false),
+            Err(error) if error.is_nothing_to_compact() => (Self::nothing(before), false),
+            Err(error) => (not_compacted(error.to_string()), true),
         }
     }
 
-    /// The result if nothing had to be compacted.
-    pub(crate) fn nothing(tokens: u64) -> Self {
-        Self { tokens_estimate_before: tokens, tokens_estimate_after: tokens, ..Self::default() }
+    fn new(done: &CompactionRecord) -> Self {
+        let (plan, report) = (&done.plan, &done.report);
+        let all = plan.messages_before().saturating_add(plan.new_messages().count());
+        Self {
+            messages_compressed: all.saturating_sub(plan.messages_after()),
+            batches_created: done.calls,
+            tokens_estimate_before: report.before.tokens,
+            tokens_estimate_after: report.after.tokens,
+        }
     }
 
-    pub(crate) fn text(self) -> String {
-        json(&self)
+    /// The text of the result if nothing had to be compacted.
+    pub(crate) fn nothing(tokens: u64) -> String {
+        let (tokens_estimate_before, tokens_estimate_after) = (tokens, tokens);
+        json(&Self { tokens_estimate_before, tokens_estimate_after, ..Self::default() })
     }
 }
 
@@ -236,8 +248,8 @@ pub fn compact_tool() -> ToolSpec {
     ToolSpec::new(COMPACT, ABOUT_COMPACT.trim_end(), schema)
 }
 
-/// Returns the tool without parameters by which the model has its thread compacted, for hosts with a
-/// loop of their own.
+/// Returns the tool without parameters by which the model has its thread compacted, for hosts with
+/// a loop of their own.
 ///
 /// ```
 /// use threadfold::compaction::{COMPACT_CONTEXT, compact_context_tool};

@@ -3,9 +3,7 @@
 use super::{compact::Work, value::Compactor};
 use crate::{
     compact::Plan,
-    compaction::{
-        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, not_compacted, plan_call,
-    },
+    compaction::{COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, plan_call},
     drive::{CompactionError, Models},
     log::{self, CompactionRecord},
     message::{CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse},
@@ -16,8 +14,9 @@ use crate::{
 const NO_RESULT: &str = "The call was not carried out.";
 
 impl Compactor {
-    /// Adds a checkpoint to every user message that does not end with one, so that the model can name
-    /// ranges in a call of [`COMPACT`]. Call this before each request if the model has that tool.
+    /// Adds a checkpoint to every user message that does not end with one, so that the model can
+    /// name ranges in a call of [`COMPACT`]. Call this before each request if the model has that
+    /// tool.
     ///
     /// ```
     /// use threadfold::{Compactor, ContentBlock, Message};
@@ -32,7 +31,7 @@ impl Compactor {
     /// ```
     pub fn stamp(&self, messages: &mut Vec<Message>) {
         // The seed changes with each compaction, so that no id of a removed message is used again.
-        let seed = self.next_compaction().0.rotate_left(32) ^ messages.len() as u64;
+        let seed = self.next.0.rotate_left(32) ^ messages.len() as u64;
         *messages = log::stamp(std::mem::take(messages), seed);
     }
 
@@ -126,25 +125,19 @@ impl Compactor {
     ) -> (ToolResult, Option<CompactionRecord>) {
         self.observe(thread);
         let before = self.size().tokens;
-        let target = self.target();
+        let target = self.requested_target(self.pressure());
         let is_small = target.is_some_and(|target| self.ratio.scale_up(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);
-        let done = match is_small {
-            true => return (text(call, ContextCompacted::nothing(before).text()), None),
-            false => self.carry_out(&brief, Work::Ask(models)).await,
-        };
-        match done {
-            Ok((done, taken)) => {
-                *thread = self.messages().to_vec();
-                let compacted = ContextCompacted::new(&done, taken);
-                (text(call, compacted.text()), Some(done))
-            }
-            Err(failed) if failed.is_nothing_to_compact() => {
-                (text(call, ContextCompacted::nothing(before).text()), None)
-            }
-            Err(failed) => (error(call, not_compacted(failed.to_string())), None),
+        if is_small {
+            return (text(call, ContextCompacted::nothing(before)), None);
         }
+        let done = self.carry_out(&brief, Work::Ask(models)).await;
+        if done.is_ok() {
+            *thread = self.messages().to_vec();
+        }
+        let (words, is_error) = ContextCompacted::result(before, done.as_ref());
+        (ToolResult { is_error, ..text(call, words) }, done.ok())
     }
 
     /// Carries out a call of `compact`, or puts the error into its result, the last message.
@@ -153,7 +146,7 @@ impl Compactor {
         call: &ToolUse,
         thread: &mut Vec<Message>,
     ) -> Result<Option<CompactionRecord>, CompactionError> {
-        let number = self.next_compaction();
+        let number = self.next;
         let plan = plan_call(thread, call, number, self.options.counter.as_ref());
         let plan = match plan {
             Ok(plan) => plan,
@@ -165,7 +158,7 @@ impl Compactor {
         self.observe(thread);
         let reason = CompactionReason::AgentTool;
         let brief = self.completed(Brief { reason, ..Brief::default() });
-        let (done, _) = self.carry_out(&brief, Work::Apply(self.audited(plan, thread)?)).await?;
+        let done = self.carry_out(&brief, Work::Apply(self.audited(plan, thread)?)).await?;
         *thread = self.messages().to_vec();
         Ok(Some(done))
     }
@@ -174,7 +167,8 @@ impl Compactor {
     fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>, CompactionError> {
         let after = plan.after(thread)?;
         let mut proposal = Proposal::new(plan);
-        proposal.retention = self.facts().map(|facts| facts.audit(&after).shortened());
+        proposal.retention =
+            self.live.known.facts.as_ref().map(|facts| facts.audit(&after).shortened());
         Ok(Box::new(proposal))
     }
 }
@@ -184,9 +178,7 @@ fn text(call: &ToolUse, text: impl Into<Text>) -> ToolResult {
 }
 
 fn error(call: &ToolUse, words: impl Into<Text>) -> ToolResult {
-    let mut result = text(call, words);
-    result.is_error = true;
-    result
+    ToolResult { is_error: true, ..text(call, words) }
 }
 
 /// Replaces the result of the same call in the last message.

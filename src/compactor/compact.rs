@@ -62,7 +62,7 @@ impl Compactor {
         let (brief, models) = (brief.into(), models.into());
         self.observe(messages);
         let brief = self.completed(brief);
-        let (done, _) = self.carry_out(&brief, Work::Ask(models)).await?;
+        let done = self.carry_out(&brief, Work::Ask(models)).await?;
         *messages = self.messages().to_vec();
         Ok(done)
     }
@@ -92,22 +92,20 @@ impl Compactor {
         brief: impl Into<Brief>,
         models: impl Into<Models<'m>>,
     ) -> Result<CompactionRecord, CompactionError> {
-        let (brief, models) = (brief.into(), models.into());
         self.options.system = request.system.clone();
         self.options.tools = request.tools.clone();
-        self.observe(&request.messages);
-        let brief = self.completed(brief);
-        let (done, _) = self.carry_out(&brief, Work::Ask(models)).await?;
-        request.messages = self.messages().to_vec().into();
+        let mut messages = request.messages.to_vec();
+        let done = self.compact(&mut messages, brief, models).await?;
+        request.messages = messages.into();
         Ok(done)
     }
 
-    /// Compacts the observed thread, and returns the number of removed messages.
+    /// Compacts the observed thread.
     pub(super) async fn carry_out(
         &mut self,
         brief: &Brief,
         work: Work<'_>,
-    ) -> Result<(CompactionRecord, usize), CompactionError> {
+    ) -> Result<CompactionRecord, CompactionError> {
         let mut thread = self.live.thread.clone().unwrap_or_default();
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
         if let Some(redactor) = &self.options.redactor {
@@ -130,11 +128,8 @@ impl Compactor {
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
-        let plan = journal.log().compaction(done.id).map(|record| &record.plan);
-        let new: Vec<Message> = plan.iter().flat_map(|plan| plan.new_messages()).cloned().collect();
-        let before = self.messages().len().saturating_add(new.len());
-        self.compacted(thread, &new, &done.strategy);
-        Ok((done, before.saturating_sub(self.messages().len())))
+        self.compacted(thread, done.plan.new_messages(), &done.strategy);
+        Ok(done)
     }
 
     /// The brief with the compactor's own policy, and with a target in tokens of the counter.
@@ -158,9 +153,8 @@ impl Compactor {
             .window
             .map(|window| self.ratio.scale_down(window.tokens()).saturating_sub(self.overhead()));
         let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
-        let net = Net::new(Arc::clone(&self.options.strategy), fits).once();
-        let is_over = fits.is_some_and(|fits| thread > fits);
-        if is_over { net.with_last_resort() } else { net }
+        let last_resort = fits.is_some_and(|fits| thread > fits);
+        Net { strategy: Arc::clone(&self.options.strategy), limit: fits, last_resort, once: true }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Memory {
     pub(super) rules: Ledger,
     /// The facts; `None` without a retention policy.
-    #[serde(with = "shared", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) facts: Option<Arc<Facts>>,
     messages: usize,
 }
@@ -32,7 +32,8 @@ pub(super) struct Past {
     /// How many changes of the host's rules are in `known`.
     #[serde(default)]
     pub(super) changes: usize,
-    /// The fingerprints of the texts that the compaction inserted, or of the first text that stayed.
+    /// The fingerprints of the texts that the compaction inserted, or of the first text that
+    /// stayed.
     marks: BTreeSet<u64>,
     /// The fingerprints of all texts that the compaction left, in order.
     left: Vec<u64>,
@@ -141,28 +142,6 @@ fn fingerprint(block: &ContentBlock) -> Option<u64> {
 /// Continues an FNV-1a hash with a text.
 fn hashed(hash: u64, text: &str) -> u64 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// The serde form of shared facts: that of the facts themselves.
-mod shared {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::retention::Facts;
-
-    pub(super) fn serialize<S: Serializer>(
-        facts: &Option<Arc<Facts>>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        facts.as_deref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Arc<Facts>>, D::Error> {
-        Ok(Option::<Facts>::deserialize(from)?.map(Arc::new))
-    }
 }
 
 #[cfg(test)]

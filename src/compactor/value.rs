@@ -12,7 +12,7 @@ use crate::{
     ledger::Ledger,
     log::{RuleChange, Thread},
     message::{CompactionId, ContextWindow, InvalidValue, Message, Redactor, Role, Text, ToolSpec},
-    retention::{Facts, RetentionPolicy},
+    retention::RetentionPolicy,
     strategy::{CompactionStrategy, Ladder},
     tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
@@ -152,7 +152,8 @@ impl Compactor {
         &self.live.known.rules
     }
 
-    /// Adds a standing rule of the host and returns its id. The model sees it after the next summary.
+    /// Adds a standing rule of the host and returns its id. The model sees it after the next
+    /// summary.
     ///
     /// ```
     /// use threadfold::{Compactor, Message};
@@ -222,11 +223,6 @@ impl Compactor {
     /// The messages of the thread as it was last observed.
     pub(super) fn messages(&self) -> &[Message] {
         self.live.thread.as_ref().map_or(&[], |thread| thread.messages())
-    }
-
-    /// The number of the next compaction.
-    pub(super) fn next_compaction(&self) -> CompactionId {
-        self.next
     }
 
     /// The size of the observed thread, as the counter counts it.
@@ -305,16 +301,6 @@ impl Compactor {
                 RuleChange::Revoked { id } => drop(rules.revoke(id)),
             }
         }
-    }
-
-    /// The facts of all messages that were read, if the audit is on.
-    pub(super) fn facts(&self) -> Option<&Facts> {
-        self.live.known.facts.as_deref()
-    }
-
-    /// The window's target for a compaction that the agent or the user asks for.
-    pub(super) fn target(&self) -> Option<u64> {
-        self.requested_target(self.pressure())
     }
 
     /// The target, in tokens of the provider, that follows from the window.

@@ -32,9 +32,9 @@ pub struct Models<'a> {
 
 /// Runs a strategy on a thread and returns its proposal if it passes the acceptance check.
 ///
-/// The thread is not changed; apply the plan of the proposal to change it. The future may be dropped
-/// at any point. `observe` gets each [`Step::Call`], first with `None` and then with each delta of
-/// the answer.
+/// The thread is not changed; apply the plan of the proposal to change it. The future may be
+/// dropped at any point. `observe` gets each [`Step::Call`], first with `None` and then with each
+/// delta of the answer.
 ///
 /// ```
 /// use futures::executor::block_on;

@@ -112,7 +112,7 @@ impl<'a> Conversation<'a> {
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
             .with_subjects(&|call| self.tools.subject(call))
-            .with_context(self.system.clone(), self.tools.specs().clone())
+            .with_context(self.system.clone(), self.tools.specs.clone())
             .with_window(self.window);
         match self.journal.redactor() {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),
@@ -242,10 +242,10 @@ impl Conversation<'_> {
         Ok(Begun { snapshot, attempt, compaction, span })
     }
 
-    /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the standing
-    /// rules, and, if the brief sets a retention policy, with the facts of the whole log. For hosts
-    /// that drive the attempt themselves and then [`finish`](Self::finish) it. The future may be
-    /// dropped at any point.
+    /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the
+    /// standing rules, and, if the brief sets a retention policy, with the facts of the whole log.
+    /// For hosts that drive the attempt themselves and then [`finish`](Self::finish) it. The future
+    /// may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -265,7 +265,8 @@ impl Conversation<'_> {
     ///
     /// # Errors
     ///
-    /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be read.
+    /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be
+    /// read.
     pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot, CompactionError> {
         let snapshot = self.ruled_snapshot();
         match &self.known {
@@ -294,8 +295,8 @@ impl Conversation<'_> {
 
     /// Finishes a compaction whose proposal was made with this brief for the
     /// [`snapshot`](Self::snapshot) of this conversation: archives, commits and stores it, or logs
-    /// the failure. [`compact`] is [`propose`](super::propose) followed by this; call them separately
-    /// to do something in between.
+    /// the failure. [`compact`] is [`propose`](super::propose) followed by this; call them
+    /// separately to do something in between.
     ///
     /// The future may be dropped at any point, like that of [`compact`].
     ///
@@ -407,7 +408,7 @@ impl Conversation<'_> {
         let written = match self.archive {
             Some(archive) => {
                 let thread = self.journal.log().thread_id();
-                archive.write(thread, compaction.id(), entries).await.map(|()| entries.len())
+                archive.write(thread, compaction.id, entries).await.map(|()| entries.len())
             }
             None => Ok(0),
         };
@@ -446,12 +447,12 @@ impl Conversation<'_> {
         let CompactionStep::Commit(driven) = compaction.step() else {
             return Err(compaction.unexpected().into());
         };
-        let (at, proposal) = (compaction.now(), driven);
+        let (at, proposal) = (compaction.now, driven);
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
         let mut report = driven.report(&before, counter.as_ref())?;
-        let request = (&self.system[..], &self.tools.specs()[..], &before[..]);
+        let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = driven.cost(self.prices, request, &report, counter.as_ref(), is_warm);
         let record = compaction.record(report)?;
@@ -484,7 +485,7 @@ impl Conversation<'_> {
     async fn note(&mut self, compaction: &mut Compaction) -> Result<(), CompactionError> {
         let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
         let event = Event::CompactionFailed(Box::new(failure.clone()));
-        let noted = self.journal.append(compaction.now(), event).map(|_| ());
+        let noted = self.journal.append(compaction.now, event).map(|_| ());
         compaction.noted()?;
         noted?;
         // The caller gets the failure of the compaction instead of one of the store: the log keeps

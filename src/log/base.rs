@@ -31,7 +31,8 @@ const FORMAT: u32 = 3;
 pub(crate) struct LogBase {
     format: u32,
     thread: ThreadId,
-    log: Option<LogId>,
+    /// The id of the log that the base was made for.
+    pub(crate) log: Option<LogId>,
     dropped: Dropped,
     live: Vec<Entry>,
     totals: Totals,
@@ -92,15 +93,15 @@ impl LogBase {
         is_whole.then_some(log)
     }
 
-    /// Reads a stored base. `None` if another build wrote it, or for another thread; the log is then
-    /// read whole.
+    /// Reads a stored base. `None` if another build wrote it, or for another thread; the log is
+    /// then read whole.
     pub(crate) fn read(text: &str, thread: &ThreadId) -> Option<Self> {
         let base: Self = serde_json::from_str(text).ok()?;
         (base.format == FORMAT && base.thread == *thread).then_some(base)
     }
 
-    /// Returns the id of the log, the text of the base, and that of its facts. `None` if the log has
-    /// no id, because its base cannot be stored.
+    /// Returns the id of the log, the text of the base, and that of its facts. `None` if the log
+    /// has no id, because its base cannot be stored.
     pub(crate) fn texts(&self) -> Option<(LogId, String, &str)> {
         Some((self.log?, serde_json::to_string(self).ok()?, self.facts.as_str()))
     }
@@ -108,11 +109,6 @@ impl LogBase {
     /// The number of events before the base.
     pub(crate) fn seq(&self) -> u64 {
         self.dropped.seq
-    }
-
-    /// The id of the log that the base was made for.
-    pub(crate) fn log_id(&self) -> Option<LogId> {
-        self.log
     }
 }
 

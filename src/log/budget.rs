@@ -145,8 +145,8 @@ impl TokenBudget {
         self.last_compaction = Some(at);
     }
 
-    /// Returns the fraction of `max_tokens` that was spent. It may exceed 1. A budget of 0 tokens is
-    /// spent.
+    /// Returns the fraction of `max_tokens` that was spent. It may exceed 1. A budget of 0 tokens
+    /// is spent.
     #[must_use]
     pub fn usage_fraction(&self) -> f64 {
         match self.max_tokens {

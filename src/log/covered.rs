@@ -13,9 +13,9 @@ impl EventLog {
     /// or through earlier compactions, as ascending ranges with gaps between them. `None` if no
     /// such compaction is standing, or the log is not whole.
     ///
-    /// A new message replaces the messages that its splice removed, and those removed by the
-    /// splices before it back to the previous new message. A message of which any part stays is not
-    /// covered, and neither is one that was removed with no new message after it.
+    /// A new message replaces what its own splice removed, and what the splices between the
+    /// previous new message and this one removed. Not covered are messages of which a part stays,
+    /// and those that were removed after the last new message.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};

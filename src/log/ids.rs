@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::CompactionId;
 
-/// A set of compaction ids, as ascending ranges. Most logs number their compactions without gaps, so
-/// the set does not grow with them.
+/// A set of compaction ids, as ascending ranges. Most logs number their compactions without gaps,
+/// so the set does not grow with them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ids(Vec<RangeInclusive<u64>>);
 

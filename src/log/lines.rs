@@ -37,8 +37,8 @@ pub struct Loaded {
     /// The end of the last complete line, in bytes from the start of the input, where a store
     /// continues to write; 0 if the log was not read from lines.
     pub end: u64,
-    /// The bytes of the incomplete last line of a writer that died, if there is one. The next append
-    /// removes it.
+    /// The bytes of the incomplete last line of a writer that died, if there is one. The next
+    /// append removes it.
     pub torn: Option<u64>,
 }
 

@@ -30,16 +30,16 @@ impl EventLog {
         self.state().thread.iter().filter_map(|entry| self.source(entry))
     }
 
-    /// Returns the time of the event of each message of the thread, as [`Snapshot::with_times`] takes
-    /// them.
+    /// Returns the time of the event of each message of the thread, as [`Snapshot::with_times`]
+    /// takes them.
     ///
     /// [`Snapshot::with_times`]: crate::strategy::Snapshot::with_times
     pub fn times(&self) -> impl Iterator<Item = Timestamp> {
         self.state().thread.iter().map(|entry| entry.at)
     }
 
-    /// The events since the log's base that [`replay`](Self::replay) leaves out, because they do not
-    /// fit the events before them: the number of each, and the reason.
+    /// The events since the log's base that [`replay`](Self::replay) leaves out, because they do
+    /// not fit the events before them: the number of each, and the reason.
     #[must_use]
     pub fn skipped(&self) -> &[(u64, LogError)] {
         &self.state().skipped
@@ -72,13 +72,14 @@ impl EventLog {
         self.state().unreadable.is_none()
     }
 
-    /// Returns the number of each message of the thread among all messages ever appended; `None` for
-    /// those that a compaction inserted.
+    /// Returns the number of each message of the thread among all messages ever appended; `None`
+    /// for those that a compaction inserted.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = Option<u64>> {
         self.state().thread.iter().map(|entry| entry.arrival().map(|number| number as u64))
     }
 
-    /// Returns a message by its number among all messages ever appended, if the log holds its event.
+    /// Returns a message by its number among all messages ever appended, if the log holds its
+    /// event.
     pub(crate) fn arrival(&self, number: usize) -> Option<&Message> {
         let event = self.event(self.state().arrival(number)?)?;
         if let Event::MessageAppended(message) = &event.event { Some(message) } else { None }

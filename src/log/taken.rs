@@ -21,6 +21,15 @@ pub(crate) struct Taken {
     pub(crate) message: Message,
 }
 
+impl Taken {
+    /// Whether a block is more than a checkpoint, a reminder or reasoning.
+    pub(crate) fn is_content(block: &ContentBlock) -> bool {
+        let is_mark =
+            matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
+        !is_mark && !block.is_reasoning()
+    }
+}
+
 impl EventLog {
     /// Returns the messages that standing compactions removed from the thread, as they were
     /// appended and in that order: through any number of summaries of summaries, and also messages
@@ -140,19 +149,13 @@ fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message>
     let mut kept = parts.iter().flat_map(|part| &part.content).peekable();
     let removed = message.content.iter().filter(|block| kept.next_if_eq(block).is_none());
     let content: Vec<ContentBlock> = removed.cloned().collect();
-    content.iter().any(has_content).then(|| message.with_content(content))
-}
-
-/// Whether a block is more than a checkpoint, a reminder or reasoning.
-fn has_content(block: &ContentBlock) -> bool {
-    let is_mark = matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
-    !is_mark && !block.is_reasoning()
+    content.iter().any(Taken::is_content).then(|| message.with_content(content))
 }
 
 /// The positions of removed messages in the thread after a splice.
 ///
-/// A removed message has the position of the next message that was kept or inserted, so a truncation
-/// drops the two together.
+/// A removed message has the position of the next message that was kept or inserted, so a
+/// truncation drops the two together.
 struct SplicePositions {
     start: usize,
     /// The kept parts: the index of the message, and the index among the inserts.
@@ -166,8 +169,8 @@ impl SplicePositions {
         Self { start, parts: parts.collect() }
     }
 
-    /// Returns the position of a removed message in the thread after the splice. A later message never
-    /// has an earlier position, because parts are in order.
+    /// Returns the position of a removed message in the thread after the splice. A later message
+    /// never has an earlier position, because parts are in order.
     fn after(&self, removed: usize) -> usize {
         let parts = self.parts.partition_point(|(message, _)| *message <= removed);
         let last = parts.checked_sub(1).and_then(|last| self.parts.get(last));
@@ -180,8 +183,8 @@ impl SplicePositions {
     }
 }
 
-/// Returns the first position of the thread before a plan from which on every message has a position
-/// of at least `limit` in the thread after it.
+/// Returns the first position of the thread before a plan from which on every message has a
+/// position of at least `limit` in the thread after it.
 fn position_before(splices: &[Splice], limit: usize) -> usize {
     let (mut removed, mut inserted, mut end) = (0, 0, 0);
     for splice in splices {

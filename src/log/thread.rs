@@ -19,9 +19,8 @@ use crate::{
 /// A thread with its index. Messages, checkpoints, open calls and sizes only change here, together.
 ///
 /// The queries of every turn take constant time, whatever the length of the thread: [`size`],
-/// [`size`], [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
+/// [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
 ///
-/// [`size`]: Self::size
 /// [`size`]: Self::size
 /// [`open_calls`]: Self::open_calls
 /// [`checkpoint`]: Self::checkpoint
@@ -282,17 +281,6 @@ impl Thread {
         Ok(Next::unchecked(plan, &self.messages, self.counter.as_ref()))
     }
 
-    /// Returns the plan that replaces ranges, and the thread as the plan would leave it.
-    pub(crate) fn planned(
-        &self,
-        replacements: &[Replacement],
-        options: &CompactOptions,
-    ) -> Result<(Plan, Next), CompactError> {
-        let plan = self.plan(replacements, options)?;
-        let next = Next::unchecked(&plan, &self.messages, self.counter.as_ref());
-        Ok((plan, next))
-    }
-
     /// Applies a plan and returns the messages that it removed.
     ///
     /// ```
@@ -360,8 +348,8 @@ impl Default for Thread {
     }
 }
 
-/// Returns a vector to append to. A copy of a shared one gets spare capacity, so that it is not moved
-/// at once.
+/// Returns a vector to append to. A copy of a shared one gets spare capacity, so that it is not
+/// moved at once.
 pub(crate) fn for_appending<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {
     if Arc::get_mut(items).is_none() {
         let mut own = Vec::with_capacity(items.len() + items.len() / 8 + 4);

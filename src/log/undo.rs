@@ -82,8 +82,8 @@ impl EventLog {
         Ok(Plan::from_splices(self.state().thread.len(), splices.collect()))
     }
 
-    /// Returns this compaction and those after it, in the order in which they are undone: the latest
-    /// first.
+    /// Returns this compaction and those after it, in the order in which they are undone: the
+    /// latest first.
     ///
     /// ```
     /// use threadfold::{log::{EventLog, LogError}, message::CompactionId};

@@ -130,8 +130,9 @@ pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> 
     (before.0, before.1.saturating_add(since))
 }
 
-/// Returns what the provider counted, if it holds, and an estimate of the messages appended since.
-/// Where nothing was counted, these are the messages since the last rewrite, or all.
+/// Returns the provider's count, if no later event made it obsolete, and an estimate of the
+/// messages that it does not include: those after it; without a count, those since the last
+/// rewrite, or all.
 pub(super) fn usage_since(
     (count, since): (LastCount, usize),
     messages: &[Message],

@@ -90,9 +90,9 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// As [`Plan::new`]. The thread is then unchanged.
     fn compact(&mut self, replacements: &[Replacement]) -> Result<CompactReport, CompactError> {
-        let (plan, next) = self.thread().planned(replacements, &CompactOptions::default())?;
+        let plan = self.thread().plan(replacements, &CompactOptions::default())?;
         let before = self.thread().size();
-        drop(take_on(self, next));
+        drop(self.apply(&plan)?);
         let thread = self.thread();
         Ok(CompactReport::new(before, thread.messages(), &plan, thread.counter().as_ref()))
     }

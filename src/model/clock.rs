@@ -31,10 +31,10 @@ use crate::message::Timestamp;
 ///
 /// With smol the body of `sleep` is `Box::pin(async move { _ = smol::Timer::after(time).await })`.
 ///
-/// Tests that pause the time of tokio need a clock that pauses with it: with
-/// `tokio::time::Instant` as `started` and the [`Timestamp`] of that moment as `at`, `now` returns
-/// `Timestamp(self.at.0 + self.started.elapsed().as_millis() as u64)`. Such a clock never goes back.
-/// The feature `testing` has a clock by which equal runs give equal logs.
+/// Tests that pause the time of tokio need a clock that pauses with it: with `tokio::time::Instant`
+/// as `started` and the [`Timestamp`] of that moment as `at`, `now` returns
+/// `Timestamp(self.at.0 + self.started.elapsed().as_millis() as u64)`. Such a clock never goes
+/// back. The feature `testing` has a clock by which equal runs give equal logs.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, model::Clock};

@@ -1,7 +1,7 @@
 //! Pointers to implementations of the traits that hosts implement.
 
-/// Implements a trait for `&T`, `Box<T>` and `Arc<T>` where `T` implements it: each method calls that
-/// of `T`. The async methods come first.
+/// Implements a trait for `&T`, `Box<T>` and `Arc<T>` where `T` implements it: each method calls
+/// that of `T`. The async methods come first.
 macro_rules! for_pointers {
     ($trait:ident $methods:tt) => {
         for_pointers!(&T, $trait $methods);

@@ -16,9 +16,9 @@ use crate::{
 /// The tools of a host, and those that the driver itself answers. No two have the same name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tools {
-    host: Vec<Arc<dyn Tool>>,
+    pub(crate) host: Vec<Arc<dyn Tool>>,
     /// The specs of the host's tools in their order, then those of the driver's own.
-    specs: Arc<Vec<ToolSpec>>,
+    pub(crate) specs: Arc<Vec<ToolSpec>>,
 }
 
 impl Tools {
@@ -35,22 +35,14 @@ impl Tools {
         }
     }
 
-    /// Returns tools that the host answers by itself.
+    /// Returns the tools of a host that runs their calls itself.
     pub(crate) fn of(specs: Arc<Vec<ToolSpec>>) -> Self {
         Self { host: Vec::new(), specs }
-    }
-
-    pub(crate) fn host(&self) -> &[Arc<dyn Tool>] {
-        &self.host
     }
 
     /// The specs of the driver's own tools.
     pub(crate) fn own(&self) -> Vec<ToolSpec> {
         self.specs.iter().skip(self.host.len()).cloned().collect()
-    }
-
-    pub(crate) fn specs(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.specs
     }
 
     /// Whether a tool has this name.

@@ -1,8 +1,8 @@
 //! Answering requests from a log, in a bounded number of bytes.
 
 #[cfg(feature = "recall")]
-use std::collections::HashSet;
-use std::{iter, mem};
+use std::{collections::HashSet, mem};
+use std::{iter, ops::Range};
 
 use serde_json::Value;
 
@@ -101,11 +101,11 @@ impl<'a> Recall<'a> {
 
     /// Runs the tool: reads its input and returns the text for the model.
     ///
-    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints, `{"message", "offset"?}`
-    /// for a message by its number, `{"call", "offset"?}` for the whole result of a tool call, or
-    /// `{"query", "offset"?}` for a search by words. A `null` counts as absent, and a checkpoint may
-    /// also be written as its marker, `<checkpoint:a1b2c3>`. The answer says with which offset it
-    /// goes on.
+    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints,
+    /// `{"message", "offset"?}` for a message by its number, `{"call", "offset"?}` for the whole
+    /// result of a tool call, or `{"query", "offset"?}` for a search by words. A `null` counts as
+    /// absent, and a checkpoint may also be written as its marker, `<checkpoint:a1b2c3>`. The
+    /// answer says with which offset it goes on.
     ///
     /// ```
     /// use serde_json::json;
@@ -126,10 +126,10 @@ impl<'a> Recall<'a> {
     /// `recall`, or a log that cannot be read.
     pub fn call(&self, input: &Value) -> Result<String, RecallError> {
         let request = RecallRequest::parse(input)?;
-        let mut answering = self.begin_from(self.log.taken()?, &request)?;
+        let mut step = self.begin_from(self.log.taken()?, &request)?;
         loop {
-            if let Some(recalled) = answering.step() {
-                return Ok(recalled);
+            if let Some(recalled) = step() {
+                return Ok(recalled.to_string());
             }
         }
     }
@@ -157,13 +157,13 @@ impl<'a> Recall<'a> {
         input: &Value,
     ) -> Result<impl Iterator<Item = Option<String>> + use<'a>, RecallError> {
         let request = RecallRequest::parse(input)?;
-        let mut answering = Some(self.begin_from(self.log.taken()?, &request)?);
+        let mut step = Some(self.begin_from(self.log.taken()?, &request)?);
         Ok(iter::from_fn(move || {
-            let recalled = answering.as_mut()?.step();
+            let recalled = step.as_mut()?();
             if recalled.is_some() {
-                answering = None;
+                step = None;
             }
-            Some(recalled)
+            Some(recalled.map(|recalled| recalled.to_string()))
         }))
     }
 
@@ -172,7 +172,7 @@ impl<'a> Recall<'a> {
         &self,
         taken: Vec<Taken>,
         request: &RecallRequest,
-    ) -> Result<Answering<'a>, RecallError> {
+    ) -> Result<Steps<'a>, RecallError> {
         let recalled = match request {
             RecallRequest::Range { from, to, offset } => {
                 self.range(&taken, (*from, *to), *offset)?
@@ -181,8 +181,8 @@ impl<'a> Recall<'a> {
             RecallRequest::Call { id, offset } => self.whole_result(id, *offset)?,
             RecallRequest::Search { query, offset } => return self.search(taken, query, *offset),
         };
-        let recalled = Recalled { request: request.clone(), ..recalled };
-        Ok(Answering { recall: *self, state: State::Found(recalled) })
+        let mut found = Some(Recalled { request: request.clone(), ..recalled });
+        Ok(Box::new(move || found.take()))
     }
 
     /// Returns the maximum bytes of all passages, headings included.
@@ -203,11 +203,10 @@ impl<'a> Recall<'a> {
         {
             return Err(RecallError::Inverted { from, to });
         }
-        let within = |taken: &&Taken| (begin..end).contains(&taken.number);
-        let found = taken.iter().filter(within).count();
-        let mut recalled = Recalled { found, ..Recalled::default() };
+        let selected = taken.iter().filter(|taken| (begin..end).contains(&taken.number));
+        let mut recalled = Recalled { found: selected.clone().count(), ..Recalled::default() };
         let mut room = self.room();
-        for taken in taken.iter().filter(within).filter(|taken| taken.number >= offset) {
+        for taken in selected.filter(|taken| taken.number >= offset) {
             let text = self.text(taken);
             let fits = text.len() + HEADING <= room;
             if !fits && !recalled.passages.is_empty() {
@@ -256,7 +255,7 @@ impl<'a> Recall<'a> {
 
     #[cfg(not(feature = "recall"))]
     #[expect(clippy::unused_self, reason = "with the feature it searches")]
-    fn search(&self, _: Vec<Taken>, _: &Text, _: u64) -> Result<Answering<'a>, RecallError> {
+    fn search(&self, _: Vec<Taken>, _: &Text, _: u64) -> Result<Steps<'a>, RecallError> {
         Err(RecallError::NoSearch)
     }
 
@@ -266,13 +265,18 @@ impl<'a> Recall<'a> {
         taken: Vec<Taken>,
         query: &Text,
         offset: u64,
-    ) -> Result<Answering<'a>, RecallError> {
-        let terms = Terms::of(query)?;
+    ) -> Result<Steps<'a>, RecallError> {
+        let (recall, terms) = (*self, Terms::of(query)?);
         let quoting = search::quoting(&taken);
-        let request = RecallRequest::Search { query: query.clone(), offset };
-        let reading = Reading::default();
-        let search = Search { taken, quoting, request, offset, terms, reading };
-        Ok(Answering { recall: *self, state: State::Searching(Box::new(search)) })
+        let mut search = Search { taken, quoting, terms, reading: Reading::default() };
+        let (query, skip) = (query.clone(), usize::try_from(offset).unwrap_or(usize::MAX));
+        Ok(Box::new(move || {
+            if search.read(&recall) {
+                return None;
+            }
+            let request = RecallRequest::Search { query: query.clone(), offset };
+            Some(Recalled { request, ..search.recalled(&recall, skip) })
+        }))
     }
 
     /// Returns the rendered text of a message, without the heading of its role.
@@ -297,21 +301,8 @@ impl<'a> Recall<'a> {
     }
 }
 
-/// An answer that is computed in steps: call [`step`](Self::step) until it returns the answer.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct Answering<'a> {
-    #[cfg_attr(not(feature = "recall"), expect(dead_code, reason = "only a search reads on"))]
-    recall: Recall<'a>,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    Found(Recalled),
-    #[cfg(feature = "recall")]
-    Searching(Box<Search>),
-}
+/// The steps of an answer: each call takes one, and the last one returns the answer.
+pub(crate) type Steps<'a> = Box<dyn FnMut() -> Option<Recalled> + Send + 'a>;
 
 /// A search by words.
 #[cfg(feature = "recall")]
@@ -320,39 +311,8 @@ struct Search {
     taken: Vec<Taken>,
     /// The numbers of messages that are skipped.
     quoting: HashSet<u64>,
-    request: RecallRequest,
-    offset: u64,
     terms: Terms,
     reading: Reading,
-}
-
-impl Answering<'_> {
-    /// Takes all steps, and returns the numbers of the found messages and the next offset.
-    #[cfg(all(feature = "recall", feature = "testing"))]
-    pub(crate) fn numbers(mut self) -> (Vec<u64>, Option<u64>) {
-        loop {
-            if let Some(recalled) = self.step_to_answer() {
-                let numbers = recalled.passages.iter().map(|passage| passage.number);
-                return (numbers.collect(), recalled.next);
-            }
-        }
-    }
-
-    /// Takes one step, and returns the answer if it was the last one.
-    pub(crate) fn step(&mut self) -> Option<String> {
-        self.step_to_answer().map(|recalled| recalled.to_string())
-    }
-
-    fn step_to_answer(&mut self) -> Option<Recalled> {
-        match &mut self.state {
-            State::Found(recalled) => Some(mem::take(recalled)),
-            #[cfg(feature = "recall")]
-            State::Searching(search) => match search.read(&self.recall) {
-                true => None,
-                false => Some(search.recalled(&self.recall)),
-            },
-        }
-    }
 }
 
 #[cfg(feature = "recall")]
@@ -366,13 +326,11 @@ impl Search {
         })
     }
 
-    /// Returns the best matches that fit into an answer.
-    fn recalled(&mut self, recall: &Recall<'_>) -> Recalled {
+    /// Returns the best matches that fit into an answer, after those to skip.
+    fn recalled(&mut self, recall: &Recall<'_>, skip: usize) -> Recalled {
         let ranked = mem::take(&mut self.reading).ranked(&self.terms);
-        let (request, found) = (self.request.clone(), ranked.len());
-        let mut recalled = Recalled { request, found, ..Recalled::default() };
+        let mut recalled = Recalled { found: ranked.len(), ..Recalled::default() };
         let mut room = recall.room();
-        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
         for (rank, matched) in ranked.into_iter().enumerate().skip(skip) {
             let Some(taken) = self.taken.get(matched.index) else { continue };
             let text = recall.text(taken);
@@ -399,18 +357,19 @@ struct CheckpointBounds {
 
 impl CheckpointBounds {
     fn of(number: u64, message: &Message, id: CheckpointId) -> Option<Self> {
-        let is_it =
-            |block: &ContentBlock| matches!(block, ContentBlock::Checkpoint(mark) if mark.id == id);
-        let at = message.content.iter().position(is_it)?;
-        // Content after the checkpoint, in the same message, belongs to a range that begins with
-        // it.
+        let at = message
+            .content
+            .iter()
+            .position(|block| matches!(block, ContentBlock::Checkpoint(mark) if mark.id == id))?;
+        // Content after the checkpoint in the same message belongs to a range that begins with
+        // the checkpoint.
         let mut after = message.content.iter().skip(at + 1);
         let has_content = after.any(|block| !matches!(block, ContentBlock::Checkpoint(_)));
         Some(Self { begin: number + u64::from(!has_content), end: number + 1 })
     }
 }
 
-fn passage(taken: &Taken, text: &str, bytes: std::ops::Range<usize>) -> Passage {
+fn passage(taken: &Taken, text: &str, bytes: Range<usize>) -> Passage {
     Passage {
         number: taken.number,
         at: taken.at,

@@ -57,7 +57,7 @@ pub mod tool;
 #[cfg(feature = "recall")]
 mod words;
 
-pub(crate) use answer::Answering;
+pub(crate) use answer::Steps;
 pub use answer::{MAX_BYTES, MIN_BYTES, Recall};
 pub use passage::NO_MATCH;
 pub(crate) use request::RecallRequest;

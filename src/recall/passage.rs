@@ -6,6 +6,7 @@ use super::request::RecallRequest;
 use crate::{
     message::{Message, Role, Timestamp},
     render::{self, RenderOptions},
+    strategy::border_before,
 };
 
 /// The maximum bytes before the first passage.
@@ -19,22 +20,22 @@ pub const NO_MATCH: &str = "No message that was compacted away holds any of thes
 
 /// The answer to a recall request. Its [`Display`](fmt::Display) is the text for the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Recalled {
+pub(crate) struct Recalled {
     /// The request.
     pub(super) request: RecallRequest,
     /// The passages that fit, in the order of the log, or the best match first.
-    pub(super) passages: Vec<Passage>,
+    pub(crate) passages: Vec<Passage>,
     /// The number of messages that the request selects, including those that did not fit.
     pub(super) found: usize,
     /// The `offset` of a request for the rest; `None` if there is no more.
-    pub(super) next: Option<u64>,
+    pub(crate) next: Option<u64>,
 }
 
 /// A message that a compaction removed, or a piece of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
+pub(crate) struct Passage {
     /// The number of the message among all messages ever appended, from 0.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// When it was appended.
     pub(super) at: Timestamp,
     /// The role of the message.
@@ -94,8 +95,9 @@ impl fmt::Display for Recalled {
             }
             RecallRequest::Message { number, .. } => {
                 write!(f, "A message that was compacted away. {RECORD}")?;
-                let rest = |next| write!(f, " The rest: message {number} with offset {next}.");
-                next.map_or(Ok(()), rest)
+                next.map_or(Ok(()), |next| {
+                    write!(f, " The rest: message {number} with offset {next}.")
+                })
             }
             RecallRequest::Call { id, .. } => {
                 write!(f, "The whole result of the call {id}. {RECORD}")?;
@@ -150,13 +152,9 @@ pub(super) fn piece_end(text: &str, start: usize, room: usize) -> usize {
 /// Returns the last offset up to this one at which a text may be cut: at a character boundary, and
 /// not between a backslash and the `#` that it escapes.
 pub(super) fn border(text: &str, offset: usize) -> usize {
-    let mut at = offset.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    let bytes = text.as_bytes();
-    let before = |at: usize| at.checked_sub(1).and_then(|before| bytes.get(before)).copied();
-    if at < text.len() && before(at) == Some(b'\\') { at - 1 } else { at }
+    let at = border_before(text, offset);
+    let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
+    if at < text.len() && before == Some(&b'\\') { at - 1 } else { at }
 }
 
 #[cfg(test)]

@@ -149,55 +149,66 @@ impl Default for RecallRequest {
 impl RecallRequest {
     /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`,
     /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint
-    /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints exist
-    /// is not checked here.
+    /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints
+    /// exist is not checked here.
     pub(crate) fn parse(input: &Value) -> Result<Self, RecallError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
             return Err(RecallError::Unknown { field: abridged(key) });
         }
-        let field = |name: &str| object.get(name).filter(|value| !value.is_null());
-        let is_present = |name: &&&'static str| field(name).is_some();
-        let alone = |one: &'static str, others: &[&'static str]| {
-            let other = others.iter().find(is_present);
-            other.map_or(Ok(()), |other| Err(RecallError::Mixed { one, other }))
-        };
-        let offset = number("offset", field("offset"))?.unwrap_or_default();
-        if let Some(query) = field("query") {
-            alone("query", &["from", "to", "message", "call"])?;
-            let query = query.as_str().ok_or_else(|| mismatch("query", "a string", query))?;
+        let offset = number(object, "offset")?.unwrap_or_default();
+        if let Some(query) = value(object, "query") {
+            check_alone(object, "query", &["from", "to", "message", "call"])?;
+            let query = text("query", query)?;
             let found = query.len();
             return match found > MAX_QUERY_BYTES {
                 true => Err(RecallError::QueryLength { found }),
                 false => Ok(Self::Search { query: query.into(), offset }),
             };
         }
-        if let Some(id) = field("call") {
-            alone("call", &["from", "to", "message"])?;
-            let id = id.as_str().ok_or_else(|| mismatch("call", "a string", id))?;
-            return Ok(Self::Call { id: id.into(), offset });
+        if let Some(id) = value(object, "call") {
+            check_alone(object, "call", &["from", "to", "message"])?;
+            return Ok(Self::Call { id: text("call", id)?.into(), offset });
         }
-        if let Some(number) = number("message", field("message"))? {
-            alone("message", &["from", "to"])?;
+        if let Some(number) = number(object, "message")? {
+            check_alone(object, "message", &["from", "to"])?;
             return Ok(Self::Message { number, offset });
         }
-        let (from, to) = (checkpoint("from", field("from"))?, checkpoint("to", field("to"))?);
+        let (from, to) = (checkpoint(object, "from")?, checkpoint(object, "to")?);
         Ok(Self::Range { from, to, offset })
     }
 }
 
-fn number(field: &'static str, value: Option<&Value>) -> Result<Option<u64>, RecallError> {
-    let Some(value) = value else { return Ok(None) };
+type Fields = serde_json::Map<String, Value>;
+
+/// Returns the value of a field, unless it is absent or `null`.
+fn value<'f>(object: &'f Fields, field: &str) -> Option<&'f Value> {
+    object.get(field).filter(|value| !value.is_null())
+}
+
+/// Checks that none of the other fields is present.
+fn check_alone(
+    object: &Fields,
+    one: &'static str,
+    others: &[&'static str],
+) -> Result<(), RecallError> {
+    let other = others.iter().find(|other| value(object, other).is_some());
+    other.map_or(Ok(()), |other| Err(RecallError::Mixed { one, other }))
+}
+
+fn number(object: &Fields, field: &'static str) -> Result<Option<u64>, RecallError> {
+    let Some(value) = value(object, field) else { return Ok(None) };
     let number = value.as_u64().ok_or_else(|| mismatch(field, "a whole number from 0", value))?;
     Ok(Some(number))
 }
 
-fn checkpoint(
-    field: &'static str,
-    value: Option<&Value>,
-) -> Result<Option<CheckpointId>, RecallError> {
-    let Some(value) = value else { return Ok(None) };
-    let text = value.as_str().ok_or_else(|| mismatch(field, "a string", value))?;
+fn text<'v>(field: &'static str, value: &'v Value) -> Result<&'v str, RecallError> {
+    value.as_str().ok_or_else(|| mismatch(field, "a string", value))
+}
+
+fn checkpoint(object: &Fields, field: &'static str) -> Result<Option<CheckpointId>, RecallError> {
+    let Some(value) = value(object, field) else { return Ok(None) };
+    let text = text(field, value)?;
     let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
     let id = inner.unwrap_or(text).parse();
     id.map(Some).map_err(|error| RecallError::Checkpoint { field, error })

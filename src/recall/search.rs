@@ -7,6 +7,7 @@
 //! so that a search of a long conversation does not block other work.
 
 use std::{
+    cmp::Ordering,
     collections::{HashMap, HashSet},
     ops::Range,
 };
@@ -34,7 +35,7 @@ const PIECE: usize = 4_000;
 /// The bytes of a slice of a search: a few milliseconds of work.
 const SLICE: usize = 256 * 1024;
 
-/// The bytes for which a shorter message counts in a slice, because rendering takes time too.
+/// A shorter message counts as this many bytes of a slice, because rendering it takes time too.
 const LEAST: usize = 200;
 
 /// The maximum bytes of an excerpt around the words.
@@ -123,25 +124,24 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     for taken in taken {
         let uses = taken.message.tool_uses().filter(|call| call.name == *RECALL);
         calls.extend(uses.map(|call| &call.id));
-        let has_content = |block: &&ContentBlock| {
-            !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
-                && !block.is_reasoning()
-        };
-        let quotes = |block: &ContentBlock| {
-            if let ContentBlock::ToolUse(call) = block {
-                calls.contains(&call.id)
-            } else if let ContentBlock::ToolResult(result) = block {
-                calls.contains(&result.tool_use_id)
-            } else {
-                false
-            }
-        };
-        let mut blocks = taken.message.content.iter().filter(has_content).peekable();
-        if blocks.peek().is_some() && blocks.all(quotes) {
+        let blocks = taken.message.content.iter().filter(|block| Taken::is_content(block));
+        let mut blocks = blocks.peekable();
+        if blocks.peek().is_some() && blocks.all(|block| quotes(block, &calls)) {
             quoting.insert(taken.number);
         }
     }
     quoting
+}
+
+/// Whether a block is one of these calls, or the result of one.
+fn quotes(block: &ContentBlock, calls: &HashSet<&Text>) -> bool {
+    if let ContentBlock::ToolUse(call) = block {
+        calls.contains(&call.id)
+    } else if let ContentBlock::ToolResult(result) = block {
+        calls.contains(&result.tool_use_id)
+    } else {
+        false
+    }
 }
 
 /// The state of a search that reads its messages slice by slice.
@@ -163,8 +163,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads the next slice, and returns whether there is more. `text` returns the text of each index
-    /// below `count`, or `None` to skip it.
+    /// Reads the next slice, and returns whether there is more. `text` returns the text of each
+    /// index below `count`, or `None` to skip it.
     pub(super) fn read(
         &mut self,
         terms: &Terms,
@@ -302,10 +302,10 @@ fn best(
     pieces: &HashMap<usize, f32>,
     stretches: &HashMap<usize, f32>,
 ) -> Vec<Matched> {
-    let score = |scores: &HashMap<usize, f32>, of| scores.get(&of).copied().unwrap_or_default();
     let mut best: HashMap<usize, (usize, Matched)> = HashMap::new();
     for Hit { index, bytes, piece, stretch } in hits {
-        let score = score(pieces, *piece) + score(stretches, *stretch);
+        let scores = [pieces.get(piece), stretches.get(stretch)];
+        let score = scores.into_iter().flatten().sum();
         let matched = Matched { index: *index, bytes: bytes.clone(), score };
         let (in_stretch, found) = best.entry(*index).or_insert_with(|| (*stretch, matched.clone()));
         let is_better = found.score < matched.score;
@@ -314,20 +314,20 @@ fn best(
         }
     }
     let mut best: Vec<(usize, Matched)> = best.into_values().collect();
-    let sort = |best: &mut Vec<(usize, Matched)>| {
-        best.sort_unstable_by(|(_, one), (_, other)| {
-            other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
-        });
-    };
-    sort(&mut best);
+    best.sort_unstable_by(by_score);
     let mut taken: HashMap<usize, usize> = HashMap::new();
     for (stretch, matched) in &mut best {
         let before = taken.entry(*stretch).or_default();
         matched.score /= real(1 + *before);
         *before += 1;
     }
-    sort(&mut best);
+    best.sort_unstable_by(by_score);
     best.into_iter().map(|(_, matched)| matched).collect()
+}
+
+/// The best first, the latest first among equals.
+fn by_score((_, one): &(usize, Matched), (_, other): &(usize, Matched)) -> Ordering {
+    other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
 }
 
 /// Returns the range of at most [`EXCERPT`] bytes in which the most different words occur.

@@ -3,7 +3,7 @@
 //! [`spec`] describes the tool, and [`Recall::call`](super::Recall::call) runs it; the caller
 //! offers it to the model.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::message::ToolSpec;
 
@@ -24,13 +24,11 @@ const ABOUT_QUERY: &str = include_str!("tool_recall_query.md");
 /// ```
 #[must_use]
 pub fn spec() -> ToolSpec {
-    let checkpoint = |words: &str| json!({"type": "string", "description": words});
-    let number = |words: &str| json!({"type": "integer", "minimum": 0, "description": words});
     let mut properties = json!({
-        "from": checkpoint("Id of the checkpoint after which the range begins. Leave it out to begin at the start."),
-        "to": checkpoint("Id of the checkpoint with which the range ends. Leave it out to end with the latest."),
+        "from": text("Id of the checkpoint after which the range begins. Leave it out to begin at the start."),
+        "to": text("Id of the checkpoint with which the range ends. Leave it out to end with the latest."),
         "message": number("Number of one message to read, instead of a range."),
-        "call": checkpoint("Id of one tool call whose result was cut, to read the whole result."),
+        "call": text("Id of one tool call whose result was cut, to read the whole result."),
         "offset": number("Where to go on, as the answer before said. Leave it out to begin."),
     });
     let mut about = ABOUT.to_owned();
@@ -38,10 +36,18 @@ pub fn spec() -> ToolSpec {
         about.push('\n');
         about.push_str(ABOUT_QUERY);
         if let Some(properties) = properties.as_object_mut() {
-            let query = checkpoint("Words to look for, instead of a range or a message.");
+            let query = text("Words to look for, instead of a range or a message.");
             properties.insert("query".to_owned(), query);
         }
     }
     let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
     ToolSpec::new(RECALL, about.trim_end(), schema)
+}
+
+fn text(words: &str) -> Value {
+    json!({"type": "string", "description": words})
+}
+
+fn number(words: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": words})
 }

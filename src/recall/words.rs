@@ -12,8 +12,9 @@ const WORD: usize = 64;
 /// The maximum bytes of a compound, such as a path, that count.
 const COMPOUND: usize = 256;
 
-/// Calls a function with each word of a text, in lower case and without accents, and its byte range:
-/// the words, the parts of words such as `parse_error`, and compounds such as paths and names in code.
+/// Calls a function with each word of a text, in lower case and without accents, and its byte
+/// range: the words, the parts of words such as `parse_error`, and compounds such as paths and
+/// names in code.
 pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
     let mut lower = String::new();
     let mut emit = |range: Range<usize>, most: usize| {
@@ -72,8 +73,9 @@ fn word_end(text: &str, start: usize) -> usize {
         Some(first) if is_ideograph(first) => start + first.len_utf8(),
         _ => {
             // A combining accent may be a character of its own after its letter.
-            let is_in = |letter| is_letter(letter) || is_combining_mark(letter);
-            let end = rest.find(|letter: char| !is_in(letter) || is_ideograph(letter));
+            let end = rest.find(|letter: char| {
+                is_ideograph(letter) || !(is_letter(letter) || is_combining_mark(letter))
+            });
             start + end.unwrap_or(rest.len())
         }
     }
@@ -95,13 +97,8 @@ fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let (mut start, mut last) = (word.start, '_');
     for (offset, letter) in letters.char_indices() {
         let at = word.start + offset;
-        // A capital begins a part after a lower-case letter, and as the last one of several capitals.
-        let begins = || {
-            let mut rest = letters.get(offset..).unwrap_or_default().chars().skip(1);
-            last.is_lowercase()
-                || (last.is_uppercase() && rest.next().is_some_and(char::is_lowercase))
-        };
-        if letter == '_' || (letter.is_uppercase() && begins()) {
+        let rest = letters.get(offset..).unwrap_or_default();
+        if letter == '_' || begins_part(last, letter, rest) {
             if start < at {
                 part(start..at);
             }
@@ -112,6 +109,14 @@ fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     if word.start < start && start < word.end {
         part(start..word.end);
     }
+}
+
+/// Whether a letter is a capital that begins a part: after a lower-case letter, or as the last one
+/// of several capitals. `rest` begins with it.
+fn begins_part(last: char, letter: char, rest: &str) -> bool {
+    letter.is_uppercase()
+        && (last.is_lowercase()
+            || (last.is_uppercase() && rest.chars().nth(1).is_some_and(char::is_lowercase)))
 }
 
 #[cfg(test)]

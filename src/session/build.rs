@@ -67,7 +67,8 @@ impl SessionBuilder {
     ///
     /// # Errors
     ///
-    /// - [`SessionError::Invalid`] if a share in the policy is not between 0 and 1, or a rule is not valid.
+    /// - [`SessionError::Invalid`] if a share in the policy is not between 0 and 1, or a rule is
+    ///   not valid.
     /// - [`SessionError::NotLoaded`] if the thread is named and has a store, which may hold it.
     /// - [`SessionError::Log`] if the log cannot be replayed.
     /// - [`SessionError::DoubleTool`] if two tools have the same name.

@@ -259,8 +259,8 @@ impl SessionBuilder {
     ///
     /// Facts that a summary omits are appended to it as a list, as far as the policy and the window
     /// allow; the user's rules come first, word for word. The report of a compaction says what is
-    /// kept. The default is [`RetentionPolicy::default`], and the example of [`RetentionPolicy`] sets
-    /// another one.
+    /// kept. The default is [`RetentionPolicy::default`], and the example of [`RetentionPolicy`]
+    /// sets another one.
     pub fn retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
         self.settings.retention = policy.into();
         self

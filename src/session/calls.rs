@@ -10,7 +10,7 @@ use crate::{
     log::Event,
     message::{ToolResult, ToolUse},
     model::{ToolContext, ToolOutput, yield_now},
-    recall::{Answering, MAX_BYTES, Recall, RecallRequest, tool::RECALL},
+    recall::{MAX_BYTES, Recall, RecallRequest, Steps, tool::RECALL},
     strategy::clip_result,
 };
 
@@ -160,10 +160,10 @@ impl Session {
 
 /// Computes an answer. A search of a long conversation takes many steps, and other tasks share the
 /// thread, so it yields between them.
-async fn finished(mut answering: Answering<'_>) -> String {
+async fn finished(mut step: Steps<'_>) -> String {
     loop {
-        if let Some(recalled) = answering.step() {
-            return recalled;
+        if let Some(recalled) = step() {
+            return recalled.to_string();
         }
         yield_now().await;
     }

@@ -170,8 +170,8 @@ impl Session {
         self.count_overhead();
     }
 
-    /// Sets the context window, which overrides that of the agent; `None` uses the agent's again. If
-    /// the next request does not fit a smaller window, the thread is compacted first, with the
+    /// Sets the context window, which overrides that of the agent; `None` uses the agent's again.
+    /// If the next request does not fit a smaller window, the thread is compacted first, with the
     /// reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch).
     ///
     /// ```
@@ -232,11 +232,11 @@ impl Session {
     }
 
     /// Undoes a compaction: the messages that it removed return, followed by those appended since.
-    /// Compactions after it build on it, so they are undone first, the latest first. Returns the ids
-    /// of all that were undone, in this order.
+    /// Compactions after it build on it, so they are undone first, the latest first. Returns the
+    /// ids of all that were undone, in this order.
     ///
-    /// The future may be dropped. Then either nothing has changed, or the compactions are undone and
-    /// the next turn writes the store.
+    /// The future may be dropped. Then either nothing has changed, or the compactions are undone
+    /// and the next turn writes the store.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -264,8 +264,8 @@ impl Session {
     /// - [`SessionError::Log`] if no standing compaction has this id, or the thread was truncated
     ///   inside what one of them left. Nothing is undone then.
     /// - [`SessionError::Stale`] if the thread does not match the log.
-    /// - [`SessionError::Store`] if the store could not be read, for a compaction whose messages are
-    ///   only there, or could not be written; then the compactions are undone.
+    /// - [`SessionError::Store`] if the store could not be read, for a compaction whose messages
+    ///   are only there, or could not be written; then the compactions are undone.
     pub async fn undo_compaction(
         &mut self,
         id: CompactionId,
@@ -315,8 +315,8 @@ impl Session {
     ///
     /// - [`SessionError::Log`] if no compaction has this id, or it was not undone.
     /// - [`SessionError::Store`] if the store could not be read.
-    /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread as
-    ///   they were, for example because another compaction removed them.
+    /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread
+    ///   as they were, for example because another compaction removed them.
     pub async fn redo_compaction(
         &mut self,
         id: CompactionId,
@@ -329,7 +329,7 @@ impl Session {
     pub(super) fn count_overhead(&mut self) {
         let counter = self.agent.thread().counter();
         let system = counter.messages(&self.settings.system);
-        self.overhead = system.saturating_add(counter.tools(self.tools.specs()));
+        self.overhead = system.saturating_add(counter.tools(&self.tools.specs));
         self.show();
     }
 }
@@ -398,7 +398,7 @@ impl Session {
             journal.append(self.now(), Event::Truncated { from: found, len: message })?;
         }
         Ok(SessionBuilder {
-            tools: self.tools.host().to_vec(),
+            tools: self.tools.host.clone(),
             own_tools: self.tools.own(),
             settings: self.settings.clone(),
             policy: *self.auto.policy(),

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     compact::Plan,
     compaction::{self, COMPACT, COMPACTED, ContextCompacted},
-    message::{CompactionId, CompactionReason, Message, Role, Text, ToolResult, ToolUse},
+    message::{CompactionReason, Message, Role, Text, ToolResult, ToolUse},
     model::ToolOutput,
     strategy::{Brief, Proposal},
 };
@@ -29,24 +29,13 @@ impl Session {
         // A thread within its target needs no compaction.
         let counted = self.ratio.scale_up(before);
         if target.is_some_and(|target| counted <= target) {
-            return Ok(ContextCompacted::nothing(before).text().into());
+            return Ok(ContextCompacted::nothing(before).into());
         }
         let reason = CompactionReason::AgentTool;
         let order = Order { reason, target, limit: None, next_prompt: None, strategy: None };
-        Ok(match self.compact_for(order, emit).await? {
-            Ok(done) => ContextCompacted::new(&done, self.taken_by(done.id)).text().into(),
-            Err(error) if error.is_nothing_to_compact() => {
-                ContextCompacted::nothing(before).text().into()
-            }
-            Err(error) => ToolOutput::error(compaction::not_compacted(error.to_string())),
-        })
-    }
-
-    /// How many messages a compaction removed from the thread.
-    fn taken_by(&self, id: CompactionId) -> usize {
-        let Some(record) = self.journal.log().compaction(id) else { return 0 };
-        let (before, after) = (record.plan.messages_before(), record.plan.messages_after());
-        before.saturating_add(record.plan.new_messages().count()).saturating_sub(after)
+        let done = self.compact_for(order, emit).await?;
+        let (text, is_error) = ContextCompacted::result(before, done.as_ref());
+        Ok(ToolOutput { is_error, ..text.into() })
     }
 
     /// Executes a call of `compact`. `results` holds the results of the answer's other calls; on
@@ -69,9 +58,8 @@ impl Session {
             let facts = Box::pin(self.journal.facts(&policy.audit_options())).await?;
             proposal.retention = Some(facts.audit(&after).shortened());
         }
-        let driven = proposal;
         let span = self.span(COMPACT, &brief);
-        let work = self.carry_out(COMPACT, &brief, Ok(driven), Some(arriving), (&span, emit));
+        let work = self.carry_out(COMPACT, &brief, Ok(proposal), Some(arriving), (&span, emit));
         stored(work.await)??;
         Ok(ToolOutput::from(COMPACTED))
     }

@@ -7,8 +7,8 @@
 //! | [`Session::adopt`] | [`Session::carry_out`] | a prepared compaction |
 //! | [`Session::replace`], [`Session::redo_compaction`] | [`Session::carry_out`] | the host, or the log |
 //!
-//! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
-//! the stream leaves it in flight, and the next turn ends it.
+//! Each becomes a [`Compaction`] with one start event and one end event; at most one is in flight.
+//! If the host drops the stream, the compaction stays in flight, and the next turn ends it.
 
 use std::sync::Arc;
 
@@ -55,11 +55,10 @@ impl Session {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
             let limit = limit.map(|tokens| self.ratio.scale_down(tokens));
-            let strategy = match strategy {
-                // A host that names a strategy may have given it other options than the last time.
-                Some(strategy) => Net::new(strategy, limit),
-                None => Net::new(Arc::clone(&self.settings.strategy), limit).once(),
-            };
+            // A host that names a strategy may have given it other options than the last time.
+            let once = strategy.is_none();
+            let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
+            let strategy = Net { strategy, limit, last_resort: false, once };
             let brief = Brief { next_prompt, ..self.brief(reason, target) };
             let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
                 Ok(begun) => begun,
@@ -70,7 +69,7 @@ impl Session {
                 }
             };
             let Begun { mut attempt, compaction, span, .. } = begun;
-            let id = compaction.id();
+            let id = compaction.id;
             self.start(compaction, emit).await;
             let outcome = span.run(self.ask_models(attempt.as_mut(), id, emit)).await;
             let done = span.run(self.conclude(outcome, None, &span)).await;
@@ -103,7 +102,7 @@ impl Session {
     /// Its start was delivered in any case, because the poll that emits an event also delivers it.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), CompactionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
-        if self.shared.lock().last_compaction == Some((compaction.id(), true)) {
+        if self.shared.lock().last_compaction == Some((compaction.id, true)) {
             self.compaction = None;
             return Ok(());
         }
@@ -112,7 +111,7 @@ impl Session {
         let mut ended = Ok(());
         if compaction.end().is_none() {
             compaction.interrupted();
-            compaction.set_now(now);
+            compaction.now = now;
             ended = conversation.end(compaction, &CompactionSpan::none()).await;
             self.report_end_to_trigger();
         }
@@ -138,7 +137,7 @@ impl Session {
         let now = self.now();
         let (compaction, mut conversation) = self.in_flight()?;
         conversation.arriving = arriving;
-        compaction.set_now(now);
+        compaction.now = now;
         let done = conversation.conclude(compaction, span, outcome).await;
         self.report_end_to_trigger();
         self.show();
@@ -157,7 +156,7 @@ impl Session {
     fn report_end_to_trigger(&mut self) {
         let now = self.now();
         let Some(compaction) = &self.compaction else { return };
-        let reason = compaction.reason().clone();
+        let reason = compaction.reason.clone();
         let input = match compaction.done() {
             Some(_) => Input::Compacted { reason },
             None => Input::Failed { reason },
@@ -204,7 +203,7 @@ impl Session {
     /// flight.
     pub(super) fn next_compaction(&self) -> CompactionId {
         let next = self.journal.log().next_compaction().max(self.reserved);
-        self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id().next()))
+        self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id.next()))
     }
 
     /// The conversation, with the system prompt, tools and limits that strategies see.
@@ -241,21 +240,12 @@ struct EmitProgress<'e> {
 impl Listener for EmitProgress<'_> {
     fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()> {
         let id = self.id;
-        let event = match (call, delta) {
-            (Step::Call { done, total, .. }, None) => CompactionEvent::Progress { id, done, total },
-            (_, Some(Delta::Text { text })) => {
-                CompactionEvent::SummaryDelta { id, text: text.clone() }
-            }
-            (
-                _,
-                None
-                | Some(
-                    Delta::Thinking { .. }
-                    | Delta::ToolUse { .. }
-                    | Delta::ToolInput { .. }
-                    | Delta::Turn { .. },
-                ),
-            ) => return future::ready(()).boxed(),
+        let event = if let (Step::Call { done, total, .. }, None) = (call, delta) {
+            CompactionEvent::Progress { id, done, total }
+        } else if let Some(Delta::Text { text }) = delta {
+            CompactionEvent::SummaryDelta { id, text: text.clone() }
+        } else {
+            return future::ready(()).boxed();
         };
         self.emit.event(SessionEvent::Compaction(event)).boxed()
     }

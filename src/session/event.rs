@@ -73,8 +73,8 @@ pub enum SessionEvent {
         /// Whether the call failed.
         is_error: bool,
         /// The whole result; the thread holds it cut if it is longer than
-        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier version
-        /// has none.
+        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier
+        /// version has none.
         #[serde(default)]
         content: Vec<ContentBlock>,
     },
@@ -146,7 +146,8 @@ mod tests {
         retention::{Facts, Retention, RetentionPolicy},
     };
 
-    /// Gives the names of all variants, and the name of a value. What is not listed does not build.
+    /// Gives the names of all variants, and the name of a value. A variant that is not listed does
+    /// not compile.
     macro_rules! variants {
         ($names:ident, $name:ident, $event:ident: $($variant:ident)*) => {
             const $names: &[&str] = &[$(stringify!($variant)),*];

@@ -77,9 +77,9 @@ pub(super) struct Emit {
 }
 
 impl Emit {
-    /// Emits an event and waits until the stream has taken it, so that a host which drops the stream
-    /// after an event knows that nothing happened after it. The returned future owns no event: it
-    /// would reserve space for one at every await.
+    /// Emits an event and waits until the stream has taken it, so that a host which drops the
+    /// stream after an event knows that nothing happened after it. The returned future owns no
+    /// event: it would reserve space for one at every await.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
         if self.defers {
             self.shared.defer(event);

@@ -45,8 +45,8 @@ impl SessionHandle {
     /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in
     /// order, each as a turn of its own.
     ///
-    /// Returns whether the running turn takes the text; it is then sent after that turn, unless that
-    /// fails or is cancelled first. Otherwise the text waits for
+    /// Returns whether the running turn takes the text; it is then sent after that turn, unless
+    /// that fails or is cancelled first. Otherwise the text waits for
     /// [`run_queued`](super::Session::run_queued) or the next message that is sent. The answer is
     /// exact, also for a turn that is about to end. A blank text is not queued.
     ///
@@ -102,8 +102,9 @@ impl SessionHandle {
         self.shared.lock().usage
     }
 
-    /// The last events, oldest first, so that a user interface that connects late catches up. Pieces
-    /// of one answer are joined. At most 256 events are kept, and older tool results only up to 16 KiB.
+    /// The last events, oldest first, so that a user interface that connects late catches up.
+    /// Pieces of one answer are joined. At most 256 events are kept, and older tool results only up
+    /// to 16 KiB.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -121,8 +122,8 @@ impl SessionHandle {
         self.shared.lock().recent.events()
     }
 
-    /// Whether a turn is running, according to the events delivered so far: the model is asked, tools
-    /// run, or the thread is compacted.
+    /// Whether a turn is running, according to the events delivered so far: the model is asked,
+    /// tools run, or the thread is compacted.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -218,8 +219,8 @@ pub(super) struct State {
     /// Whether a turn is running.
     pub(super) is_busy: bool,
     is_aborted: bool,
-    /// The next events of the turn. The turn waits until the stream has taken them. Nothing has to be
-    /// woken, because the stream that takes an event also polls the turn.
+    /// The next events of the turn. The turn waits until the stream has taken them. Nothing has to
+    /// be woken, because the stream that takes an event also polls the turn.
     pub(super) slot: VecDeque<Result<SessionEvent, SessionError>>,
     /// Events that happened while no stream was open, for the next one.
     deferred: VecDeque<SessionEvent>,
@@ -322,8 +323,8 @@ impl Shared {
         Some(event)
     }
 
-    /// Records an event, and shows it to the observers. One that panics does not harm the turn or the
-    /// others.
+    /// Records an event, and shows it to the observers. One that panics does not harm the turn or
+    /// the others.
     pub(super) fn observe(&self, event: Result<&SessionEvent, &SessionError>) {
         if let Ok(event) = event {
             self.lock().recent.push(event);

@@ -90,7 +90,8 @@ impl CompactionJob {
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
         let models = self.settings.models(&conversation);
-        let strategy = Net::new(Arc::clone(&self.strategy), None);
+        let strategy = Arc::clone(&self.strategy);
+        let strategy = Net { strategy, limit: None, last_resort: false, once: false };
         let mut attempt = strategy.begin(&self.snapshot, &self.journal.redacted(&self.brief));
         if nothing_to_do(attempt.as_ref()).is_none() {
             let (thread, id) = (self.agent.thread(), self.journal.log().thread_id());
@@ -201,8 +202,8 @@ impl Session {
         self.prepare_compaction_observed(|_, _| {})
     }
 
-    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`: each call
-    /// of a model, first with `None` and then with each delta of the answer.
+    /// Same as [`prepare_compaction`](Self::prepare_compaction), and reports progress to `observe`:
+    /// each call of a model, first with `None` and then with each delta of the answer.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -381,7 +382,8 @@ impl Session {
         self.auto.requested_target(self.pressure(0))
     }
 
-    /// Adapts a proposal for these messages to the thread as it is now, of which this is the snapshot.
+    /// Adapts a proposal for these messages to the thread as it is now, of which this is the
+    /// snapshot.
     fn fitted(
         &self,
         mut driven: Proposal,

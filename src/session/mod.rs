@@ -1,9 +1,9 @@
 //! The session: an agent thread that stays inside its model's context window.
 //!
-//! [`Session::send`] takes a user message and returns a stream of events: pieces of the answer, tool
-//! calls, compactions. [`TurnMachine`](crate::turn::TurnMachine) decides the next step of the loop
-//! of model and tools, [`AutoCompactor`](crate::auto::AutoCompactor) decides when to compact, and a
-//! [strategy](crate::strategy) decides how. The session only awaits.
+//! [`Session::send`] takes a user message and returns a stream of events: pieces of the answer,
+//! tool calls, compactions. [`TurnMachine`](crate::turn::TurnMachine) decides the next step of the
+//! loop of model and tools, [`AutoCompactor`](crate::auto::AutoCompactor) decides when to compact,
+//! and a [strategy](crate::strategy) decides how. The session only awaits.
 //!
 //! ```
 //! use futures::executor::block_on;
@@ -49,8 +49,8 @@
 //! # Background work, previews and forks
 //!
 //! [`Session::prepare_compaction`] returns a future that a host can run on its own task while the
-//! conversation continues; [`Session::preview`] shows what a strategy would do. Either result can be
-//! [edited](PreparedCompaction::edited), [adopted](Session::adopt) or dropped. [`Session::fork`]
+//! conversation continues; [`Session::preview`] shows what a strategy would do. Either result can
+//! be [edited](PreparedCompaction::edited), [adopted](Session::adopt) or dropped. [`Session::fork`]
 //! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a
 //! compaction back, and [`Session::redo_compaction`] makes it again without a model.
 //!

@@ -180,8 +180,8 @@ impl Session {
         self.run(UserInput::Continue)
     }
 
-    /// Runs the texts that were [queued](super::SessionHandle::queue) while no turn was running, each
-    /// as a turn of its own. Without any the stream ends at once.
+    /// Runs the texts that were [queued](super::SessionHandle::queue) while no turn was running,
+    /// each as a turn of its own. Without any the stream ends at once.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -318,8 +318,8 @@ fn why_not(error: &CompactionError) -> String {
     error.to_string()
 }
 
-/// Returns the text after the word of a command, if a message is that command. The word must be alone
-/// or be followed by white space: `/compaction` is an ordinary message.
+/// Returns the text after the word of a command, if a message is that command. The word must be
+/// alone or be followed by white space: `/compaction` is an ordinary message.
 fn argument(text: &str, word: &str) -> Option<Option<Text>> {
     let rest = text.strip_prefix(word)?;
     let alone = rest.is_empty() || rest.starts_with(char::is_whitespace);

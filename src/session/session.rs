@@ -242,8 +242,9 @@ impl Session {
         TokenUsageSummary::new(self.log().billed(), self.context_tokens(), self.window())
     }
 
-    /// What the next request is made of: system prompt, tools, typed text, answers, results by tool,
-    /// summaries and so on. The tokens of the parts sum up to [`context_tokens`](Self::context_tokens).
+    /// What the next request is made of: system prompt, tools, typed text, answers, results by
+    /// tool, summaries and so on. The tokens of the parts sum up to
+    /// [`context_tokens`](Self::context_tokens).
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -301,7 +302,7 @@ impl Session {
     ) -> SessionError {
         let counter = self.agent.thread().counter();
         let system = self.ratio.scale_up(counter.messages(&self.system_prompt()));
-        let tools = self.ratio.scale_up(counter.tools(self.tools.specs()));
+        let tools = self.ratio.scale_up(counter.tools(&self.tools.specs));
         let newest = floor.saturating_sub(system.saturating_add(tools));
         SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried }
     }

@@ -28,8 +28,8 @@ use crate::{
 const CANCELLED: &str = "Cancelled before it was done.";
 
 impl Session {
-    /// Runs the input, after what is pending: the end of a dropped turn or compaction, and texts
-    /// queued before number `queued_later`. Texts queued meanwhile run last.
+    /// Runs the input. First it ends a dropped turn or compaction and runs the texts that were
+    /// queued before number `queued_later`; texts that are queued meanwhile run last.
     pub(super) async fn work(
         &mut self,
         input: UserInput,
@@ -307,7 +307,7 @@ impl Session {
     pub(super) fn request(&self) -> Request {
         Request {
             system: self.system_prompt(),
-            tools: self.tools.specs().clone(),
+            tools: self.tools.specs.clone(),
             max_output: self.settings.max_output,
             ..Request::new(self.agent.messages().clone())
         }

@@ -14,8 +14,8 @@ use crate::{
 /// Stores what compactions archive: in memory, files or a database.
 ///
 /// Entries are written before their compaction is in the log, and are visible only while that
-/// compaction is standing ([`EventLog::archived`]). A compaction that failed or was undone leaves invisible
-/// entries.
+/// compaction is standing ([`EventLog::archived`]). A compaction that failed or was undone leaves
+/// invisible entries.
 ///
 /// [`EventLog::archived`]: crate::log::EventLog::archived
 ///
@@ -60,7 +60,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Returns the visible entries of a thread without those that a visible one replaces, ordered
-    /// by start time and then by id: the result of [`list_entries`](super::list_entries) for all entries of the thread.
+    /// by start time and then by id: the result of [`list_entries`](super::list_entries) for all
+    /// entries of the thread.
     ///
     /// # Errors
     ///

@@ -139,8 +139,8 @@ impl<'a> LogFile<'a> {
         }
     }
 
-    /// Returns the events after an earlier prefix, and the prefix with them; `None` if the file does
-    /// not begin with that prefix, or the lines after it are not the next events.
+    /// Returns the events after an earlier prefix, and the prefix with them; `None` if the file
+    /// does not begin with that prefix, or the lines after it are not the next events.
     pub(super) fn events_after(
         &self,
         before: LogPrefix,

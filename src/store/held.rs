@@ -1,4 +1,5 @@
-//! What a journal holds in memory besides the latest events: rules and facts, while they are needed.
+//! What a journal holds in memory besides the latest events: rules and facts, while they are
+//! needed.
 
 use std::sync::Arc;
 
@@ -76,11 +77,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether the events that are no messages of the thread take so much memory that a base is
-    /// worth its cost.
+    /// Whether the events take so much memory, without the messages that are still in the thread,
+    /// that a base is worth its cost.
     pub(super) fn is_bulky(&self) -> bool {
-        // A base holds thread and facts. Just after a compaction the facts are in memory; at other
-        // times they are read from the store, so a long thread waits longer for its base.
+        // Writing a base takes the facts. Just after a compaction they are in memory. At other
+        // times they are read from the store, and the base must save as much memory as the thread
+        // takes.
         let thread = if self.facts.are_held() { 0 } else { self.log.thread_bytes() };
         self.log.past_bytes() > SPARE_BYTES.saturating_add(thread)
     }

@@ -22,7 +22,8 @@ use crate::{
 ///
 /// With a store, memory holds the thread and the latest events. When the events that a compaction
 /// removed from the thread take more than 32 KB, a flush gives the store a base and drops the
-/// stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole) read them again.
+/// stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole)
+/// read them again.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -54,7 +55,8 @@ pub struct Journal {
     pub(super) rules: RulesCache,
     /// The facts of the thread, redacted. They are read when they are needed.
     pub(super) facts: LoggedFacts,
-    /// Whether the store is known to keep no facts beside a base.
+    /// Whether the facts stay in memory between writes. Set when the store turned out to keep none
+    /// with the base, because reading them again means reading the whole log.
     pub(super) holds_facts: bool,
 }
 
@@ -77,7 +79,8 @@ impl Journal {
     }
 
     /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
-    /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole) first.
+    /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole)
+    /// first.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -95,8 +98,8 @@ impl Journal {
     }
 
     /// Loads the log of a thread from a store, which also stores later events. The log of an
-    /// unknown thread is empty. If the store keeps a [base](ThreadStore::save_base) of the thread, only
-    /// the events after it are loaded.
+    /// unknown thread is empty. If the store keeps a [base](ThreadStore::save_base) of the thread,
+    /// only the events after it are loaded.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -120,7 +123,7 @@ impl Journal {
         if let Some(base) = base {
             let events = store.load_from(&thread, base.seq()).await?;
             if let Some(log) = base.log(events) {
-                let (stored, id) = (log.len(), base.log_id());
+                let (stored, id) = (log.len(), base.log);
                 return Ok(Self { store: Some(store), stored, id, ..Self::new(log) });
             }
         }
@@ -144,8 +147,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// - [`StoreError::OtherLog`], [`StoreError::Deleted`] or [`StoreError::Conflict`] if the stored
-    ///   log is not the one that this journal wrote.
+    /// - [`StoreError::OtherLog`], [`StoreError::Deleted`] or [`StoreError::Conflict`] if the
+    ///   stored log is not the one that this journal wrote.
     /// - [`StoreError::Unreadable`] if there is no store to read from.
     /// - Any other [`StoreError`] of the store.
     pub async fn whole(&self) -> Result<Cow<'_, EventLog>, StoreError> {
@@ -157,14 +160,13 @@ impl Journal {
             return Err(StoreError::unreadable(thread.as_str(), LogError::NotHeld { base }));
         };
         let loaded = store.load(thread).await?;
-        match loaded.log.len() {
-            0 => return Err(StoreError::Deleted { events: self.stored }),
-            // A store may keep no ids.
-            found => {
-                let id = Some(loaded.id.and(self.id));
-                Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
-            }
+        let found = loaded.log.len();
+        if found == 0 {
+            return Err(StoreError::Deleted { events: self.stored });
         }
+        // A store may keep no ids.
+        let id = loaded.id.and(self.id);
+        Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
         let before = loaded.log.iter().take_while(|logged| logged.seq < base);
         let mut log = EventLog::new(thread.clone());
         for logged in before.chain(&self.log) {
@@ -232,8 +234,9 @@ impl Journal {
         &self.log
     }
 
-    /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact) get
-    /// redacted texts, and rules and facts are read from them; log and thread keep the originals.
+    /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact)
+    /// get redacted texts, and rules and facts are read from them; log and thread keep the
+    /// originals.
     ///
     /// ```
     /// use std::{borrow::Cow, sync::Arc};
@@ -360,8 +363,8 @@ impl Journal {
     ///
     /// The log in memory is unchanged in every case.
     ///
-    /// - [`StoreError::Conflict`] if another writer appended to the thread, or some of the stored events
-    ///   are missing.
+    /// - [`StoreError::Conflict`] if another writer appended to the thread, or some of the stored
+    ///   events are missing.
     /// - [`StoreError::Deleted`] if the thread was deleted in the store.
     /// - [`StoreError::OtherLog`] if it was deleted and created again.
     /// - Any other [`StoreError`] of the store.
@@ -371,7 +374,7 @@ impl Journal {
         };
         let in_doubt = std::mem::replace(&mut self.in_doubt, true);
         let thread = self.log.thread_id().clone();
-        let mut written = store.append_to(&thread, self.id, self.stored, self.unstored()).await;
+        let mut written = store.append(&thread, self.id, self.stored, self.unstored()).await;
         if let Err(StoreError::Conflict { expected, found }) = written {
             written = match (expected, found) {
                 (1.., 0) => Err(StoreError::Deleted { events: expected }),
@@ -409,7 +412,7 @@ impl Journal {
         if rest.is_empty() {
             return Ok(());
         }
-        store.append_to(thread, self.id, stored, rest).await
+        store.append(thread, self.id, stored, rest).await
     }
 }
 

@@ -33,13 +33,13 @@ const MAX_PREFIXES: usize = 4_096;
 /// - An append is one write and one sync, whatever the length of the log: the store remembers the
 ///   length of each file, and reads only what others have written since.
 /// - Writers lock the file, also across processes, so their events never mix.
-/// - A crash at any byte leaves the beginning of the log. [`load`](ThreadStore::load) reports a torn
-///   line after it, and the next append cuts it off.
+/// - A crash at any byte leaves the beginning of the log. [`load`](ThreadStore::load) reports a
+///   torn line after it, and the next append cuts it off.
 /// - On Unix, new files have mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted.
 /// - Symbolic links in the folder are never followed: the thread of that name gives
-///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is no
-///   plain file. The path of the folder itself may contain links.
+///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is
+///   no plain file. The path of the folder itself may contain links.
 /// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be
 ///   removed at any time: the whole log is then read.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
@@ -51,8 +51,8 @@ const MAX_PREFIXES: usize = 4_096;
 ///
 /// The futures call the file system, wait for locks, and finish at the first poll, so they block
 /// the thread that polls them. In a runtime, run them where blocking is allowed:
-/// `spawn_blocking(move || block_on(store.append(&thread, len, &events)))` with the `block_on` of
-/// `futures`. A future that is dropped before its first poll has no effect.
+/// `spawn_blocking(move || block_on(store.append(&thread, id, len, &events)))` with the `block_on`
+/// of `futures`. A future that is dropped before its first poll has no effect.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -62,7 +62,7 @@ const MAX_PREFIXES: usize = 4_096;
 /// let folder = std::env::temp_dir().join(format!("threadfold-{}", std::process::id()));
 /// let (store, mut log) = (JsonlStore::open(&folder)?, EventLog::new("t1".parse()?));
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+/// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 ///
 /// let elsewhere = JsonlStore::open(&folder)?;
 /// assert_eq!(block_on(elsewhere.load(log.thread_id()))?.log, log);
@@ -104,8 +104,8 @@ impl JsonlStore {
     }
 
     /// Leaves it to the system when appended events are forced to the disk. A crash of the process
-    /// loses no event; a crash of the machine may lose the last appends. By default each append is on
-    /// the disk before it returns.
+    /// loses no event; a crash of the machine may lose the last appends. By default each append is
+    /// on the disk before it returns.
     ///
     /// ```
     /// use threadfold::store::JsonlStore;
@@ -182,7 +182,7 @@ impl JsonlStore {
         let mut prefix = file.prefix(before)?;
         let mut appended = expected.check(thread, prefix.id, prefix.events);
         if appended.is_ok() {
-            appended = file.append(&mut prefix, expected.id.flatten(), events, self.syncs);
+            appended = file.append(&mut prefix, expected.id, events, self.syncs);
         }
         self.remember(thread, prefix);
         appended
@@ -209,20 +209,11 @@ impl ThreadStore for JsonlStore {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.write(thread, Expected { id: None, len: expected_len }, events)
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        self.write(thread, Expected { id: Some(log), len: expected_len }, events)
+        self.write(thread, Expected { id: log, len: expected_len }, events)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

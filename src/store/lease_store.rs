@@ -25,8 +25,8 @@ use crate::{
 /// never times. For the same reason an expired lease remains valid until it is taken over.
 ///
 /// An append without a lease ([`ThreadStore::append`]) is refused while a worker has one
-/// ([`StoreError::Held`]), even an expired one. [`ThreadStore::delete`] needs no lease, and ends it:
-/// the worker that has it cannot write the thread again.
+/// ([`StoreError::Held`]), even an expired one. [`ThreadStore::delete`] needs no lease, and ends
+/// it: the worker that has it cannot write the thread again.
 ///
 /// A thread has at most one stored run. Save it after each answer, and delete it when its summary
 /// is in the log.
@@ -56,8 +56,8 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait LeaseStore: ThreadStore {
-    /// Acquires the lease of a thread, if no worker has it or it has expired: until `lifetime` after
-    /// `now`, in whole milliseconds. The thread need not have events.
+    /// Acquires the lease of a thread, if no worker has it or it has expired: until `lifetime`
+    /// after `now`, in whole milliseconds. The thread need not have events.
     ///
     /// The future may be dropped. If the lease was acquired by then, no worker uses it, and it
     /// expires.
@@ -99,14 +99,13 @@ pub trait LeaseStore: ThreadStore {
     /// [`StoreError::Medium`].
     async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Like [`append_to`](ThreadStore::append_to) for the thread of the lease, if the worker still
-    /// has the lease. The fence and the length are compared, and the events stored, in one step.
-    /// Without the id of a log only the length is compared, as by [`append`](ThreadStore::append).
+    /// Like [`append`](ThreadStore::append) for the thread of the lease, if the worker still has
+    /// the lease. Fence, id and length are compared, and the events stored, in one step.
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeaseLost`], and as [`append_to`](ThreadStore::append_to). No event is stored
-    /// if the lease was lost.
+    /// [`StoreError::LeaseLost`], and as [`append`](ThreadStore::append). No event is stored if the
+    /// lease was lost.
     async fn append_leased(
         &self,
         lease: &Lease,
@@ -140,8 +139,8 @@ pub trait LeaseStore: ThreadStore {
     async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
 
-/// Returns a store whose appends carry this lease. It writes only the thread of the lease, and reads
-/// every thread. A renewed lease has the same fence, so the store remains valid.
+/// Returns a store whose appends carry this lease. It writes only the thread of the lease, and
+/// reads every thread. A renewed lease has the same fence, so the store remains valid.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -187,15 +186,6 @@ impl Leased {
 #[async_trait]
 impl ThreadStore for Leased {
     async fn append(
-        &self,
-        thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.append_to(thread, None, expected_len, events).await
-    }
-
-    async fn append_to(
         &self,
         thread: &ThreadId,
         log: Option<LogId>,

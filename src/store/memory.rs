@@ -31,9 +31,9 @@ use crate::{
 ///
 /// let (store, mut log) = (MemoryStore::default(), EventLog::new("main".parse()?));
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+/// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 /// assert_eq!(block_on(store.load(log.thread_id()))?.log, log);
-/// assert!(block_on(store.append(log.thread_id(), 0, log.events())).is_err(), "it is longer by now");
+/// assert!(block_on(store.append(log.thread_id(), None, 0, log.events())).is_err(), "it is longer by now");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Stored {
         let (found, len) = found.map_or((None, 0), |log| (log.id, log.events.len() as u64));
         expected.check(thread, found, len)?;
         if !events.is_empty() {
-            let (id, log) = (expected.id.flatten(), self.logs.entry(thread.clone()));
+            let (id, log) = (expected.id, self.logs.entry(thread.clone()));
             let log = log.or_insert_with(|| StoredLog { id, events: Vec::new(), base: None });
             log.events.extend_from_slice(events);
         }
@@ -107,18 +107,6 @@ impl ThreadStore for MemoryStore {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        check_places(expected_len, events)?;
-        let mut stored = self.stored();
-        stored.check_free(thread)?;
-        stored.write(thread, Expected { id: None, len: expected_len }, events)
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
@@ -126,7 +114,7 @@ impl ThreadStore for MemoryStore {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.check_free(thread)?;
-        stored.write(thread, Expected { id: Some(log), len: expected_len }, events)
+        stored.write(thread, Expected { id: log, len: expected_len }, events)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
@@ -251,7 +239,7 @@ impl LeaseStore for MemoryStore {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.current(lease)?;
-        stored.write(&lease.thread, Expected { id: log.map(Some), len: expected_len }, events)
+        stored.write(&lease.thread, Expected { id: log, len: expected_len }, events)
     }
 
     async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {

@@ -36,9 +36,10 @@
 //! # Archives
 //!
 //! An entry is written before its compaction is in the log, and is invisible until then:
-//! [`EventLog::archived`](crate::log::EventLog::archived) has the ids of the standing compactions. So no summary is ever missing, and none is visible
-//! whose compaction did not happen. A batch that a later batch replaces is no longer listed, but
-//! still [searched](Archive::search), so no detail is lost.
+//! [`EventLog::archived`](crate::log::EventLog::archived) has the ids of the standing compactions.
+//! So no summary is ever missing, and none is visible whose compaction did not happen. A batch that
+//! a later batch replaces is no longer listed, but still [searched](Archive::search), so no detail
+//! is lost.
 //!
 //! Test your own implementation with `testing::conformance`.
 

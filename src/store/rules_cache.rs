@@ -8,8 +8,8 @@ use crate::{
     message::Redactor,
 };
 
-/// The standing rules of a log, read when they are needed. Reading the rules of a plain prompt costs
-/// 3,000 instructions, a quarter of its turn, and most turns need no rules.
+/// The standing rules of a log, read when they are needed. Reading the rules of a plain prompt
+/// costs 3,000 instructions, a quarter of its turn, and most turns need no rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RulesCache {
     read: LoggedRules,

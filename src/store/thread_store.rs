@@ -23,18 +23,21 @@ use crate::{
 ///
 /// let (store, mut log) = (MemoryStore::default(), EventLog::new("t1".parse()?));
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+/// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 /// assert_eq!(block_on(store.load(log.thread_id()))?.log, log);
 ///
-/// let late = block_on(store.append(log.thread_id(), 0, log.events()));
+/// let late = block_on(store.append(log.thread_id(), None, 0, log.events()));
 /// assert!(matches!(late, Err(StoreError::Conflict { expected: 0, found: 1 })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[async_trait]
 pub trait ThreadStore: fmt::Debug + Send + Sync {
-    /// Appends events to the stored log of a thread, which must have exactly `expected_len` events.
-    /// The `seq`s of the events must continue from there ([`check_places`]). Without events, only
-    /// the length is checked.
+    /// Appends events to the stored log of a thread, which must have exactly `expected_len` events
+    /// and the id `log`, as [`load`](Self::load) returned it. The `seq`s of the events must
+    /// continue from there ([`check_places`]). Without events, only length and id are checked.
+    ///
+    /// A new log gets the id, so that a log which was deleted and written again is not mistaken for
+    /// the earlier one. A store may keep no ids: it ignores `log`, and loads logs without one.
     ///
     /// All events are stored or none, as far as the medium allows. After a crash some may be
     /// stored, but never one without those before it. When the future is ready, all are stored
@@ -45,40 +48,22 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// - [`StoreError::Conflict`] if the stored log has another length. No event is stored.
-    /// - [`StoreError::Place`] if the `seq`s do not continue from it. No event is stored.
-    /// - [`StoreError::TooLong`] if an event is longer than the store can read. No event is stored.
-    /// - [`StoreError::Held`] if a worker has the lease of the thread. No event is stored.
+    /// After each of these, except [`StoreError::Medium`], no event is stored.
+    ///
+    /// - [`StoreError::Conflict`] if the stored log has another length.
+    /// - [`StoreError::OtherLog`] if it has another id, unless `expected_len` is 0: then the error
+    ///   is [`StoreError::Conflict`].
+    /// - [`StoreError::Place`] if the `seq`s do not continue from it.
+    /// - [`StoreError::TooLong`] if an event is longer than the store can read.
+    /// - [`StoreError::Held`] if a worker has the lease of the thread.
     /// - [`StoreError::OtherThread`], [`StoreError::Unreadable`] and [`StoreError::Medium`].
     async fn append(
-        &self,
-        thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError>;
-
-    /// Like [`append`](Self::append), for a log with this id from [`load`](Self::load). A new log
-    /// gets the id. So a log that was deleted and written again is not mistaken for the earlier
-    /// one.
-    ///
-    /// The default calls `append`, for stores without ids, which compare lengths only. A store that
-    /// [wraps](Self::inner) another one must call the method of that one.
-    ///
-    /// # Errors
-    ///
-    /// As [`append`](Self::append), and [`StoreError::OtherLog`] if the stored log has another id;
-    /// no event is stored then. If `expected_len` is 0 and a log is stored, the error is
-    /// [`StoreError::Conflict`].
-    async fn append_to(
         &self,
         thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        let _ = log;
-        self.append(thread, expected_len, events).await
-    }
+    ) -> Result<(), StoreError>;
 
     /// Returns the log of a thread; an empty one if no event is stored.
     ///
@@ -104,8 +89,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Keeps the base of the log with this id in place of an earlier one: the state after its first
-    /// `seq` events, so that the thread opens fast whatever the length of its log. Base and facts are
-    /// texts for the journal alone. The store keeps them apart, so that
+    /// `seq` events, so that the thread opens fast whatever the length of its log. Base and facts
+    /// are texts for the journal alone. The store keeps them apart, so that
     /// [`load_base`](Self::load_base) need not read the facts. It ignores a base of a log with
     /// another id, of more events than are stored, or that is not later than the one it keeps.
     ///
@@ -159,10 +144,10 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     }
 
     /// Returns the store that this one wraps, if it wraps one. The provided methods then call its
-    /// methods, except `append_to`, which calls [`append`](Self::append).
+    /// methods.
     ///
     /// ```
-    /// # use threadfold::{log::{Loaded, LoggedEvent}, message::ThreadId};
+    /// # use threadfold::{log::{Loaded, LogId, LoggedEvent}, message::ThreadId};
     /// use threadfold::{async_trait, store::{MemoryStore, StoreError, ThreadStore}};
     ///
     /// /// Refuses to delete a thread.
@@ -182,10 +167,11 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// #     async fn append(
     /// #         &self,
     /// #         thread: &ThreadId,
+    /// #         log: Option<LogId>,
     /// #         len: u64,
     /// #         events: &[LoggedEvent],
     /// #     ) -> Result<(), StoreError> {
-    /// #         self.0.append(thread, len, events).await
+    /// #         self.0.append(thread, log, len, events).await
     /// #     }
     /// #     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
     /// #         self.0.load(thread).await
@@ -305,10 +291,10 @@ pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, St
     })
 }
 
-/// The log that an append expects: its length, and its id unless only lengths are compared.
+/// The log that an append expects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
-    pub(super) id: Option<Option<LogId>>,
+    pub(super) id: Option<LogId>,
     pub(super) len: u64,
 }
 
@@ -320,9 +306,9 @@ impl Expected {
         found: Option<LogId>,
         found_len: u64,
     ) -> Result<(), StoreError> {
-        let Self { id, len } = self;
+        let Self { id: expected, len } = self;
         // An empty log has no id.
-        if let Some(expected) = id.filter(|id| len > 0 && found_len > 0 && *id != found) {
+        if len > 0 && found_len > 0 && expected != found {
             return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
         }
         let conflict = StoreError::Conflict { expected: len, found: found_len };
@@ -331,9 +317,7 @@ impl Expected {
 }
 
 for_pointers! { ThreadStore {
-    async fn append(&self, thread: &ThreadId, expected_len: u64, events: &[LoggedEvent])
-        -> Result<(), StoreError>;
-    async fn append_to(
+    async fn append(
         &self, thread: &ThreadId, log: Option<LogId>, expected_len: u64, events: &[LoggedEvent]
     ) -> Result<(), StoreError>;
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError>;

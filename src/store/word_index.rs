@@ -21,8 +21,8 @@ use crate::{
 /// The index repeats the log. Code that deletes a log must delete its part of the index too.
 #[async_trait]
 pub trait WordIndex: fmt::Debug + Send + Sync {
-    /// Returns how much of the log with this id is indexed: the number of events, and of the messages
-    /// in them. `None` if another log is stored.
+    /// Returns how much of the log with this id is indexed: the number of events, and of the
+    /// messages in them. `None` if another log is stored.
     ///
     /// # Errors
     ///
@@ -37,10 +37,10 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     /// `false` if another log is stored, or the index does not end at the first event and after
     /// `number` messages.
     ///
-    /// For each message there is the `seq` of its event and its different words: letters, digits and
-    /// `_` in lower case, and within a word also `/`, `\`, `:`, `.`, `-` and `>`. No word is longer
-    /// than 260 bytes. The numbers of the messages, among all messages ever appended, ascend by one
-    /// from `number`.
+    /// For each message there is the `seq` of its event and its different words: letters, digits
+    /// and `_` in lower case, and within a word also `/`, `\`, `:`, `.`, `-` and `>`. No word is
+    /// longer than 260 bytes. The numbers of the messages, among all messages ever appended, ascend
+    /// by one from `number`.
     ///
     /// The future may be dropped. The messages are then added or not.
     ///

@@ -6,6 +6,7 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
     snapshot::Snapshot,
+    tail::nothing,
 };
 use crate::{
     compact::Plan,
@@ -25,8 +26,8 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Returns the attempt of a strategy on a thread. It ends at once if the user asks for a target that
-/// the thread meets.
+/// Returns the attempt of a strategy on a thread. It ends at once if the user asks for a target
+/// that the thread meets.
 pub(crate) fn begin(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
@@ -35,15 +36,11 @@ pub(crate) fn begin(
     match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
         Some(target) => {
             let found = thread.size();
-            nothing(format!("about {found} tokens are within the target of {target}"))
+            let reason = format!("about {found} tokens are within the target of {target}");
+            propose(nothing(reason))
         }
         None => strategy.begin(thread, brief),
     }
-}
-
-/// Returns an attempt that found nothing to compact.
-pub(super) fn nothing(reason: String) -> Box<dyn Attempt> {
-    Box::new(Ended(Err(StrategyError::NothingToCompact { reason: reason.into() })))
 }
 
 /// Returns the attempt, or one that ends at once with the error.
@@ -78,9 +75,9 @@ impl From<ModelRole> for AskOptions {
 /// the answer.
 ///
 /// A retryable failure is followed by the same call, after the wait that the provider asks for or
-/// else 1, 5, 10 and then 30 seconds, up to four times and two minutes in all; any other failure ends
-/// the attempt. A model that calls a tool is asked once more with tool calls forbidden.
-/// The driver waits, and counts the calls and the usage of all of them.
+/// else 1, 5, 10 and then 30 seconds, up to four times and two minutes in all; any other failure
+/// ends the attempt. A model that calls a tool is asked once more with tool calls forbidden. The
+/// driver waits, and counts the calls and the usage of all of them.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,42 +1,34 @@
 //! A circuit breaker: pauses attempts after several failures in a row.
 //!
 //! A strategy keeps no state between attempts, so the host counts failures. The breaker is that
-//! counter, with the time as an argument. It opens after [`BreakerOptions::max_failures`] failures
+//! counter, with the time as an argument. It opens after `max_failures` failures
 //! in a row, allows one trial after a pause, and closes when a trial succeeds. Every failed trial
 //! doubles the pause.
 
 use crate::message::Timestamp;
 
-/// When a [`Breaker`] opens, and for how long it stays open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BreakerOptions {
-    /// Number of failures in a row that open it. Zero counts as one.
-    pub(crate) max_failures: u32,
-    /// First pause, in milliseconds.
-    pub(crate) pause_ms: u64,
-    /// Longest pause, in milliseconds.
-    pub(crate) max_pause_ms: u64,
-}
-
-impl Default for BreakerOptions {
-    fn default() -> Self {
-        Self { max_failures: 3, pause_ms: 60_000, max_pause_ms: 3_600_000 }
-    }
-}
+/// The longest pause, unless the first one is longer.
+const MAX_PAUSE_MS: u64 = 3_600_000;
 
 /// Counts failures in a row and reports whether another attempt is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Breaker {
-    options: BreakerOptions,
+    /// Number of failures in a row that open it. Zero counts as one.
+    max_failures: u32,
+    /// First pause, in milliseconds.
+    pause_ms: u64,
+    /// Longest pause, in milliseconds.
+    max_pause_ms: u64,
     failures: u32,
     /// Time of the last failure that opened it or kept it open.
     opened_at: Option<Timestamp>,
 }
 
 impl Breaker {
-    /// Returns a closed breaker.
-    pub(crate) fn new(options: BreakerOptions) -> Self {
-        Self { options, ..Self::default() }
+    /// Returns a closed breaker, which this many failures in a row open for this long at first.
+    pub(crate) fn new(max_failures: u32, pause_ms: u64) -> Self {
+        let max_pause_ms = MAX_PAUSE_MS.max(pause_ms);
+        Self { max_failures, pause_ms, max_pause_ms, ..Self::default() }
     }
 
     /// Number of failures since the last success.
@@ -59,26 +51,22 @@ impl Breaker {
 
     /// Records a success: closes the breaker and resets the count.
     pub(crate) fn succeeded(&mut self) {
-        *self = Self::new(self.options);
+        (self.failures, self.opened_at) = (0, None);
     }
 
     /// Records a failure at this time.
     pub(crate) fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
-        if self.failures >= self.max_failures() {
+        if self.failures >= self.max_failures.max(1) {
             self.opened_at = Some(now);
         }
     }
 
-    fn max_failures(&self) -> u32 {
-        self.options.max_failures.max(1)
-    }
-
     /// The pause, doubled for every failure after those that opened the breaker.
     fn pause_ms(&self) -> u64 {
-        let trials = self.failures.saturating_sub(self.max_failures());
+        let trials = self.failures.saturating_sub(self.max_failures.max(1));
         let factor = 2_u64.checked_pow(trials).unwrap_or(u64::MAX);
-        self.options.pause_ms.saturating_mul(factor).min(self.options.max_pause_ms)
+        self.pause_ms.saturating_mul(factor).min(self.max_pause_ms)
     }
 }
 
@@ -88,8 +76,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_up_to_the_longest_and_a_success_ends_them() {
-        let options = BreakerOptions { max_failures: 2, pause_ms: 10, max_pause_ms: 35 };
-        let mut breaker = Breaker::new(options);
+        let mut breaker = Breaker { max_pause_ms: 35, ..Breaker::new(2, 10) };
         // The event, its time, and the end of the pause if the breaker is open afterwards.
         let rows = [
             ("fails", 0, None),
@@ -119,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_does_not_keep_it_open() {
-        let mut breaker = Breaker::new(BreakerOptions { max_failures: 0, ..Default::default() });
+        let mut breaker = Breaker::new(0, 60_000);
         breaker.failed(Timestamp(1_000_000));
         assert!(!breaker.allows(Timestamp(1_000_000)));
         assert!(breaker.allows(Timestamp(5)));
@@ -128,7 +115,7 @@ mod tests {
     #[test]
     fn no_number_of_failures_overflows_the_pause() {
         let opened_at = Some(Timestamp(u64::MAX));
-        let mut breaker = Breaker { failures: u32::MAX, opened_at, ..Breaker::default() };
+        let mut breaker = Breaker { failures: u32::MAX, opened_at, ..Breaker::new(3, 60_000) };
         breaker.failed(Timestamp(u64::MAX - 1));
         let until = breaker.paused_until(Timestamp(u64::MAX - 1));
         assert_eq!((breaker.failures(), until), (u32::MAX, Some(Timestamp(u64::MAX))));

@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Snapshot {
-    /// Returns a snapshot of a thread, with the times of its messages and their numbers from the log.
+    /// Returns a snapshot of a thread, with the times of its messages and their numbers from the
+    /// log.
     pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
         let mut snapshot = Self::of(thread);
         if !log.is_readable() {
@@ -70,7 +71,8 @@ impl Snapshot {
         self
     }
 
-    /// The number under which the model can recall a message after its removal; `None` if it cannot.
+    /// The number under which the model can recall a message after its removal; `None` if it
+    /// cannot.
     pub(super) fn recall_number(&self, message: usize) -> Option<u64> {
         let can_recall = self.tools().iter().any(|tool| tool.name == *RECALL);
         self.calls.numbers.get(message).copied().flatten().filter(|_| can_recall)

@@ -102,7 +102,7 @@ pub(super) fn without_repeats(text: &str) -> String {
 }
 
 /// The last character border at or before an offset.
-fn border_before(text: &str, offset: usize) -> usize {
+pub(crate) fn border_before(text: &str, offset: usize) -> usize {
     let mut border = offset.min(text.len());
     while !text.is_char_boundary(border) {
         border -= 1;

@@ -321,10 +321,8 @@ impl Rung<StrategyError> {
     /// ```
     #[must_use]
     pub fn report(&self) -> Rung {
-        let mut report = Rung::new(self.strategy.clone());
-        report.failure = self.failure.as_ref().map(|failure| failure.to_string().into());
-        (report.usage, report.calls) = (self.usage, self.calls);
-        report
+        let failure = self.failure.as_ref().map(|failure| failure.to_string().into());
+        Rung { strategy: self.strategy.clone(), failure, usage: self.usage, calls: self.calls }
     }
 }
 

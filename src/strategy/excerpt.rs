@@ -20,9 +20,9 @@ pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
     write(&parts, |part| is_stated.get(part.at) == Some(&false), 0)
 }
 
-/// Returns the text in at most `most` tokens, by whole sentences: first those that state a fact, such
-/// as a path or a number, then the others, from both ends of the text inwards. A line gives the number
-/// of omitted bytes, even if that alone has more than `most` tokens.
+/// Returns the text in at most `most` tokens, by whole sentences: first those that state a fact,
+/// such as a path or a number, then the others, from both ends of the text inwards. A line gives
+/// the number of omitted bytes, even if that alone has more than `most` tokens.
 pub(super) fn excerpt(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
     if counter.text(text) <= most {
         return text.to_owned();
@@ -91,8 +91,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Writes the parts that stay. A heading stays if something below it does. If `bytes` is the size of
-/// the whole, a line says how many of them are left out.
+/// Writes the parts that stay. A heading stays if something below it does. If `bytes` is the size
+/// of the whole, a line says how many of them are left out.
 fn write(parts: &[Part<'_>], keeps: impl Fn(&Part<'_>) -> bool, bytes: usize) -> String {
     let (mut text, mut last, mut omits_at) = (String::new(), None, None);
     let mut gap: Vec<&str> = Vec::new();

@@ -9,12 +9,13 @@
 use std::sync::Arc;
 
 use super::{
+    attempt::Ended,
     brief::Brief,
     chunked::Chunked,
     clear_results::ClearResults,
     contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
-    panic_guard::Guarded,
+    panic_guard::{Guarded, State},
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
 };
@@ -126,8 +127,9 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`ClearResults`] where that is [enough](Self::with_enough); else [`Summarize`], or [`Chunked`]
-    /// if the request exceeds the model's window; then [`TrimToolResults`]; then [`Digest`].
+    /// [`ClearResults`] where that is [enough](Self::with_enough); else [`Summarize`], or
+    /// [`Chunked`] if the request exceeds the model's window; then [`TrimToolResults`]; then
+    /// [`Digest`].
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
             Arc::new(Summarize::default()),
@@ -165,27 +167,13 @@ struct Climb {
     state: State,
 }
 
-/// The state of a climb.
-#[derive(Debug)]
-enum State {
-    /// Running a rung.
-    Running(Guarded),
-    /// Ended.
-    Ended(Result<Proposal, StrategyError>),
-}
-
 impl Attempt for Climb {
     fn step(&self) -> Step<'_> {
-        match &self.state {
-            State::Running(attempt) => attempt.step(),
-            State::Ended(Ok(proposal)) => Step::Proposed(proposal),
-            State::Ended(Err(error)) => Step::Failed(error),
-        }
+        self.state.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Running(attempt) = &mut self.state else { return };
-        attempt.handle(answer);
+        self.state.handle(answer);
         self.advance();
     }
 }
@@ -200,10 +188,10 @@ impl Climb {
             tried: Vec::new(),
             best: None,
             smallest: None,
-            state: State::Ended(Err(StrategyError::NoRung { rungs: Vec::new() })),
+            state: State::Ended(Ended(Err(StrategyError::NoRung { rungs: Vec::new() }))),
         };
         match ladder.enough.as_deref().and_then(|strategy| climb.enough(strategy)) {
-            Some(proposal) => climb.state = State::Ended(Ok(proposal)),
+            Some(proposal) => climb.state = State::Ended(Ended(Ok(proposal))),
             None => {
                 climb.next();
                 climb.advance();
@@ -284,7 +272,7 @@ impl Climb {
     /// Handles a rung that failed, or whose plan is not acceptable at any size.
     fn fail(&mut self, rung: Rung<StrategyError>, error: StrategyError) {
         if self.is_already_compacted(&error) {
-            self.state = State::Ended(Err(error));
+            self.state = State::Ended(Ended(Err(error)));
             return;
         }
         if error.is_too_long() {
@@ -319,7 +307,7 @@ impl Climb {
         if let Some(rung) = rungs.get_mut(rung) {
             rung.failure = None;
         }
-        self.state = State::Ended(Ok(Proposal { rungs, ..proposal }));
+        self.state = State::Ended(Ended(Ok(Proposal { rungs, ..proposal })));
     }
 
     /// Whether a rung found nothing to remove in a thread that was compacted before and is within
@@ -343,10 +331,10 @@ impl Climb {
             self.end(proposal, rung);
         } else {
             let rungs = std::mem::take(&mut self.tried);
-            self.state = State::Ended(match self.smallest.take() {
+            self.state = State::Ended(Ended(match self.smallest.take() {
                 Some((proposal, _)) => Ok(Proposal { rungs, ..proposal }),
                 None => Err(StrategyError::NoRung { rungs }),
-            });
+            }));
         }
     }
 }

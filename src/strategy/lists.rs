@@ -14,7 +14,7 @@ use crate::{
     retention::{Beside, Fact, Retention, RetentionPolicy},
 };
 
-/// The data for audits of proposals with one summary.
+/// What an audit of a proposal with one summary compares with.
 pub(super) struct Audit<'a> {
     pub(super) policy: &'a RetentionPolicy,
     pub(super) brief: &'a Brief,
@@ -77,7 +77,8 @@ impl Snapshot {
             let most = if policy.lists_typed() { most.max(policy.addendum_tokens) } else { 0 };
             lists.with(&typed.list(tokens.min(most), self.counter()), |_| true)
         });
-        // The parts may fit while the counter counts more tokens for the whole.
+        // A counter may count more tokens for the whole text than for its parts, so a text of which
+        // every part fits may still be too long.
         let settled = grown
             .or_else(|| lists.with(&first, |fact| lists.is_listed_alone(fact)))
             .or_else(|| lists.with("", |_| true));
@@ -89,8 +90,9 @@ impl Snapshot {
         })
     }
 
-    /// Returns the tokens that the user's words get at first, and the most that they get at all. If
-    /// they share the room, other facts get a sixth of it, unless rules or the user's words need it.
+    /// Returns how many tokens the list of the user's statements gets before the other facts are
+    /// listed, and how many it may have in the end. If the list `shares` the room with other facts,
+    /// a sixth of the room is theirs, unless rules or statements need it.
     fn typed_room(
         &self,
         typed: &Typed<'_>,
@@ -121,8 +123,8 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Returns the summary with a list of what the user typed, and the policy for the facts after it;
-    /// `None` if both are empty.
+    /// Returns the summary with a list of what the user typed, and the policy for the facts after
+    /// it; `None` if both are empty.
     fn listed(&self, list: &str) -> Option<(Text, RetentionPolicy)> {
         if self.summary.is_blank() && list.is_empty() {
             return None;
@@ -155,8 +157,8 @@ impl Lists<'_> {
         Some(self.thread.room(&after, brief))
     }
 
-    /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a value
-    /// with its subject.
+    /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a
+    /// value with its subject.
     fn is_listed_alone(&self, fact: &Fact) -> bool {
         !self.audit.policy.lists_typed() || !self.typed.covers(fact)
     }

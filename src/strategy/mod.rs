@@ -19,9 +19,9 @@
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
-//! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
-//! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
-//! name and builds them from settings ([`StrategyRegistry::build`]).
+//! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes
+//! about thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds
+//! strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;
 mod breaker;
@@ -32,7 +32,7 @@ mod chunked;
 mod clear_edits;
 mod clear_results;
 mod clip;
-pub(crate) use clip::clip_result;
+pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
 mod excerpt;
@@ -59,7 +59,7 @@ mod trim_tool_results;
 mod typed;
 
 pub use crate::compact::TrimToolResults;
-pub(crate) use breaker::{Breaker, BreakerOptions};
+pub(crate) use breaker::Breaker;
 pub use brief::Brief;
 pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;

@@ -21,14 +21,13 @@ use crate::message::{
     ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Text, Turn,
 };
 
-/// Replaces the old part of the thread with the provider's own compaction of it, followed by a digest
-/// that every provider can read.
+/// Replaces the old part of the thread with the provider's own compaction of it, followed by a
+/// digest that every provider can read.
 ///
-/// It fails if the model's adapter does not
-/// [offer](crate::model::Model::compact_natively) it, so it is usually the first rung of a
-/// [`Ladder`](super::Ladder). The user's messages before the kept end are listed in the digest; only
-/// the newest one stays as a message, after the compaction, because Anthropic demands that its block
-/// comes first.
+/// It fails if the model's adapter does not [offer](crate::model::Model::compact_natively) it, so
+/// it is usually the first rung of a [`Ladder`](super::Ladder). The user's messages before the kept
+/// end are listed in the digest; only the newest one stays as a message, after the compaction,
+/// because Anthropic demands that its block comes first.
 ///
 /// ```
 /// use threadfold::{Message, Role, message::*, strategy::*};

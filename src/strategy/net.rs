@@ -1,21 +1,21 @@
-//! The fallback below a session's strategy, for when that strategy does not bring the request into
-//! the window.
+//! A session's strategy, with a fallback if it fails and the request does not fit the window.
 //!
-//! The strategy goes first. A proposal that misses the target but keeps within the limit is
-//! accepted. If there is none and the request cannot be sent as it is, tool results are trimmed;
-//! if that is not enough, a digest replaces the old part. The rungs of the proposal list everything
-//! that was tried.
+//! The strategy is tried first. Its proposal may miss the target as long as it keeps within the
+//! limit. If it proposes nothing acceptable and the request cannot be sent as it is, tool results
+//! are trimmed; if that is not enough, a digest replaces the old part. The rungs of the proposal
+//! list everything that was tried.
 
 use std::sync::Arc;
 
 use super::{
-    attempt::{Ended, nothing},
+    attempt::{Ended, propose},
     brief::Brief,
     contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
-    panic_guard::Guarded,
+    panic_guard::{Guarded, State},
     snapshot::Snapshot,
+    tail::nothing,
 };
 use crate::{
     compact::TrimToolResults,
@@ -26,30 +26,16 @@ use crate::{
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
-    strategy: Arc<dyn CompactionStrategy>,
-    /// Upper limit for the tokens of the compacted thread; `None` if any reduction helps.
-    limit: Option<u64>,
-    last_resort: bool,
-    once: bool,
-}
-
-impl Net {
-    /// Returns a strategy whose proposals are accepted up to `limit` tokens, even over the target.
-    pub(crate) fn new(strategy: Arc<dyn CompactionStrategy>, limit: Option<u64>) -> Self {
-        Self { strategy, limit, last_resort: false, once: false }
-    }
-
-    /// Returns the strategy without a second compaction of a thread as its first one left it: each
-    /// summary of a summary loses something. A thread over its target is compacted again.
-    pub(crate) fn once(self) -> Self {
-        Self { once: true, ..self }
-    }
-
-    /// Returns the strategy with its fallback, trimming and then a digest, for every request. A
-    /// request that does not fit has the fallback in any case.
-    pub(crate) fn with_last_resort(self) -> Self {
-        Self { last_resort: true, ..self }
-    }
+    pub(crate) strategy: Arc<dyn CompactionStrategy>,
+    /// Upper limit for the tokens of the compacted thread: up to it, proposals are accepted even
+    /// over the target. `None` if any reduction helps.
+    pub(crate) limit: Option<u64>,
+    /// Whether every request has the fallback, trimming and then a digest. A request that does not
+    /// fit has it in any case.
+    pub(crate) last_resort: bool,
+    /// Whether a thread is left as the first compaction of it left it, because each summary of a
+    /// summary loses something. A thread over its target is compacted again.
+    pub(crate) once: bool,
 }
 
 impl CompactionStrategy for Net {
@@ -60,7 +46,7 @@ impl CompactionStrategy for Net {
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
         let is_done = thread.compacted_by.as_ref().is_some_and(|by| **by == *self.name());
         if self.once && is_done && thread.has_room(brief) {
-            return nothing("nothing was added since the last compaction".to_owned());
+            return propose(nothing("nothing was added since the last compaction".to_owned()));
         }
         let mut attempt = NetAttempt {
             thread: thread.clone(),
@@ -83,23 +69,13 @@ struct NetAttempt {
     state: State,
 }
 
-#[derive(Debug)]
-enum State {
-    Running(Guarded),
-    Ended(Ended),
-}
-
 impl Attempt for NetAttempt {
     fn step(&self) -> Step<'_> {
-        match &self.state {
-            State::Running(attempt) => attempt.step(),
-            State::Ended(ended) => ended.step(),
-        }
+        self.state.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Running(attempt) = &mut self.state else { return };
-        attempt.handle(answer);
+        self.state.handle(answer);
         self.advance();
     }
 }
@@ -187,7 +163,9 @@ mod tests {
         let (target, limit) = (500, 2_000);
         let reason = CompactionReason::Overflow;
         let brief = Brief { target: Some(target), reason, ..Brief::default() };
-        let attempt = Net::new(Arc::new(Fails), Some(limit)).begin(&thread, &brief);
+        let attempt =
+            Net { strategy: Arc::new(Fails), limit: Some(limit), last_resort: false, once: false }
+                .begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         let tokens = thread.tokens_after(&proposal.plan)?;
         assert!((target..=limit).contains(&tokens), "{tokens}");

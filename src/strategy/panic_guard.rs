@@ -57,6 +57,28 @@ impl Attempt for Guarded {
     }
 }
 
+/// The state of an attempt that runs the attempts of other strategies.
+#[derive(Debug)]
+pub(super) enum State {
+    Running(Guarded),
+    Ended(Ended),
+}
+
+impl Attempt for State {
+    fn step(&self) -> Step<'_> {
+        match self {
+            Self::Running(attempt) => attempt.step(),
+            Self::Ended(ended) => ended.step(),
+        }
+    }
+
+    fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        if let Self::Running(attempt) = self {
+            attempt.handle(answer);
+        }
+    }
+}
+
 impl Guarded {
     /// Begins an attempt of a strategy.
     pub(super) fn begin(

@@ -139,8 +139,8 @@ impl StrategyRegistry {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for another form, for a name that is not registered, with the registered ones, and for options
-    /// that the strategy does not take.
+    /// [`InvalidValue`] for another form, for a name that is not registered, with the registered
+    /// ones, and for options that the strategy does not take.
     pub fn build(&self, setting: &Value) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
         let (name, options) = name_and_options(setting)?;
         let entry = self.entry(name)?;

@@ -37,9 +37,9 @@ pub(super) fn for_model(thread: &Snapshot) -> String {
 
 impl Snapshot {
     /// Adds the active rules to the summary of a proposal: those that neither a message that stays
-    /// nor the system prompt states. Returns the proposal, its summary with the rules, and the rules
-    /// that the list of the user's statements must show. If no text is acceptable, the proposal and
-    /// its summary are returned unchanged.
+    /// nor the system prompt states. Returns the proposal, its summary with the rules, and the
+    /// rules that the list of the user's statements must show. If no text is acceptable, the
+    /// proposal and its summary are returned unchanged.
     pub(super) fn append_rules(
         &self,
         proposal: Proposal,
@@ -114,9 +114,10 @@ impl Snapshot {
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns two sets of keys if a list of rules and the list of the user's statements do not both
-    /// fit: the keys of the statements, and these with the keys of all that stays. The rules then
-    /// come first among the statements, and the summary omits sentences with a key of the second set.
+    /// Returns two sets of keys if the list of rules and the list of the user's statements do not
+    /// both fit; the rules are then the first of the statements. The first set has the keys of the
+    /// statements. The second one also has the keys of everything that stays in the thread; the
+    /// summary omits sentences with a key of this set.
     fn stated_by_lists(
         &self,
         after: &[Message],
@@ -144,7 +145,8 @@ impl Snapshot {
         ledger::titled(&unstated, self.rules().left_out(), room, self.counter())
     }
 
-    /// Returns the rules that a summary need not state: revoked ones, and those in the system prompt.
+    /// Returns the rules that a summary need not state: revoked ones, and those in the system
+    /// prompt.
     pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
         let unstated = unstated(self.rules().active(), &[], self.system());
         let texts = self.rules().rules().map(|rule| &*rule.text);
@@ -159,14 +161,15 @@ impl Snapshot {
     }
 }
 
-/// Returns a summary with `excess` tokens less, but at least `least`. A short one stays whole: the note
-/// about omitted bytes would take most of its room.
+/// Returns a summary with `excess` tokens less, but at least `least`. A short one stays whole: the
+/// note about omitted bytes would take most of its room.
 fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
     let most = counter.text(text).saturating_sub(excess).max(least);
     if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
 }
 
-/// Returns the rules that neither a user message nor the system prompt states. Summaries do not count.
+/// Returns the rules that neither a user message nor the system prompt states. Summaries do not
+/// count.
 fn unstated<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     after: &[Message],

@@ -32,22 +32,23 @@ impl Snapshot {
     /// added nor missed.
     ///
     /// What the user typed follows, statement by statement and word for word: at first up to half
-    /// of the room, then facts that are still missing, then more statements in the room that is left.
-    /// A value that the user replaced is not listed. If rules and statements do not both fit, the
-    /// rules are the first of the statements, and the summary loses sentences that only repeat them. If
-    /// more of the facts or the statements would fit beside a half, a quarter or an eighth of a long
-    /// summary, its other sentences are left out, those without facts first.
+    /// of the room, then facts that are still missing, then more statements in the room that is
+    /// left. A value that the user replaced is not listed. If rules and statements do not both fit,
+    /// the rules are the first of the statements, and the summary loses sentences that only repeat
+    /// them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
+    /// first, if that makes room for clearly more of the facts and statements.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
     /// sentences that state what nothing in the conversation does.
     ///
-    /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked), and
-    /// new summaries get the number of the compaction. If the thread has checkpoints, each summary
-    /// inserted as a user message ends with a fresh one. Settling the result again changes neither.
+    /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
+    /// and new summaries get the number of the compaction. If the thread has checkpoints, each
+    /// summary inserted as a user message ends with a fresh one. Settling the result again changes
+    /// neither.
     ///
-    /// A plan without a summary is audited and kept as it is, except that rules which it removes are
-    /// inserted as a summary of their own, and if it only shortens messages, the facts too, in at
-    /// most half of what the plan frees. A proposal that was audited before is not audited
+    /// A plan without a summary is audited and kept as it is, except that rules which it removes
+    /// are inserted as a summary of their own, and if it only shortens messages, the facts too, in
+    /// at most half of what the plan frees. A proposal that was audited before is not audited
     /// again.
     ///
     /// ```
@@ -286,7 +287,7 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
-    /// Returns the data for audits of proposals with this summary or a part of it.
+    /// Returns what an audit of a proposal with this summary, or a part of it, compares with.
     fn audit<'a>(
         &self,
         summary: &str,

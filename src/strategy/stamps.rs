@@ -1,6 +1,6 @@
 //! Appends a checkpoint to every new summary, so that an agent can name ranges from there on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
@@ -40,25 +40,16 @@ impl Snapshot {
 
     /// The checkpoints of the thread after a plan, without those in its new messages.
     fn ids_that_stay(&self, plan: &Plan) -> HashSet<CheckpointId> {
-        let mut new: HashMap<CheckpointId, usize> = HashMap::new();
-        for (id, _) in plan.new_messages().flat_map(Message::checkpoints) {
-            *new.entry(id).or_default() += 1;
-        }
-        if new.is_empty() {
+        if plan.new_messages().flat_map(Message::checkpoints).next().is_none() {
             return HashSet::new();
         }
+        let bare = plan.clone().with_new_messages(|message| {
+            let blocks = &mut message.make_mut().content;
+            blocks.retain(|block| !matches!(block, ContentBlock::Checkpoint(_)));
+        });
         // A stale plan is rejected later; here it keeps nothing.
-        let after = plan.after(self.messages()).unwrap_or_default();
-        let mut staying = HashSet::new();
-        for (id, _) in after.iter().flat_map(Message::checkpoints) {
-            match new.get_mut(&id) {
-                Some(count) if *count > 0 => *count -= 1,
-                Some(_) | None => {
-                    staying.insert(id);
-                }
-            }
-        }
-        staying
+        let after = bare.after(self.messages()).unwrap_or_default();
+        after.iter().flat_map(Message::checkpoints).map(|(id, _)| id).collect()
     }
 
     /// Tokens of the checkpoint that ends a new summary.
@@ -109,7 +100,7 @@ fn ends_with_checkpoint(message: &Message) -> bool {
     matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)))
 }
 
-/// Adds a part to a seed. Mixes well, because neighbouring parts must give very different seeds.
+/// Mixes a number into a seed, so that neighbouring numbers give very different seeds.
 fn mixed(seed: u64, part: u64) -> u64 {
     (seed ^ part)
         .wrapping_add(0x9E37_79B9_7F4A_7C15)

@@ -7,8 +7,8 @@
 //! that would send the longest part of the thread twice.
 //!
 //! An earlier summary in the old part is sent with all of its batches, and the model is asked to
-//! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
-//! thread stays unchanged as far as the target has room, and the user's newest messages in the
+//! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of
+//! the thread stays unchanged as far as the target has room, and the user's newest messages in the
 //! summarised part stay word for word. The summary is a tagged user message: no provider drops it,
 //! and the thread still begins with the user.
 
@@ -118,8 +118,8 @@ impl Summarize {
         }))
     }
 
-    /// Returns the request for a summary of everything before the cut. If it exceeds the window, tool
-    /// results are trimmed: they take most of the room, and their first lines matter most.
+    /// Returns the request for a summary of everything before the cut. If it exceeds the window,
+    /// tool results are trimmed: they take most of the room, and their first lines matter most.
     fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request, StrategyError> {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
@@ -171,7 +171,8 @@ impl Summarize {
     fn request(&self, task: &Task, head: Vec<Message>) -> Request {
         let question = self.question(task, head.iter().any(Message::is_summary));
         let request = match self.as_text {
-            // An earlier summary stays where it is: moved, it would end what the cache serves.
+            // An earlier summary keeps its place: a prompt cache serves a request only up to the
+            // first message that differs.
             false => Request {
                 system: task.thread.system().clone(),
                 tools: task.thread.tools().clone(),

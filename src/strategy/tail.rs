@@ -1,8 +1,8 @@
 //! Chooses what stays of a thread: how much of its end, and which earlier messages word for word.
 //!
 //! A strategy requests a tail of some length. If the target leaves too little room, the tail
-//! shrinks: [`Task::candidates`] lists them from the requested one down to the smallest, and a strategy
-//! takes the first with which its plan meets the target.
+//! shrinks: [`Task::candidates`] lists them from the requested one down to the smallest, and a
+//! strategy takes the first with which its plan meets the target.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::{
     retention::RetentionPolicy,
 };
 
-/// Removing no more tokens than this is not worth a summary.
+/// A plan that removes at most this many tokens is not worth a summary.
 pub(super) const MIN_TOKENS: u64 = 100;
 
 /// One choice of what stays of a thread.
@@ -46,7 +46,8 @@ pub(super) struct TailRequest {
 }
 
 impl Task {
-    /// Returns those of the [candidates](Self::candidates) that remove enough to be worth a model call, at least one.
+    /// Returns those of the [candidates](Self::candidates) that remove enough to be worth a model
+    /// call, at least one.
     ///
     /// # Errors
     ///
@@ -65,16 +66,20 @@ impl Task {
 
     /// Returns the candidates from the requested one down to the smallest, at least one.
     ///
-    /// If the thread is over its target they are: the tail that the target has room for, with the last
-    /// turn if that can be trimmed, which keeps more than a summary of it; then fewer user messages;
-    /// then harder and harder trimmed tool results; then a tail without the last turn, plain and
-    /// trimmed; then only what no cut can remove, plain and trimmed; and, if a next prompt follows,
-    /// that without the user's earlier messages.
+    /// For a thread over its target, each candidate keeps less than the one before:
+    ///
+    /// 1. the tail for which the target has room, and the last turn in any case if its tool results
+    ///    can be trimmed, because a trimmed turn keeps more than a summary of it;
+    /// 2. the same with only the newest user message before the cut;
+    /// 3. the same with tool results trimmed, harder and harder;
+    /// 4. a tail without the last turn, whole and then trimmed;
+    /// 5. only the messages that no cut can remove, whole and then trimmed;
+    /// 6. if a next prompt follows, the same without the user's earlier messages.
     ///
     /// # Errors
     ///
-    /// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all of
-    /// it.
+    /// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all
+    /// of it.
     pub(super) fn candidates(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
         let Self { thread: snapshot, brief } = self;
         let bare_task = self.with_thread(snapshot.without_reasoning());
@@ -87,17 +92,19 @@ impl Task {
         let points = legality::cut_points(bare.messages());
         let end = at_or_before(&points, snapshot.messages().len());
         let before_last = at_or_before(&points, snapshot.messages().len().saturating_sub(1));
-        // Tool results can be trimmed to fit, and the user's newest message always stays. An answer in
-        // words can only be removed.
+        // Tool results can be trimmed to fit, and the user's newest message always stays. An answer
+        // in words can only be removed.
         let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
         let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
         let latest = if ends_in_words { end } else { before_last };
-        // Earlier messages of the user are listed after the summary, so few of them need to stay whole.
+        // Earlier messages of the user are listed after the summary, so few of them need to stay
+        // whole.
         let share = if typed_need > 0 { 16 } else { 4 };
         let user_tokens = request.user_tokens.min(target / share);
         let fits = first_within(bare, Some(tokens));
         let cuts = self.lengths(request).map(|length| cut(&points, bare, length, fits));
-        // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh one.
+        // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh
+        // one.
         let worthwhile = cuts.clone().find(|cut| {
             let cut = latest.min(*cut);
             let typed = typed(bare, cut, request.user_messages, user_tokens);
@@ -157,8 +164,8 @@ impl Task {
         Ok(all)
     }
 
-    /// The lengths of the tail to try: the requested one and, if the user asked for the first compaction
-    /// of the thread, half of it and so on, so that something goes.
+    /// The lengths of the tail to try. If the user asked for the first compaction of the thread,
+    /// each is half of the one before, because the user expects that something is removed.
     fn lengths(&self, request: TailRequest) -> impl Iterator<Item = usize> + Clone + use<> {
         // A repeated request must not shrink an already compacted thread further.
         let is_fresh = !self.thread.messages().iter().any(Message::is_summary);
@@ -196,8 +203,8 @@ impl Task {
         }
     }
 
-    /// Returns the plan with the tool results that it keeps trimmed until the target is met, or as far
-    /// as possible.
+    /// Returns the plan with the tool results that it keeps trimmed until the target is met, or as
+    /// far as possible.
     ///
     /// # Errors
     ///
@@ -213,9 +220,9 @@ impl Task {
         Ok(plan)
     }
 
-    /// Rejects an edit that removes fewer tokens than its replacement is likely to cost. In a thread
-    /// within its target an earlier summary does not count as removable: each summary of a summary
-    /// loses something.
+    /// Rejects an edit that removes fewer tokens than its replacement is likely to cost. In a
+    /// thread within its target an earlier summary does not count as removable: each summary of a
+    /// summary loses something.
     ///
     /// # Errors
     ///
@@ -256,8 +263,8 @@ impl Task {
         Some(tokens.fold(0, u64::saturating_add))
     }
 
-    /// Returns the message of a summary. If it will be the end of the thread during the agent's work,
-    /// it asks the agent to continue: a request that ends with a summary asks for nothing.
+    /// Returns the message of a summary. If it will be the end of the thread during the agent's
+    /// work, it asks the agent to continue: a request that ends with a summary asks for nothing.
     pub(super) fn summary_message(&self, summary: Summary, is_last: bool) -> Message {
         let mut content = vec![ContentBlock::from(summary)];
         let at_work = legality::open_loop(self.thread.messages()).is_some();
@@ -329,8 +336,8 @@ pub(super) fn is_kept(kept: &[Range<Position>], message: usize, block: usize) ->
     kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
 }
 
-/// Whether removing the block alone does not justify a summary: an earlier summary, or a marker that
-/// every compaction removes.
+/// Whether removing the block alone does not justify a summary: an earlier summary, or a marker
+/// that every compaction removes.
 pub(super) fn is_marker(block: &ContentBlock) -> bool {
     matches!(
         block,

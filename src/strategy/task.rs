@@ -35,8 +35,8 @@ impl Task {
 }
 
 impl Snapshot {
-    /// Returns the snapshot with its size counted, for work that needs it often: ten thousand messages
-    /// take a millisecond.
+    /// Returns the snapshot with its size counted, for work that needs it often: ten thousand
+    /// messages take a millisecond.
     pub(super) fn counted(&self) -> Self {
         let mut counted = self.clone();
         counted.size = Some(self.size());

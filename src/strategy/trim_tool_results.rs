@@ -26,8 +26,8 @@ impl CompactionStrategy for TrimToolResults {
 ///
 /// If the options miss the target, harder ones follow: half as many recent messages left alone; the
 /// last two, with two lines of at most 400 bytes; none, with one line of at most 200 bytes; and one
-/// line of at most 100 bytes, also of errors and of results in the message that the user typed last,
-/// which is untouched until then. The first that meets the target is proposed, else the last.
+/// line of at most 100 bytes, also of errors and of results in the message that the user typed
+/// last, which is untouched until then. The first that meets the target is proposed, else the last.
 fn plan(
     options: &TrimToolResults,
     thread: &Snapshot,

@@ -64,9 +64,9 @@ impl<'a> Typed<'a> {
         Self { statements, keys: statements.keys(), elsewhere, rules, share: DEFAULT_SHARE }
     }
 
-    /// Returns the tokens of the list in a room in which everything else needs `others`: its share,
-    /// or the tokens of emphasised statements up to five sixths, or what the others leave, whichever
-    /// is most.
+    /// Returns how many tokens of the room the list may take, if everything else needs `others`:
+    /// the most of its share, the tokens of the emphasised statements (at most five sixths of the
+    /// room), and the tokens that the others leave.
     pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
         let emphasised = self.emphasised(counter).min(most(room));
         self.share_of(room).max(emphasised).max(room.saturating_sub(others))

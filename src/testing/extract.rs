@@ -56,8 +56,8 @@ impl Findings {
         })
     }
 
-    /// Returns the 24 sentences of the model whose words are most common in the thread on average, in
-    /// order. Skips short, very long and repeated ones.
+    /// Returns the 24 sentences of the model whose words are most common in the thread on average,
+    /// in order. Skips short, very long and repeated ones.
     pub(super) fn statements(&self) -> Vec<String> {
         let mut scored: Vec<(usize, usize, &String)> = Vec::new();
         let mut seen = BTreeSet::new();

@@ -22,11 +22,11 @@ use crate::{
 /// Answers a request for a summary with the most informative sentences, paths, commands and errors
 /// of the messages. Deterministic and offline, so that examples and tests get real summaries.
 ///
-/// The last message is regarded as the question and not summarised. The answer has at most a quarter
-/// of the bytes of the other messages (but up to 120 in any case), and at most three bytes per token
-/// of [`Request::max_output`]. Asked to compact [natively](Model::compact_natively), it summarises all
-/// messages in an opaque block of its own. If the request has the tool `edl`, as those of a
-/// [`CompactionRun`](crate::strategy::CompactionRun), it edits `/summary.md` instead.
+/// The last message is regarded as the question and not summarised. The answer has at most a
+/// quarter of the bytes of the other messages (but up to 120 in any case), and at most three bytes
+/// per token of [`Request::max_output`]. Asked to compact [natively](Model::compact_natively), it
+/// summarises all messages in an opaque block of its own. If the request has the tool `edl`, as
+/// those of a [`CompactionRun`](crate::strategy::CompactionRun), it edits `/summary.md` instead.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -144,8 +144,8 @@ struct Section {
 }
 
 impl Section {
-    /// Moves the next item to the lines if it fits the remaining bytes, else drops all items that do
-    /// not fit. Returns whether the section moved an item or has one left.
+    /// Moves the next item to the lines if it fits the remaining bytes, else drops all items that
+    /// do not fit. Returns whether the section moved an item or has one left.
     fn add_next(&mut self, left: &mut usize) -> bool {
         let frame = 3 + if self.lines.is_empty() { self.name.len() + 6 } else { 0 };
         let Some(item) = self.waiting.front() else { return false };

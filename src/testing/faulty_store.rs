@@ -32,9 +32,9 @@ use crate::{
 /// log.append(Timestamp(2), Event::MessageAppended(Message::user("two")))?;
 ///
 /// let store = faulty_store(MemoryStore::default(), &[Some(1)]);
-/// assert!(block_on(store.append(log.thread_id(), 0, log.events())).is_err());
+/// assert!(block_on(store.append(log.thread_id(), None, 0, log.events())).is_err());
 /// assert_eq!(block_on(store.load(log.thread_id()))?.log.len(), 1);
-/// assert!(block_on(store.append(log.thread_id(), 1, log.since(1))).is_ok());
+/// assert!(block_on(store.append(log.thread_id(), None, 1, log.since(1))).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
@@ -70,23 +70,12 @@ impl<S: ThreadStore> ThreadStore for FaultyStore<S> {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        let (stored, outcome) = self.next_append(events);
-        self.inner.append(thread, expected_len, stored).await?;
-        outcome
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         let (stored, outcome) = self.next_append(events);
-        self.inner.append_to(thread, log, expected_len, stored).await?;
+        self.inner.append(thread, log, expected_len, stored).await?;
         outcome
     }
 

@@ -1,6 +1,9 @@
 //! The output of the examples for texts from outside, and the form of the examples in READMEs.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::support::examples::terminal;
 
@@ -22,21 +25,34 @@ fn a_text_for_the_terminal_does_not_control_it() {
 
 /// The pages of packages and repositories show lines that the documentation of the crate hides.
 #[test]
-fn the_code_of_a_readme_has_no_hidden_lines() {
+fn the_code_of_a_readme_is_a_program_without_hidden_lines() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    let mut blocks = 0;
-    for folder in crates.chain([root.to_owned()]) {
-        let path = folder.join("README.md");
-        let text = fs::read_to_string(&path).unwrap();
-        for block in text.split("\n```rust").skip(1) {
-            let (code, _) = block.split_once("\n```").unwrap();
-            let mut lines = code.lines().map(str::trim_start);
-            let hidden = lines.find(|line| *line == "#" || line.starts_with("# "));
-            assert_eq!(hidden, None, "{}", path.display());
-            assert!(code.contains("fn main()"), "{}: {code}", path.display());
-            blocks += 1;
-        }
+    let readmes = crates.chain([root.to_owned()]).map(|folder| folder.join("README.md"));
+    let blocks: Vec<(PathBuf, String)> = readmes.flat_map(visible_code).collect();
+    assert!(blocks.len() >= 8, "{}", blocks.len());
+    for (path, code) in blocks {
+        assert!(code.contains("fn main()"), "{}: {code}", path.display());
     }
-    assert!(blocks >= 8, "{blocks}");
+}
+
+/// Readers copy the code of a chapter as a whole.
+#[test]
+fn the_code_of_the_guide_has_no_hidden_lines() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide");
+    let chapters = fs::read_dir(guide).unwrap().map(|entry| entry.unwrap().path());
+    let blocks = chapters.flat_map(visible_code).count();
+    assert!(blocks >= 40, "{blocks}");
+}
+
+/// Returns the Rust code of a page, after a check that it has no hidden line.
+fn visible_code(page: PathBuf) -> Vec<(PathBuf, String)> {
+    let text = fs::read_to_string(&page).unwrap();
+    let blocks = text.split("\n```rust").skip(1).map(|block| block.split_once("\n```").unwrap().0);
+    for code in blocks.clone() {
+        let mut lines = code.lines().map(str::trim_start);
+        let hidden = lines.find(|line| *line == "#" || line.starts_with("# "));
+        assert_eq!(hidden, None, "{}", page.display());
+    }
+    blocks.map(|code| (page.clone(), code.to_owned())).collect()
 }

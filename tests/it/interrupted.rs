@@ -13,7 +13,7 @@ use futures::executor::block_on;
 use threadfold::{
     Message, Model, ModelAgent, ProviderThread, Request, Thread, Turn, async_trait,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
-    log::{CompactionRecord, Event, EventLog, LoggedEvent},
+    log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
@@ -44,11 +44,12 @@ impl<S: ThreadStore> ThreadStore for Slow<S> {
     async fn append(
         &self,
         thread: &ThreadId,
+        _: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         pending_once().await;
-        let outcome = self.0.append(thread, expected_len, events).await;
+        let outcome = self.0.append(thread, None, expected_len, events).await;
         pending_once().await;
         outcome
     }
@@ -134,11 +135,11 @@ fn stored(store: &dyn ThreadStore) -> EventLog {
 
 /// Appends an event as another writer of the same thread, again if the store fails.
 fn interleave(store: &dyn ThreadStore) -> LoggedEvent {
-    let mut theirs = stored(store);
+    let Loaded { log: mut theirs, id: log, .. } = block_on(store.load(&id())).unwrap();
     let event = theirs.append(Timestamp(9), said("theirs")).unwrap().clone();
     let last = || stored(store).events().last().cloned();
     while last().as_ref() != Some(&event) {
-        let _ = block_on(store.append(&id(), event.seq, std::slice::from_ref(&event)));
+        let _ = block_on(store.append(&id(), log, event.seq, std::slice::from_ref(&event)));
     }
     event
 }
@@ -223,8 +224,9 @@ fn a_flush_to_a_store_that_lost_events_is_a_conflict_and_writes_nothing() {
     block_on(journal.flush()).unwrap();
     journal.append(Timestamp(3), said("e")).unwrap();
     let kept = &journal.log().events()[..2];
+    let stored_id = block_on(store.load(&id())).unwrap().id;
     block_on(store.delete(&id())).unwrap();
-    block_on(store.append(&id(), 0, kept)).unwrap();
+    block_on(store.append(&id(), stored_id, 0, kept)).unwrap();
     let outcome = block_on(journal.flush());
     assert!(matches!(outcome, Err(StoreError::Conflict { expected: 4, found: 2 })), "{outcome:?}");
     assert_eq!((stored(&*store).len(), journal.unstored().len()), (2, 1));
@@ -483,7 +485,7 @@ fn a_thread_that_its_log_does_not_tell_of_is_refused_before_a_model_is_asked() {
             |kept| {
                 let line = r#"{"seq":18,"at":0,"event":{"message_appended":{"role":"nobody"}}}"#;
                 let event = serde_json::from_str(line).unwrap();
-                block_on(kept.store.append(&id(), 18, &[event])).unwrap();
+                block_on(kept.store.append(&id(), None, 18, &[event])).unwrap();
                 kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
             },
             "the message of event 18 cannot be read, so the thread is not known",

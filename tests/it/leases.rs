@@ -119,7 +119,7 @@ fn a_lease_that_is_lost_in_a_turn_ends_it_before_the_model_is_asked_again() {
 
     // The next worker finds the call without its result, and answers it as cancelled.
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["It was cut off."])));
-    let current = block_on(store.append(&thread, 0, &[])).unwrap_err();
+    let current = block_on(store.append(&thread, None, 0, &[])).unwrap_err();
     let StoreError::Held { lease } = current else { panic!("{current}") };
     let next = store::leased(store.clone(), lease);
     let mut next = block_on(Session::builder(agent).thread(thread).store(next).open()).unwrap();
@@ -134,6 +134,6 @@ fn a_leased_store_writes_no_other_thread() {
     let thread: ThreadId = "t1".parse().unwrap();
     let lease = block_on(store.acquire_lease(&thread, "first", Timestamp(0), TEN)).unwrap();
     let other: ThreadId = "t2".parse().unwrap();
-    let refused = block_on(leased(store, lease).append(&other, 0, &[]));
+    let refused = block_on(leased(store, lease).append(&other, None, 0, &[]));
     assert!(matches!(refused, Err(StoreError::LeaseLost { thread, .. }) if thread == other));
 }

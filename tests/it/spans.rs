@@ -15,7 +15,7 @@ use threadfold::{
     Session, Turn, Usage, async_trait,
     compact::Prices,
     drive::{self, Conversation, Models, telemetry},
-    log::{Event, LoggedEvent},
+    log::{Event, LogId, LoggedEvent},
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
     model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
@@ -169,11 +169,12 @@ impl ThreadStore for Slow {
     async fn append(
         &self,
         thread: &ThreadId,
+        _: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         pending_once().await;
-        self.0.append(thread, expected_len, events).await?;
+        self.0.append(thread, None, expected_len, events).await?;
         pending_once().await;
         Ok(())
     }

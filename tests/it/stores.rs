@@ -143,7 +143,7 @@ fn append(
     len: u64,
     events: &[LoggedEvent],
 ) -> Result<(), StoreError> {
-    block_on(store.append(&id(thread), len, events))
+    block_on(store.append(&id(thread), None, len, events))
 }
 
 fn load(store: &dyn ThreadStore, thread: &str) -> Result<Loaded, StoreError> {
@@ -479,7 +479,7 @@ fn a_reader_waits_for_a_writer() {
 fn a_future_that_was_not_asked_has_done_nothing() {
     let folder = Folder::new();
     let (store, thread, events) = (unsynced(&folder), id("t"), said("one", 0..1));
-    drop(store.append(&thread, 0, &events));
+    drop(store.append(&thread, None, 0, &events));
     assert_eq!(load(&store, "t").unwrap().log, EventLog::new(thread));
 }
 
@@ -488,7 +488,7 @@ fn futures_of_stores_and_archives_can_be_sent() {
     fn sent<T: Send>(_: T) {}
     let (store, archive) = (MemoryStore::default(), memory_archive());
     let (store, thread): (&dyn ThreadStore, _) = (&store, id("t"));
-    sent(store.append(&thread, 0, &[]));
+    sent(store.append(&thread, None, 0, &[]));
     sent(store.load_from(&thread, 0));
     sent(Archive::write(&archive, &thread, CompactionId(1), &[]));
     let error = LogError::NoHeader { bytes: 1 };

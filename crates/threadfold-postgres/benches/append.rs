@@ -54,8 +54,7 @@ async fn row(store: &PostgresStore, bare: &Client, insert: &Statement, bytes: us
             timed(async { bare.execute(insert, &[&plain.as_str(), &place, &line]).await.unwrap() })
                 .await,
         );
-        appends
-            .push(timed(async { store.append_to(&plain, log, seq, &events).await.unwrap() }).await);
+        appends.push(timed(async { store.append(&plain, log, seq, &events).await.unwrap() }).await);
         fenced.push(
             timed(async { store.append_leased(&lease, log, seq, &events).await.unwrap() }).await,
         );

@@ -62,8 +62,7 @@ impl LeaseStore for PostgresStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let fence = Some(lease.fence);
-        let expected = Expected { fence, log: log.map(Some), len: expected_len };
+        let expected = Expected { fence: Some(lease.fence), log, len: expected_len };
         threads::append(self, &lease.thread, &expected, events).await
     }
 

@@ -34,7 +34,7 @@ use crate::{
 /// let (store, mut log) = (PostgresStore::open(&address).await?, EventLog::new("doc-store".parse()?));
 /// # store.erase(log.thread_id()).await?;
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-/// store.append(log.thread_id(), 0, log.events()).await?;
+/// store.append(log.thread_id(), None, 0, log.events()).await?;
 ///
 /// let elsewhere = PostgresStore::open(&address).await?;
 /// assert_eq!(elsewhere.load(log.thread_id()).await?.log, log);

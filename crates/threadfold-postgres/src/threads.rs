@@ -15,8 +15,8 @@ use crate::store::{PostgresStore, integer};
 pub(crate) struct Expected {
     /// The fence of the lease; `None` if no worker has the thread.
     pub(crate) fence: Option<u64>,
-    /// The id of the log; the outer `None` if it does not matter.
-    pub(crate) log: Option<Option<LogId>>,
+    /// The id of the log.
+    pub(crate) log: Option<LogId>,
     /// The number of events.
     pub(crate) len: u64,
 }
@@ -26,21 +26,11 @@ impl ThreadStore for PostgresStore {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        let expected = Expected { fence: None, log: None, len: expected_len };
-        append(self, thread, &expected, events).await
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let expected = Expected { fence: None, log: Some(log), len: expected_len };
+        let expected = Expected { fence: None, log, len: expected_len };
         append(self, thread, &expected, events).await
     }
 
@@ -123,8 +113,9 @@ pub(crate) async fn append(
     events: &[LoggedEvent],
 ) -> Result<(), StoreError> {
     let lines = event_lines(expected.len, events)?;
-    let id = expected.log.flatten().map(|id| id.to_string());
-    let (fence, has_id) = (expected.fence.map(integer), expected.log.is_some());
+    let id = expected.log.map(|id| id.to_string());
+    // The functions of the database compare the ids only if they are asked to.
+    let (fence, has_id) = (expected.fence.map(integer), true);
     let (name, len) = (thread.as_str(), integer(expected.len));
     if let ([line], 1..) = (lines.as_slice(), len) {
         let append = "SELECT threadfold.append_one($1, $2, $3, $4, $5, $6)";
@@ -145,11 +136,8 @@ pub(crate) async fn append(
         }
         Some("other log") => {
             let found = log_id(store, &appended, 2)?;
-            Err(StoreError::OtherLog {
-                thread: thread.clone(),
-                expected: expected.log.flatten(),
-                found,
-            })
+            let (thread, expected) = (thread.clone(), expected.log);
+            Err(StoreError::OtherLog { thread, expected, found })
         }
         Some(_) => Err(refused(store, thread, expected.fence, &appended, 3)?),
     }

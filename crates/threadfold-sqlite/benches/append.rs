@@ -47,7 +47,7 @@ fn row(store: &SqliteStore, bare: &Connection, bytes: usize) {
             let mut insert = bare.prepare_cached(insert).unwrap();
             insert.execute(params![plain.as_str(), seq, line]).unwrap();
         }));
-        appends.push(timed(|| block_on(store.append_to(&plain, log, seq, &events)).unwrap()));
+        appends.push(timed(|| block_on(store.append(&plain, log, seq, &events)).unwrap()));
         fenced.push(timed(|| block_on(store.append_leased(&lease, log, seq, &events)).unwrap()));
     }
     let yardstick = median(&mut inserts);

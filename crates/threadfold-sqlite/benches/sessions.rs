@@ -52,7 +52,7 @@ fn idle(store: &Arc<SqliteStore>, count: usize) {
     let mut sessions = Vec::new();
     for number in 0..count {
         let thread: ThreadId = format!("session-{number}").parse().unwrap();
-        block_on(store.append_to(&thread, Some(LogId(1)), 0, log.events())).unwrap();
+        block_on(store.append(&thread, Some(LogId(1)), 0, log.events())).unwrap();
         let mut session = open(store, thread.as_str());
         play(&mut session, PLAYED);
         sessions.push(session);

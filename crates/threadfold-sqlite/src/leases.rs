@@ -77,12 +77,9 @@ impl LeaseStore for SqliteStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let expected = match log {
-            Some(_) => Expected::Log(log, expected_len),
-            None => Expected::Length(expected_len),
-        };
+        let expected = Expected { log, len: expected_len };
         let (lease, place) = (lease.clone(), self.database.place().clone());
-        let lines = event_lines(expected.len(), events)?;
+        let lines = event_lines(expected_len, events)?;
         let appended = self.database.write(move |writing| {
             check(writing, &lease)?;
             threads::append(writing, &place, &lease.thread, expected, &lines)

@@ -32,7 +32,7 @@ use crate::{
 /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-{}", std::process::id()));
 /// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+/// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 ///
 /// let elsewhere = SqliteStore::open(folder.join("threads.db"))?;
 /// assert_eq!(block_on(elsewhere.load(log.thread_id()))?.log, log);
@@ -102,7 +102,7 @@ impl SqliteStore {
     /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-e-{}", std::process::id()));
     /// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
     /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// block_on(store.append(log.thread_id(), 0, log.events()))?;
+    /// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
     /// block_on(store.erase(log.thread_id()))?;
     /// assert_eq!(block_on(store.list())?, []);
     /// # std::fs::remove_dir_all(folder)?;

@@ -17,11 +17,11 @@ use crate::{
 
 /// The log that an append continues.
 #[derive(Clone, Copy)]
-pub(crate) enum Expected {
-    /// A log of this many events.
-    Length(u64),
-    /// The log with this id, of this many events.
-    Log(Option<LogId>, u64),
+pub(crate) struct Expected {
+    /// Its id.
+    pub(crate) log: Option<LogId>,
+    /// The number of its events.
+    pub(crate) len: u64,
 }
 
 #[async_trait]
@@ -29,20 +29,11 @@ impl ThreadStore for SqliteStore {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        append_free(&self.database, thread, Expected::Length(expected_len), events).await
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        append_free(&self.database, thread, Expected::Log(log, expected_len), events).await
+        append_free(&self.database, thread, Expected { log, len: expected_len }, events).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
@@ -153,21 +144,13 @@ async fn append_free(
     expected: Expected,
     events: &[LoggedEvent],
 ) -> Result<(), StoreError> {
-    let (thread, lines) = (thread.clone(), event_lines(expected.len(), events)?);
+    let (thread, lines) = (thread.clone(), event_lines(expected.len, events)?);
     let place = database.place().clone();
     let appended = database.write(move |writing| {
         leases::check_free(writing, &thread)?;
         append(writing, &place, &thread, expected, &lines)
     });
     appended.await
-}
-
-impl Expected {
-    /// Returns the number of events.
-    pub(crate) fn len(self) -> u64 {
-        let (Self::Length(len) | Self::Log(_, len)) = self;
-        len
-    }
 }
 
 /// Appends lines, if the stored log is the expected one.
@@ -179,25 +162,19 @@ pub(crate) fn append(
     lines: &[String],
 ) -> Result<(), Failed> {
     let found = length(writing, thread)?;
-    let (id, wanted) = match expected {
-        Expected::Length(wanted) => (None, wanted),
-        Expected::Log(id, wanted) => {
-            check_id(writing, place, thread, (id, wanted), found)?;
-            (id, wanted)
-        }
-    };
-    if found != wanted {
-        return Err(StoreError::Conflict { expected: wanted, found }.into());
+    check_id(writing, place, thread, expected, found)?;
+    if found != expected.len {
+        return Err(StoreError::Conflict { expected: expected.len, found }.into());
     }
     if found == 0 && !lines.is_empty() {
-        let id = id.map(|id| id.to_string());
+        let id = expected.log.map(|id| id.to_string());
         let mut insert =
             writing.prepare_cached("INSERT INTO logs (thread, log) VALUES (?1, ?2)")?;
         insert.execute(params![thread.as_str(), id])?;
     }
     let insert = "INSERT INTO events (thread, seq, event) VALUES (?1, ?2, ?3)";
     let mut insert = writing.prepare_cached(insert)?;
-    for (seq, line) in (wanted..).zip(lines) {
+    for (seq, line) in (found..).zip(lines) {
         insert.execute(params![thread.as_str(), seq, line])?;
     }
     Ok(())
@@ -208,13 +185,13 @@ fn check_id(
     writing: &Transaction<'_>,
     place: &Text,
     thread: &ThreadId,
-    (expected, expected_len): (Option<LogId>, u64),
+    expected: Expected,
     found_len: u64,
 ) -> Result<(), Failed> {
-    if expected_len == 0 || found_len == 0 {
+    if expected.len == 0 || found_len == 0 {
         return Ok(());
     }
-    let found = log_id(writing, place, thread)?;
+    let (expected, found) = (expected.log, log_id(writing, place, thread)?);
     if found == expected {
         return Ok(());
     }

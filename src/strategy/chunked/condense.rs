@@ -19,7 +19,8 @@ pub(super) fn condense(text: &str, most: usize) -> String {
     let total: usize = sections.iter().map(Section::size).sum();
     let mut unused = 0;
     let mut kept: Vec<String> = Vec::with_capacity(sections.len());
-    // From the last on: bytes that a section cannot use go to the one before it.
+    // Begin with the last section, and give the bytes that a section does not use to the one
+    // before.
     for section in sections.iter().rev() {
         let share = most as u128 * section.size() as u128 / (total as u128).max(1);
         let room = usize::try_from(share).unwrap_or(most).saturating_add(unused);

@@ -11,18 +11,18 @@ use crate::{
 /// single request.
 ///
 /// Everything before the last legal cut is summarised; open calls stay after it. An earlier summary
-/// is edited, so that its lines which still hold stay word for word and cost no tokens. The message that
-/// the user typed last stays word for word, unless a next prompt follows. If the context window is
-/// known, every request with its answer fits it, for windows from about 3,500 tokens.
+/// is edited, so that its lines which still hold stay word for word and cost no tokens. The message
+/// that the user typed last stays word for word, unless a next prompt follows. If the context
+/// window is known, every request with its answer fits it, for windows from about 3,500 tokens.
 ///
 /// Once a chunk is folded in, the attempt ends with a proposal. A full summary is condensed, by the
 /// model if possible. Chunks that the model refuses or does not fold in, and all chunks after a
 /// permanent failure, are added as an extract made without a model. If the model answers but folds
-/// nothing in, and the thread is over its target, the proposal is that of [`Digest`](crate::strategy::Digest). The notes of
-/// the proposal name what no model summarised.
+/// nothing in, and the thread is over its target, the proposal is that of
+/// [`Digest`](crate::strategy::Digest). The notes of the proposal name what no model summarised.
 ///
-/// The fields are also the options and limits of a [`CompactionRun`](super::CompactionRun). Every run
-/// ends within these limits, whatever the model answers.
+/// The fields are also the options and limits of a [`CompactionRun`](super::CompactionRun). Every
+/// run ends within these limits, whatever the model answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chunked {

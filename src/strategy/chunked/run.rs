@@ -175,7 +175,8 @@ impl CompactionRun {
         }
     }
 
-    /// Takes the model's answer: runs its calls and continues with the next round or chunk, or ends.
+    /// Takes the model's answer: runs its calls and continues with the next round or chunk, or
+    /// ends.
     ///
     /// # Errors
     ///
@@ -252,8 +253,8 @@ impl CompactionRun {
     /// without a model, or fails if nothing was folded in yet.
     ///
     /// Once a chunk was folded in, the run ends with a summary whatever fails; it holds extracts of
-    /// the remaining chunks. A host that prefers to wait for its model does not pass the failure on,
-    /// but stores the run and makes the same call later.
+    /// the remaining chunks. A host that prefers to wait for its model does not pass the failure
+    /// on, but stores the run and makes the same call later.
     ///
     /// ```
     /// use threadfold::message::{Message, ModelError, ModelErrorKind};
@@ -439,9 +440,9 @@ impl CompactionRun {
         }
     }
 
-    /// Continues without a call as long as the next request does not fit the window. The limits of the
-    /// options are in bytes and plan for answers within [`Chunked::answer_tokens`]. A model may write
-    /// more, or text with fewer bytes in a token.
+    /// Continues without a call as long as the next request does not fit the window. The limits of
+    /// the options are in bytes and plan for answers within [`Chunked::answer_tokens`]. A model may
+    /// write more, or text with fewer bytes in a token.
     pub(super) fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
         while let State::Asking { task, .. } = self.data.state
             && !fits(&self.data.request)

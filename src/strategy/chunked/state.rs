@@ -137,7 +137,8 @@ impl Data {
         self.ask(Task::Condense);
     }
 
-    /// Upper limit for the bytes of a condensed summary: half of the room, or what one answer holds.
+    /// Upper limit for the bytes of a condensed summary: half of the room, or what one answer
+    /// holds.
     fn condensed_bytes(&self) -> usize {
         let answer = self.options.answer_tokens.saturating_mul(BYTES_PER_TOKEN);
         let answer = usize::try_from(answer).unwrap_or(usize::MAX);
@@ -254,8 +255,8 @@ impl Data {
         self.ask_about_chunk();
     }
 
-    /// Makes the request about the current chunk smaller, which exceeds the window before it is sent:
-    /// halves the chunk, and once that is short, the summary.
+    /// Makes the request about the current chunk smaller, which exceeds the window before it is
+    /// sent: halves the chunk, and once that is short, the summary.
     pub(super) fn shorten_request(&mut self) {
         let is_short =
             self.chunk().len() <= MIN_CHUNK || self.chunks.len() >= self.options.max_chunks;

@@ -1,7 +1,8 @@
 //! Parses a digest.
 //!
 //! A summary is a digest if its first line is exactly that of one; lines that do not belong to a
-//! digest are ignored. Every quoted line begins with a mark, so none of them is taken for a heading.
+//! digest are ignored. Every quoted line begins with a mark, so none of them is taken for a
+//! heading.
 
 use super::{
     facts::{Command, Facts, File, List, Quote},

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{facts::Facts, gather, write};
 use crate::{
     compact::{Plan, Position},
-    message::{ContentBlock, Message, Role, Summary},
+    message::{ContentBlock, Message, Role},
     retention::Statements,
     strategy::{
         attempt,
@@ -92,11 +92,10 @@ impl CompactionStrategy for Digest {
 
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
-        let before = thread.size();
-        let statements = thread.statements();
-        let job = DigestJob { thread, brief, before, most: self.digest_tokens, statements };
-        let candidates = Task::new(thread, brief).candidates(self.tail_request(thread, brief))?;
-        let is_over = thread.missed_target(brief).is_some();
+        let task = Task::new(&thread.counted(), brief);
+        let candidates = task.candidates(self.tail_request(&task))?;
+        let is_over = task.missed_target().is_some();
+        let job = DigestJob { task, most: self.digest_tokens, statements: thread.statements() };
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
@@ -111,8 +110,9 @@ impl Digest {
         failed.map_or_else(|| nothing("nothing was tried".to_owned()), Err)
     }
 
-    fn tail_request(&self, thread: &Snapshot, brief: &Brief) -> TailRequest {
-        let target = thread.missed_target(brief).unwrap_or(u64::MAX);
+    fn tail_request(&self, task: &Task) -> TailRequest {
+        let Task { thread, brief } = task;
+        let target = task.missed_target().unwrap_or(u64::MAX);
         // The digest and the last user message must fit beside the tail.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let last = last.map_or(0, |message| thread.counter().message(message));
@@ -129,42 +129,40 @@ impl Digest {
     }
 }
 
-struct DigestJob<'a> {
-    thread: &'a Snapshot,
-    brief: &'a Brief,
-    /// Tokens of the thread.
-    before: u64,
+struct DigestJob {
+    task: Task,
     /// Upper limit for the tokens of the digest.
     most: u64,
     /// What the user typed.
     statements: Arc<Statements>,
 }
 
-impl DigestJob<'_> {
+impl DigestJob {
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut.
     fn plan(&self, candidate: &Candidate) -> Result<Plan, StrategyError> {
+        let Task { thread, brief } = &self.task;
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
-        let counter = self.thread.counter();
+        let (counter, before) = (thread.counter(), thread.size());
         // With a digest of one character, everything else has its final size.
         let frame = self.build(candidate, Some("."))?;
-        let fixed = self.thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
-        let target = self.brief.target.unwrap_or(u64::MAX);
+        let fixed = thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
+        let target = brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(cut, kept, |_, _| true);
-        let room = target.min(self.before.saturating_sub(1)).saturating_sub(fixed);
+        let room = target.min(before.saturating_sub(1)).saturating_sub(fixed);
         // Rules and what the user typed follow the digest and matter more than the rest; the
         // addendum follows too and takes at most half of the room.
-        let (whole, need) = (room, self.thread.typed_need(self.brief));
+        let (whole, need) = (room, thread.typed_need(brief));
         let lists = need.min(whole / 4 * 3);
-        let room = room.saturating_sub(self.brief.reserve().min(room / 2).max(lists));
+        let room = room.saturating_sub(brief.reserve().min(room / 2).max(lists));
         // A digest must not be longer than its source, apart from the first line.
         let facts = self.facts(cut, kept);
         let line = counter.text(&write::opening(facts.messages, false));
         let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
-        let messages = self.thread.messages().iter().enumerate();
+        let messages = thread.messages().iter().enumerate();
         let stay = messages.filter(|(at, _)| *at >= cut || is_kept(kept, *at));
         let stay = stay.map(|(_, message)| message);
-        let mut typed = Typed::new(&self.statements, self.thread, self.brief, stay);
+        let mut typed = Typed::new(&self.statements, thread, brief, stay);
         typed.skip(facts.short_request());
         // If little else fits beside the user's words, a heading and a line of something else would
         // only cost some of them.
@@ -179,32 +177,30 @@ impl DigestJob<'_> {
             None if goes == 0 => self.build(candidate, None)?,
             None => return self.no_room(candidate, fixed),
         };
-        if plan.messages_after() == 0 && self.brief.next_prompt.is_none() {
+        if plan.messages_after() == 0 && brief.next_prompt.is_none() {
             let reason = "all that it holds are reminders and reasoning, and nothing would be left";
             return nothing(reason.to_owned());
         }
-        let after = self.thread.tokens_after(&plan)?;
-        if after > target || after >= self.before {
+        let after = thread.tokens_after(&plan)?;
+        if after > target || after >= before {
             return self.no_room(candidate, after);
         }
         Ok(plan)
     }
 
     fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan, StrategyError> {
-        let compaction = self.brief.compaction;
         let insert = digest
             .filter(|_| candidate.cut > 0)
-            .map(|text| Message::summary(Role::User, Summary { compaction, ..Summary::new(text) }));
-        let task = Task::new(self.thread, self.brief);
-        candidate.plan(&task, insert.into_iter().collect())
+            .map(|text| Message::summary(Role::User, self.task.summary(text)));
+        candidate.plan(&self.task, insert.into_iter().collect())
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
         let mut facts =
-            gather::gather(self.thread.split_at(cut).0, |message| is_kept(kept, message));
+            gather::gather(self.task.thread.split_at(cut).0, |message| is_kept(kept, message));
         // Active rules are appended when the plan is settled, and revoked ones must not come back.
         for list in [&mut facts.rules, &mut facts.later] {
-            list.items.retain(|line| self.thread.rules().find(line).is_none());
+            list.items.retain(|line| self.task.thread.rules().find(line).is_none());
         }
         facts
     }
@@ -218,10 +214,10 @@ impl DigestJob<'_> {
         counts: impl Fn(usize, &ContentBlock) -> bool,
     ) -> u64 {
         let mut tokens: u64 = 0;
-        for (message, parts) in self.thread.messages().iter().enumerate().take(cut) {
+        for (message, parts) in self.task.thread.messages().iter().enumerate().take(cut) {
             for (block, content) in parts.content.iter().enumerate() {
                 if !tail::is_kept(kept, message, block) && counts(message, content) {
-                    tokens = tokens.saturating_add(self.thread.counter().block(content));
+                    tokens = tokens.saturating_add(self.task.thread.counter().block(content));
                 }
             }
         }
@@ -231,8 +227,8 @@ impl DigestJob<'_> {
     /// Rejects a digest whose source is little more than an earlier summary.
     fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
-        let messages = self.thread.messages();
-        let (head, _) = self.thread.split_at(cut);
+        let messages = self.task.thread.messages();
+        let (head, _) = self.task.thread.split_at(cut);
         // User messages before a summary were kept when it was made, so they are not new.
         let last = head.iter().rposition(Message::is_summary).unwrap_or(0);
         let goes = self.removed_tokens(cut, kept, |index, block| {
@@ -248,15 +244,15 @@ impl DigestJob<'_> {
     }
 
     fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan, StrategyError> {
-        let messages = self.thread.messages();
-        let counter = self.thread.counter();
-        let (_, end) = self.thread.split_at(candidate.cut);
+        let messages = self.task.thread.messages();
+        let counter = self.task.thread.counter();
+        let (_, end) = self.task.thread.split_at(candidate.cut);
         let typed = candidate
             .typed
             .iter()
             .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
         let typed: u64 = typed.map(|block| counter.block(block)).fold(0, u64::saturating_add);
-        let most = self.brief.target.unwrap_or(self.before);
+        let most = self.task.brief.target.unwrap_or(self.task.thread.size());
         let mut parts = Vec::new();
         if !end.is_empty() {
             let tokens = counter.messages(end);

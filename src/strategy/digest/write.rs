@@ -6,7 +6,10 @@
 use super::facts::{Command, Facts, File, List, Quote};
 use crate::{
     retention::key,
-    strategy::typed::{Typed, percent_of},
+    strategy::{
+        clip::border_before,
+        typed::{Typed, percent_of},
+    },
     tokens::TokenCounter,
 };
 
@@ -309,9 +312,7 @@ fn quote_within(quote: &Quote, room: u64, counter: &dyn TokenCounter) -> String 
         }
         let wanted = u128::from(room) * end as u128 / u128::from(size.max(1));
         end = usize::try_from(wanted).unwrap_or(end).saturating_sub(16).min(end);
-        while !quote.text.is_char_boundary(end) {
-            end -= 1;
-        }
+        end = border_before(&quote.text, end);
     }
     String::new()
 }

@@ -15,10 +15,10 @@ const KEYWORDS: [&str; 8] =
 
 /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
 ///
-/// With a target, stretches of the thread are folded in the order of their [score](Self::score), the least
-/// important first and the older of equals, until the thread is expected to meet the target; more
-/// important ones stay word for word in their place. Without a target all old messages are folded.
-/// A thread within its target is left unchanged.
+/// With a target, stretches of the thread are folded in the order of their [score](Self::score),
+/// the least important first and the older of equals, until the thread is expected to meet the
+/// target; more important ones stay word for word in their place. Without a target all old messages
+/// are folded. A thread within its target is left unchanged.
 ///
 /// The end of the thread and the message that the user typed last always stay, and a call is kept
 /// or folded together with its results. A summary of another strategy becomes a batch unchanged.
@@ -43,8 +43,8 @@ pub struct FoldBatches {
     /// Upper limit for the messages of a chunk. Calls and their results stay in one chunk even if
     /// they exceed it.
     pub chunk_messages: usize,
-    /// Upper limit for the tokens of a chunk. If set, it replaces `chunk_messages`. If the window is
-    /// known, requests fit it in any case.
+    /// Upper limit for the tokens of a chunk. If set, it replaces `chunk_messages`. If the window
+    /// is known, requests fit it in any case.
     pub chunk_tokens: Option<u64>,
     /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
     /// near.
@@ -57,8 +57,8 @@ pub struct FoldBatches {
     pub clip_last: usize,
     /// System prompt of the summarising model, instead of the built-in one.
     pub prompt: Option<Text>,
-    /// What the text of a batch preserves, one text for each point and in this order, instead of the
-    /// built-in list.
+    /// What the text of a batch preserves, one text for each point and in this order, instead of
+    /// the built-in list.
     pub sections: Vec<Text>,
     /// Weight of a system message.
     pub system_weight: f64,

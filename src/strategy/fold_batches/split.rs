@@ -110,7 +110,8 @@ impl FoldBatches {
         typed: &[Range<Position>],
     ) -> Stretch {
         let messages = thread.messages().get(range.clone()).unwrap_or_default();
-        // Ids are needed to match parallel calls with their results, which may be in other messages.
+        // Ids are needed to match parallel calls with their results, which may be in other
+        // messages.
         let tool_ids = messages.iter().any(|message| {
             message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
         });
@@ -120,7 +121,7 @@ impl FoldBatches {
             stretch.count(message, if kept { typed } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
-            // Besides batches, such a message holds at most the line of ours that says to continue.
+            // A message with batches has no other content, except perhaps our request to continue.
             let has_batches =
                 stretch.earlier.iter().skip(before).any(|it| matches!(it, Earlier::Batch(_)));
             let options = PlainOptions { kept, tool_ids };
@@ -192,8 +193,8 @@ impl FoldBatches {
 }
 
 impl Split {
-    /// Checks that there is new content to fold, and enough of it. Without a target, earlier summaries
-    /// do not count, because each summary of a summary loses something.
+    /// Checks that there is new content to fold, and enough of it. Without a target, earlier
+    /// summaries do not count, because each summary of a summary loses something.
     fn check(&self, has_target: bool) -> Result<(), StrategyError> {
         let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
         if !self.stretches.iter().any(|stretch| stretch.has_content) {

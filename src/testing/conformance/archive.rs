@@ -8,9 +8,9 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// Tests an archive: a write replaces the earlier entries of its compaction; only entries of visible
-/// compactions are returned; entries that a visible entry replaces are found by searches but not
-/// listed; threads are independent; lists and searches are ordered and limited.
+/// Tests an archive: a write replaces the earlier entries of its compaction; only entries of
+/// visible compactions are returned; entries that a visible entry replaces are found by searches
+/// but not listed; threads are independent; lists and searches are ordered and limited.
 ///
 /// `make` is called once for each law and must return an empty archive.
 ///

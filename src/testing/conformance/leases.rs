@@ -176,15 +176,15 @@ async fn append_needs_the_lease(store: &dyn LeaseStore) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::LateWriteIsRefused);
     let lease = acquire(store, law, &thread, "first", 0).await?;
     let input = "an append without a lease";
-    let free = store.append(&thread, 0, &[notice(0)]).await;
+    let free = store.append(&thread, None, 0, &[notice(0)]).await;
     same(law, input, &held(&lease), &free)?;
-    let free = store.append_to(&thread, Some(LogId(7)), 0, &[notice(0)]).await;
+    let free = store.append(&thread, Some(LogId(7)), 0, &[notice(0)]).await;
     same(law, input, &held(&lease), &free)?;
     let other = Lease { thread: named("t2")?, ..lease.clone() };
     refuses(store, &other, "the fence of another thread", 0).await?;
     expect_len(store, &thread, input, 0).await?;
     same(law, "released", &Ok(()), &store.release_lease(&lease).await)?;
-    let free = store.append(&thread, 0, &[notice(0)]).await;
+    let free = store.append(&thread, None, 0, &[notice(0)]).await;
     same(law, "an append after the release", &Ok(()), &free)
 }
 
@@ -210,19 +210,21 @@ async fn log_is_checked(store: &dyn LeaseStore) -> Result<(), Breach> {
     same(Law::StoredComesBack, "two events", &Ok(()), &first)?;
     let id = store.load(&thread).await.map(|loaded| loaded.id);
     same(Law::StoredComesBack, "the id of the log", &Ok(ours), &id)?;
-    for (log, expected) in [(None, 1), (ours, 3), (others, 0)] {
+    for (log, expected) in [(None, 0), (ours, 1), (ours, 3), (others, 0)] {
         let refused = store.append_leased(&lease, log, expected, &[notice(expected)]).await;
         let conflict = Err(StoreError::Conflict { expected, found: 2 });
         same(law, format!("{expected} expected of 2"), &conflict, &refused)?;
     }
-    let refused = store.append_leased(&lease, others, 2, &[notice(2)]).await;
-    let other = StoreError::OtherLog { thread: thread.clone(), expected: others, found: ours };
-    same(law, "another log", &Err(other), &refused)?;
+    for expected in [None, others] {
+        let refused = store.append_leased(&lease, expected, 2, &[notice(2)]).await;
+        let other = StoreError::OtherLog { thread: thread.clone(), expected, found: ours };
+        same(law, "another log", &Err(other), &refused)?;
+    }
     let refused = store.append_leased(&lease, ours, 2, &[notice(3)]).await;
     let place = StoreError::Place { expected: 2, found: 3 };
     same(Law::PlacesRunOn, "event 3 at 2", &Err(place), &refused)?;
-    for (log, at) in [(ours, 2), (None, 3)] {
-        let more = store.append_leased(&lease, log, at, &[notice(at)]).await;
+    for at in [2, 3] {
+        let more = store.append_leased(&lease, ours, at, &[notice(at)]).await;
         same(Law::StoredComesBack, format!("event {at}"), &Ok(()), &more)?;
     }
     expect_len(store, &thread, "four events", 4).await

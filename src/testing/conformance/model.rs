@@ -11,8 +11,8 @@ use crate::{
 /// A stream with more deltas than this for a small question is regarded as endless.
 const MAX_DELTAS: usize = 1_000_000;
 
-/// Tests a model: its streams end properly, the deltas agree with the turn, and dropping a stream is
-/// harmless.
+/// Tests a model: its streams end properly, the deltas agree with the turn, and dropping a stream
+/// is harmless.
 ///
 /// The model is asked up to five times to say hello, and must answer every time, or fail every time
 /// with the same kind of error.

@@ -115,9 +115,11 @@ fn found(log: &EventLog, taken: &[Taken], query: &str) -> Result<BTreeSet<u64>, 
     let (mut numbers, mut next) = (BTreeSet::new(), Some(0));
     while let Some(offset) = next {
         let request = RecallRequest::Search { query: query.into(), offset };
-        let (page, rest) = Recall::of(log).begin_from(taken.to_vec(), &request)?.numbers();
-        numbers.extend(page);
-        next = rest;
+        let mut step = Recall::of(log).begin_from(taken.to_vec(), &request)?;
+        if let Some(page) = std::iter::repeat_with(&mut step).flatten().next() {
+            numbers.extend(page.passages.iter().map(|passage| passage.number));
+            next = page.next;
+        }
     }
     Ok(numbers)
 }

@@ -45,9 +45,9 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
 /// Tests stores whose writes fail: after a failed append a prefix of the log is stored, and appends
 /// can continue from there.
 ///
-/// `make` gets the index of a point of failure and returns an empty store that fails there, or `None`
-/// after the last one. The suite appends one event, then three, then those of the three that were
-/// not stored; so the second append should fail.
+/// `make` gets the index of a point of failure and returns an empty store that fails there, or
+/// `None` after the last one. The suite appends one event, then three, then those of the three that
+/// were not stored; so the second append should fail.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -81,7 +81,7 @@ async fn unknown_is_empty(store: &dyn ThreadStore) -> Result<(), Breach> {
     same(law, "the end of an unknown thread", &Ok(vec![]), &store.load_from(&thread, 0).await)?;
     same(law, "deleting an unknown thread", &Ok(()), &store.delete(&thread).await)?;
     let law = Law::EmptyStoresNothing;
-    same(law, "no events at 0", &Ok(()), &store.append(&thread, 0, &[]).await)?;
+    same(law, "no events at 0", &Ok(()), &store.append(&thread, None, 0, &[]).await)?;
     expect_stored(store, law, "no events at 0", &thread, &[]).await?;
     same(law, "no events at 0, list", &Ok(vec![]), &store.list().await)
 }
@@ -92,7 +92,7 @@ async fn loads_unchanged(store: &dyn ThreadStore) -> Result<(), Breach> {
     for size in [1, 2, 0, 5, 4] {
         let batch = part(&events, stored, size);
         let input = format!("{size} events at {stored}");
-        let appended = store.append(&thread, stored as u64, batch).await;
+        let appended = store.append(&thread, None, stored as u64, batch).await;
         same(Law::StoredComesBack, &input, &Ok(()), &appended)?;
         stored += size;
         expect_stored(store, Law::StoredComesBack, &input, &thread, part(&events, 0, stored))
@@ -111,23 +111,23 @@ async fn loads_big_events(store: &dyn ThreadStore) -> Result<(), Breach> {
     let text = "a\n\r\n\"\\\u{0}\u{2028}\u{1f600}".repeat(1 << 16);
     let events =
         [0, 1].map(|seq| appended(seq, Event::MessageAppended(Message::user(text.as_str()))));
-    let outcome = store.append(&thread, 0, &events).await;
+    let outcome = store.append(&thread, None, 0, &events).await;
     same(law, "two events of a million bytes", &Ok(()), &outcome)?;
     expect_stored(store, law, "two events of a million bytes", &thread, &events).await
 }
 
 async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::ConflictWritesNothing);
-    let early = store.append(&thread, 5, &events(5, 1)).await;
+    let early = store.append(&thread, None, 5, &events(5, 1)).await;
     same(law, "5 expected of none", &Err(conflict(5, 0)), &early)?;
     same(law, "5 expected of none, list", &Ok(vec![]), &store.list().await)?;
     let kept = events(0, 2);
-    same(law, "two events", &Ok(()), &store.append(&thread, 0, &kept).await)?;
+    same(law, "two events", &Ok(()), &store.append(&thread, None, 0, &kept).await)?;
     for expected in [0, 1, 3, u64::from(u32::MAX), u64::MAX - 1] {
         for count in [0, 1, 2] {
             let batch = events(expected, count);
             let input = format!("{expected} expected of 2, {count} events");
-            let outcome = store.append(&thread, expected, &batch).await;
+            let outcome = store.append(&thread, None, expected, &batch).await;
             let law = if count == 0 { Law::EmptyStoresNothing } else { law };
             same(law, &input, &Err(conflict(expected, 2)), &outcome)?;
             expect_stored(store, law, &input, &thread, &kept).await?;
@@ -138,13 +138,13 @@ async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
 
 async fn wrong_numbers(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, law, kept) = (named("t1")?, Law::PlacesRunOn, events(0, 2));
-    same(law, "two events", &Ok(()), &store.append(&thread, 0, &kept).await)?;
+    same(law, "two events", &Ok(()), &store.append(&thread, None, 0, &kept).await)?;
     let rows: [(&[u64], u64, u64); 5] =
         [(&[3], 2, 3), (&[1], 2, 1), (&[2, 4], 3, 4), (&[2, 2], 3, 2), (&[2, 3, 0], 4, 0)];
     for (numbers, expected, found) in rows {
         let batch: Vec<LoggedEvent> = numbers.iter().flat_map(|seq| events(*seq, 1)).collect();
         let input = format!("events {numbers:?} at 2");
-        let outcome = store.append(&thread, 2, &batch).await;
+        let outcome = store.append(&thread, None, 2, &batch).await;
         same(law, &input, &Err(StoreError::Place { expected, found }), &outcome)?;
         expect_stored(store, law, &input, &thread, &kept).await?;
     }
@@ -158,7 +158,7 @@ async fn threads_are_apart(store: &dyn ThreadStore) -> Result<(), Breach> {
     for seq in 0..2 {
         for thread in &names {
             let event = notice(seq, format!("event {seq} of {thread}"));
-            let outcome = store.append(thread, seq, &[event]).await;
+            let outcome = store.append(thread, None, seq, &[event]).await;
             same(law, format!("event {seq} of {thread}"), &Ok(()), &outcome)?;
         }
     }
@@ -181,7 +181,7 @@ async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
             [0, 1].map(|index| notice(expected + index, format!("{writer} in round {round}")))
         });
         let batches: Vec<_> = batches.collect();
-        let appends = batches.iter().map(|batch| store.append(&thread, expected, batch));
+        let appends = batches.iter().map(|batch| store.append(&thread, None, expected, batch));
         let outcomes = join_all(appends).await;
         let mut winners = outcomes.iter().zip(&batches).filter(|(outcome, _)| outcome.is_ok());
         let (winner, others) = (winners.next(), winners.count());
@@ -202,7 +202,7 @@ async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, law, events) = (named("t1")?, Law::BaseBelongs, events(0, 14));
     let (ours, theirs) = (LogId(7), LogId(8));
     let stored = part(&events, 0, 12);
-    same(law, "12 events", &Ok(()), &store.append_to(&thread, Some(ours), 0, stored).await)?;
+    same(law, "12 events", &Ok(()), &store.append(&thread, Some(ours), 0, stored).await)?;
     let kept = base(law, &thread, ours, stored)?;
     let save = async |base: &LogBase| match base.texts() {
         Some((log, text, facts)) => store.save_base(&thread, log, base.seq(), &text, facts).await,
@@ -234,7 +234,7 @@ async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
     }
     same(law, "deleting the log", &Ok(()), &store.delete(&thread).await)?;
     let stored = part(&events, 0, 13);
-    same(law, "another log", &Ok(()), &store.append_to(&thread, Some(theirs), 0, stored).await)?;
+    same(law, "another log", &Ok(()), &store.append(&thread, Some(theirs), 0, stored).await)?;
     same(law, "the base of the log before", &Ok(()), &save(&kept).await)?;
     same(law, "another log", &Ok(None), &store.load_base(&thread).await)?;
     let facts = store.load_facts(&thread, ours, 12).await;
@@ -256,7 +256,7 @@ async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {
     for round in 0..2 {
         let input = format!("deleted {round} times before");
         let events = events(0, 3 - round);
-        same(law, &input, &Ok(()), &store.append(&thread, 0, &events).await)?;
+        same(law, &input, &Ok(()), &store.append(&thread, None, 0, &events).await)?;
         expect_stored(store, law, &input, &thread, &events).await?;
         same(law, &input, &Ok(()), &store.delete(&thread).await)?;
         expect_stored(store, law, &input, &thread, &[]).await?;
@@ -270,7 +270,7 @@ async fn leaves_prefix(store: &dyn ThreadStore, point: usize) -> Result<(), Brea
     let input = format!("failure {point}");
     // The store may have fewer points of failure, so the append may succeed.
     for (from, size) in [(0, 1), (1, 3)] {
-        let outcome = store.append(&thread, from as u64, part(&events, from, size)).await;
+        let outcome = store.append(&thread, None, from as u64, part(&events, from, size)).await;
         let found = loaded(store, law, &input, &thread).await?.log;
         let (whole, found) = (from + size, found.events());
         let least = if outcome.is_ok() { whole } else { from };
@@ -281,7 +281,7 @@ async fn leaves_prefix(store: &dyn ThreadStore, point: usize) -> Result<(), Brea
         }
         let rest = part(&events, found.len(), whole - found.len());
         if !rest.is_empty() {
-            let outcome = store.append(&thread, found.len() as u64, rest).await;
+            let outcome = store.append(&thread, None, found.len() as u64, rest).await;
             same(law, &input, &Ok(()), &outcome)?;
         }
     }
@@ -371,7 +371,7 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
     let (ours, theirs) = (Some(LogId(7)), Some(LogId(8)));
     same(law, "an unknown thread", &Ok(None), &index.indexed(&thread, ours).await)?;
     for thread in [&thread, &other] {
-        same(law, "events", &Ok(()), &store.append_to(thread, ours, 0, &worded()).await)?;
+        same(law, "events", &Ok(()), &store.append(thread, ours, 0, &worded()).await)?;
     }
     same(law, "a new log", &Ok(Some((0, 0))), &index.indexed(&thread, ours).await)?;
     same(law, "another log", &Ok(None), &index.indexed(&thread, theirs).await)?;
@@ -407,7 +407,7 @@ pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breac
     let read = index.read(&thread, &[0, 2, 9]).await;
     same(law, "messages 0, 2 and 9", &Ok(vec![(0, first), (2, third)]), &read)?;
     same(law, "deleting the log", &Ok(()), &store.delete(&thread).await)?;
-    same(law, "another log", &Ok(()), &store.append_to(&thread, theirs, 0, &worded()).await)?;
+    same(law, "another log", &Ok(()), &store.append(&thread, theirs, 0, &worded()).await)?;
     same(law, "another log", &Ok(Some((0, 0))), &index.indexed(&thread, theirs).await)?;
     let lamp = ["lamp".to_owned()];
     same(law, "another log", &Ok(vec![]), &index.find(&thread, &lamp).await)?;

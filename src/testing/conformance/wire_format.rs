@@ -82,8 +82,8 @@ fn unknown_fields_survive(codec: &dyn WireFormat, body: &str) -> Result<(), Brea
     }
 }
 
-/// Adds the unknown field to an object and to the objects in its lists, `depth` levels deep. Returns
-/// the number of added fields.
+/// Adds the unknown field to an object and to the objects in its lists, `depth` levels deep.
+/// Returns the number of added fields.
 fn add_unknown(value: &mut Value, depth: usize) -> usize {
     let Value::Object(object) = value else { return 0 };
     let lists = object.values_mut().filter_map(Value::as_array_mut);
@@ -131,7 +131,8 @@ fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
     }
 }
 
-/// Whether a string of a body holds a text. What looks like a tag of ours is written with a backslash.
+/// Whether a string of a body holds a text. What looks like a tag of ours is written with a
+/// backslash.
 fn holds(string: &str, text: &str) -> bool {
     string.contains(text) || string.replace("<\\", "<").contains(text)
 }

@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    pin::Pin,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    task::{Poll, Waker},
     time::Duration,
 };
 
@@ -30,9 +30,9 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// the lease of a thread, opens a session and sends texts. Many answers take longer than the lease,
 /// so other workers take threads over; some workers die without a release, and their clocks differ.
 ///
-/// At every moment a thread has one writer: no append succeeds after a later lease was acquired, the
-/// log has the texts of the leases in their order, each acknowledged text once, and every request is
-/// legal.
+/// At every moment a thread has one writer: no append succeeds after a later lease was acquired,
+/// the log has the texts of the leases in their order, each acknowledged text once, and every
+/// request is legal.
 ///
 /// The store must be empty. Run [`leases`](super::leases) first; it finds the smaller examples.
 ///
@@ -67,8 +67,8 @@ pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<(), Breach> {
     if let Some(breach) = seen.breaches.pop() {
         return Err(breach);
     }
-    // The simulation is the same for every store that keeps the laws, so a store cannot pass because
-    // too little happened.
+    // The simulation is the same for every store that keeps the laws, so a store cannot pass
+    // because too little happened.
     let Worked { turns, refused, threads, .. } = seen.worked;
     if turns <= 300 || refused <= 20 || threads <= 190 {
         let found = format!("{:?}", seen.worked);
@@ -276,21 +276,12 @@ impl ThreadStore for Watched {
     async fn append(
         &self,
         thread: &ThreadId,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.append_to(thread, None, expected_len, events).await
-    }
-
-    async fn append_to(
-        &self,
-        thread: &ThreadId,
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         let newest = self.world.seen().fences.get(thread).copied().unwrap_or_default();
-        let outcome = self.leased.append_to(thread, log, expected_len, events).await;
+        let outcome = self.leased.append(thread, log, expected_len, events).await;
         let own = self.fence;
         if newest > own && outcome.is_ok() {
             let input = format!("{thread}: an append with fence {own} after fence {newest}");
@@ -333,7 +324,7 @@ impl Chance {
 /// A clock in milliseconds. When all workers sleep, it moves to the time at which the first one
 /// wakes. All other work takes no simulated time.
 #[derive(Debug)]
-pub(super) struct SimulatedTime(Mutex<State>);
+struct SimulatedTime(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -346,25 +337,40 @@ struct State {
 }
 
 impl SimulatedTime {
-    pub(super) fn new(workers: u64) -> Self {
+    fn new(workers: u64) -> Self {
         let sleepers = BTreeMap::new();
         Self(Mutex::new(State { now: 0, working: workers, next: 0, sleepers }))
     }
 
-    pub(super) fn now(&self) -> u64 {
+    fn now(&self) -> u64 {
         self.state().now
     }
 
-    /// Sleeps for some milliseconds.
-    pub(super) fn sleep(&self, millis: u64) -> Sleep<'_> {
-        let mut state = self.state();
-        state.next += 1;
-        let (number, until) = (state.next, state.now.saturating_add(millis));
-        Sleep { time: self, number, until }
+    /// Sleeps for some milliseconds. A future that is dropped earlier would count as asleep for
+    /// ever.
+    async fn sleep(&self, millis: u64) {
+        let (number, until) = {
+            let mut state = self.state();
+            state.next += 1;
+            (state.next, state.now.saturating_add(millis))
+        };
+        let wakes = poll_fn(|context| {
+            let mut state = self.state();
+            if state.now < until {
+                state.sleepers.insert(number, (until, context.waker().clone()));
+                state.pass();
+            }
+            if state.now < until {
+                return Poll::Pending;
+            }
+            state.sleepers.remove(&number);
+            Poll::Ready(())
+        });
+        wakes.await
     }
 
     /// Ends a worker, so that the others no longer wait for it.
-    pub(super) fn end(&self) {
+    fn end(&self) {
         let mut state = self.state();
         state.working = state.working.saturating_sub(1);
         state.pass();
@@ -388,34 +394,5 @@ impl State {
                 waker.wake_by_ref();
             }
         }
-    }
-}
-
-pub(super) struct Sleep<'a> {
-    time: &'a SimulatedTime,
-    number: u64,
-    until: u64,
-}
-
-impl Future for Sleep<'_> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.time.state();
-        if state.now < self.until {
-            state.sleepers.insert(self.number, (self.until, context.waker().clone()));
-            state.pass();
-        }
-        if state.now < self.until {
-            return Poll::Pending;
-        }
-        state.sleepers.remove(&self.number);
-        Poll::Ready(())
-    }
-}
-
-impl Drop for Sleep<'_> {
-    fn drop(&mut self) {
-        self.time.state().sleepers.remove(&self.number);
     }
 }

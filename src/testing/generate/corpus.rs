@@ -9,9 +9,12 @@ use std::collections::HashSet;
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 
 use super::blocks::json;
-use crate::message::{
-    CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text, Thinking, ToolResult, ToolUse,
-    Usage,
+use crate::{
+    message::{
+        CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text, Thinking, ToolResult,
+        ToolUse, Usage,
+    },
+    strategy::border_before,
 };
 
 /// Returns a legal thread of this many messages, the same for the same seed. A message has about
@@ -146,26 +149,17 @@ impl Writer {
         Message::new(Role::User, content)
     }
 
-    /// A text of 38 times `unit` bytes on average; half of the texts have 12 to 48 times.
+    /// A text of 38 times `unit` bytes on average. Half of the texts have 12 to 48 times `unit`.
     fn text(&mut self, unit: usize) -> Text {
         let bits = self.random.next_u64();
         let power = (bits & 0xff).count_ones();
         let length = (unit << power) + (unit << power) * below(&mut self.random, 64) / 64;
         let last = self.words.len().saturating_sub(length);
         let start = below(&mut self.random, last);
-        let start = self.border(start);
-        let end = self.border(start.saturating_add(length));
+        let start = border_before(&self.words, start);
+        let end = border_before(&self.words, start.saturating_add(length));
         // A slice may be white space only, and a blank text is illegal.
         self.words.get(start..end).filter(|text| !text.trim().is_empty()).unwrap_or("x").into()
-    }
-
-    /// The last character border at or before this byte.
-    fn border(&self, at: usize) -> usize {
-        let mut border = at.min(self.words.len());
-        while !self.words.is_char_boundary(border) {
-            border -= 1;
-        }
-        border
     }
 
     fn below(&mut self, end: usize) -> usize {

@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use threadfold::{
     Message, ThreadStore, async_trait,
     auto::{AutoPolicy, Threshold},
-    log::{Event, LoggedEvent},
+    log::{Event, LogId, LoggedEvent},
     message::{StopReason, ThreadId},
     session::{CompactionEvent, SessionError, SessionEvent, api},
     store::{Loaded, MemoryStore, StoreError},
@@ -100,6 +100,7 @@ impl ThreadStore for NoResults {
     async fn append(
         &self,
         thread: &ThreadId,
+        _: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
@@ -107,7 +108,7 @@ impl ThreadStore for NoResults {
         if events.iter().any(has_results) {
             return Err(StoreError::medium("a store", io::Error::other("it is full")));
         }
-        self.0.append(thread, expected_len, events).await
+        self.0.append(thread, None, expected_len, events).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

@@ -46,10 +46,11 @@ impl ThreadStore for BrokenLeases {
     async fn append(
         &self,
         thread: &ThreadId,
+        _: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let appended = self.inner.append(thread, expected_len, events).await;
+        let appended = self.inner.append(thread, None, expected_len, events).await;
         appended.map_err(|error| self.turned_error(error))
     }
 
@@ -115,7 +116,7 @@ impl LeaseStore for BrokenLeases {
         let lease = &self.turned(lease.clone());
         let appended = match self.inner.append_leased(lease, log, expected_len, events).await {
             Err(StoreError::LeaseLost { .. }) if self.law == Law::LateWriteIsRefused => {
-                match self.inner.append(&lease.thread, expected_len, events).await {
+                match self.inner.append(&lease.thread, None, expected_len, events).await {
                     Err(StoreError::Held { lease }) => {
                         self.inner.append_leased(&lease, log, expected_len, events).await
                     }

@@ -78,6 +78,7 @@ impl ThreadStore for BrokenStore {
     async fn append(
         &self,
         thread: &ThreadId,
+        _: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
@@ -85,23 +86,23 @@ impl ThreadStore for BrokenStore {
         let stored = self.stored(thread).await;
         match self.law {
             Law::ConflictWritesNothing if expected_len < stored && !events.is_empty() => {
-                self.inner.append(thread, stored, &numbered(stored, events)).await
+                self.inner.append(thread, None, stored, &numbered(stored, events)).await
             }
             Law::PlacesRunOn if expected_len == stored => {
-                self.inner.append(thread, expected_len, &numbered(expected_len, events)).await
+                self.inner.append(thread, None, expected_len, &numbered(expected_len, events)).await
             }
             Law::EmptyStoresNothing if events.is_empty() => Ok(()),
             Law::OneWriterWins if stored == expected_len => {
                 check_places(expected_len, events)?;
                 give_way().await;
                 let stored = self.stored(thread).await;
-                self.inner.append(thread, stored, &numbered(stored, events)).await
+                self.inner.append(thread, None, stored, &numbered(stored, events)).await
             }
             Law::FailureLeavesBeginning if stored > 0 => {
                 self.inner.delete(thread).await?;
                 Err(StoreError::medium("memory", std::io::Error::other("broken")))
             }
-            _ => self.inner.append(thread, expected_len, events).await,
+            _ => self.inner.append(thread, None, expected_len, events).await,
         }
     }
 

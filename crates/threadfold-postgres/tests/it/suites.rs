@@ -113,7 +113,7 @@ fn of_many_appends_at_once_one_is_stored_whole() {
             let appends = (0_u64..).zip(&stores).map(|(writer, store)| async move {
                 let text = format!("{writer} of {round}");
                 let events = [said(2 * round, text.as_str()), said(2 * round + 1, text.as_str())];
-                store.append(&id("t"), 2 * round, &events).await
+                store.append(&id("t"), None, 2 * round, &events).await
             });
             futures::future::join_all(appends).await
         });
@@ -163,7 +163,7 @@ fn an_erased_thread_is_in_no_table() {
     let (store, compaction) = (open(&address), CompactionId(u64::MAX));
     let run_of = CompactionRun::new(&[Message::user("hi")], None, Chunked::default()).unwrap();
     for thread in [id("kept"), id("gone")] {
-        run(store.append(&thread, 0, &[said(0, "hi")])).unwrap();
+        run(store.append(&thread, None, 0, &[said(0, "hi")])).unwrap();
         run(store.save_run(&thread, &run_of)).unwrap();
         let batch = Batch::new(BatchId { compaction, index: 0 }, "hi");
         run(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();

@@ -151,7 +151,7 @@ pub(crate) fn append(
     thread: &str,
     events: &[LoggedEvent],
 ) -> Result<(), StoreError> {
-    run(store.append(&id(thread), events[0].seq, events))
+    run(store.append(&id(thread), None, events[0].seq, events))
 }
 
 /// The texts of a stored log.

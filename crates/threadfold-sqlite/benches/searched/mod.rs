@@ -159,11 +159,7 @@ struct Whole(Arc<dyn ThreadStore>);
 
 #[async_trait]
 impl ThreadStore for Whole {
-    async fn append(&self, _: &ThreadId, _: u64, _: &[LoggedEvent]) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn append_to(
+    async fn append(
         &self,
         _: &ThreadId,
         _: Option<LogId>,

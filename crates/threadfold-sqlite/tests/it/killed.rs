@@ -34,8 +34,8 @@ pub(crate) async fn write_until_killed(
     round: u64,
 ) -> Result<(), Box<dyn Error>> {
     let thread = THREAD.parse()?;
-    let (begin, mut out, mut written) =
-        (store.load(&thread).await?.log.len(), io::stdout().lock(), 0);
+    let loaded = store.load(&thread).await?;
+    let (begin, mut out, mut written) = (loaded.log.len(), io::stdout().lock(), 0);
     // The test harness has begun a line.
     write!(out, "\n{ACKNOWLEDGED}0\n")?;
     loop {
@@ -44,7 +44,8 @@ pub(crate) async fn write_until_killed(
             let event = Event::MessageAppended(Message::user(text));
             LoggedEvent { seq, at: Timestamp(seq), event }
         });
-        store.append(&thread, begin + written, &events.collect::<Vec<_>>()).await?;
+        let events: Vec<_> = events.collect();
+        store.append(&thread, loaded.id, begin + written, &events).await?;
         written += BATCH;
         out.write_all(format!("{ACKNOWLEDGED}{written}\n").as_bytes())?;
     }

@@ -93,9 +93,8 @@ fn a_log_that_was_written_again_is_not_taken_for_the_earlier_one() {
     let folder = Folder::new();
     let store = open(&folder);
     let thread = id("t");
-    let write = |log, seq: u64| {
-        block_on(store.append_to(&thread, Some(LogId(log)), seq, &[said(seq, "hi")]))
-    };
+    let write =
+        |log, seq: u64| block_on(store.append(&thread, Some(LogId(log)), seq, &[said(seq, "hi")]));
     write(1, 0).unwrap();
     write(1, 1).unwrap();
     block_on(store.delete(&thread)).unwrap();
@@ -116,13 +115,13 @@ fn a_future_that_is_dropped_while_it_writes_is_carried_out_before_the_next_load(
     let folder = Folder::new();
     let store = open(&folder);
     let (thread, events) = (id("t"), [said(0, "hi")]);
-    let mut write = store.append(&thread, 0, &events);
+    let mut write = store.append(&thread, None, 0, &events);
     let polled = futures::FutureExt::now_or_never(&mut write);
     drop(write);
     drop(polled);
     assert_eq!(texts(&store, "t"), ["hi"]);
 
-    drop(store.append(&thread, 1, &[said(1, "never polled")]));
+    drop(store.append(&thread, None, 1, &[said(1, "never polled")]));
     assert_eq!(texts(&store, "t"), ["hi"]);
 }
 
@@ -151,7 +150,7 @@ fn an_erased_thread_is_nowhere_in_the_files() {
     let batch = Batch::new(BatchId { compaction, index: 0 }, secret);
     for thread in [&thread, &other] {
         let text = if *thread == other { "kept" } else { secret };
-        block_on(store.append(thread, 0, &[said(0, text)])).unwrap();
+        block_on(store.append(thread, None, 0, &[said(0, text)])).unwrap();
     }
     block_on(store.save_run(&thread, &run)).unwrap();
     block_on(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();

@@ -67,7 +67,7 @@ pub(crate) fn append(
     thread: &str,
     events: &[LoggedEvent],
 ) -> Result<(), StoreError> {
-    block_on(store.append(&id(thread), events[0].seq, events))
+    block_on(store.append(&id(thread), None, events[0].seq, events))
 }
 
 /// The texts of a stored log.
