@@ -36,7 +36,7 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
     let Some(at) = clause.iter().position(|word| word == "before") else { return false };
     let (asked, what) = clause.split_at(at);
     let (verb, object) = (word_at(asked, 0), word_at(asked, 1));
-    let asks = (listed(TALKS, verb) && asked.len() > 1)
+    let asks = (listed(TALKS, verb) && (asked.len() > 1 || verb == "ask"))
         || (listed(TALKS_TO, verb) && has_any(" with to past by ", asked))
         || (listed(" get wait obtain seek ", verb) && has_any(CONSENTS, asked))
         // `Any file before ask me` is the order of other languages.
@@ -45,5 +45,7 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
     let recurs = listed(" you any every each anything anyone a an ask ", next)
         || next.ends_with("ing")
         || object == "me";
-    asks && recurs && !has_any(AT_HAND, what)
+    // `Run every quote past Ada before it goes out`.
+    let is_each = has_any(" any every each ", asked) && listed(" it they you ", next);
+    asks && (is_each || (recurs && !has_any(AT_HAND, what)))
 }
