@@ -40,15 +40,16 @@ impl Grammar {
     pub(super) const ALTER: Self = Self(1 << 26);
     pub(super) const MOTION: Self = Self(1 << 27);
     pub(super) const PLACE: Self = Self(1 << 28);
+    pub(super) const MANY: Self = Self(1 << 29);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 29] = [
+    const TITLES: [&str; 30] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
-        "order", "adverb", "report", "alter", "motion", "place",
+        "order", "adverb", "report", "alter", "motion", "place", "many",
     ];
 
     pub(super) const UNIT: Self = Self(Self::CURRENCY.0 | Self::TIME_UNIT.0);
