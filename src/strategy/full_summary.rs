@@ -40,6 +40,9 @@ pub(super) fn with_summaries(
     message: &Message,
     change: impl Fn(&Summary) -> Option<Summary>,
 ) -> Message {
+    if !message.is_summary() {
+        return message.clone();
+    }
     let mut is_changed = false;
     let blocks = message.content.iter().map(|block| {
         let ContentBlock::Summary(summary) = block else { return block.clone() };

@@ -1,6 +1,9 @@
 //! A strategy's view of a thread, and the check that judges every proposal.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::brief::Brief;
 use crate::{
@@ -27,8 +30,8 @@ pub struct Snapshot {
     tools: Arc<Vec<ToolSpec>>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
-    /// The tokens of the messages, if they were [counted](Self::counted).
-    pub(super) size: Option<u64>,
+    /// The tokens of the messages, if they were counted.
+    pub(super) size: OnceLock<u64>,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
@@ -115,7 +118,7 @@ impl Snapshot {
             tools: Arc::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
-            size: None,
+            size: OnceLock::new(),
             times: None,
             facts: None,
             rules: Arc::default(),
@@ -200,7 +203,7 @@ impl Snapshot {
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), 7);
     /// ```
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, size: None, ..self }
+        Self { counter, size: OnceLock::new(), ..self }
     }
 
     /// Returns the snapshot with the time at which each message arrived.
@@ -284,7 +287,7 @@ impl Snapshot {
         });
         let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
         let calls = self.calls.redacted(redactor);
-        Self { messages, system, tools, calls, size: None, ..self }
+        Self { messages, system, tools, calls, size: OnceLock::new(), ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -303,7 +306,7 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: Arc::new(bare.collect()), size: None, ..self.clone() }
+        Self { messages: Arc::new(bare.collect()), size: OnceLock::new(), ..self.clone() }
     }
 
     /// When a message arrived, if known.

@@ -97,7 +97,7 @@ impl CompactionStrategy for Summarize {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::or_failed(self.attempt(Task::new(&thread.counted(), brief)))
+        attempt::or_failed(self.attempt(Task::new(thread, brief)))
     }
 }
 

@@ -54,9 +54,8 @@ impl Task {
     /// [`StrategyError::NothingToCompact`], for the first candidate.
     pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
         let (mut found, mut worthless) = (Vec::new(), None);
-        let counted = self.with_thread(self.thread.counted());
-        for candidate in counted.candidates(request)? {
-            match counted.check_worth(candidate.cut, &candidate.typed, MIN_TOKENS) {
+        for candidate in self.candidates(request)? {
+            match self.check_worth(candidate.cut, &candidate.typed, MIN_TOKENS) {
                 Ok(()) => found.push(candidate),
                 Err(error) => worthless = worthless.or(Some(error)),
             }

@@ -35,17 +35,9 @@ impl Task {
 }
 
 impl Snapshot {
-    /// Returns the snapshot with its size counted, for work that needs it often: ten thousand
-    /// messages take a millisecond.
-    pub(super) fn counted(&self) -> Self {
-        let mut counted = self.clone();
-        counted.size = Some(self.size());
-        counted
-    }
-
     /// Returns the tokens of the thread.
     pub(super) fn size(&self) -> u64 {
-        self.size.unwrap_or_else(|| self.counter().messages(self.messages()))
+        *self.size.get_or_init(|| self.counter().messages(self.messages()))
     }
 
     /// The target of the brief, if the thread exceeds it.

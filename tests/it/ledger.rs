@@ -1,6 +1,6 @@
 //! What a ledger recognises as a rule and as a revocation: cases as data, bounds, hostile texts.
 
-use std::{fs, time::Instant};
+use std::fs;
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -119,30 +119,6 @@ fn a_ledger_is_bounded_and_counts_what_it_left_out() {
     let long = "long ".repeat(200);
     assert_eq!(refusal(&mut ledger, &long).as_str(), "it has 999 bytes, 600 are the most");
     assert_eq!(refusal(&mut ledger, " \n").as_str(), "it has no word");
-}
-
-#[test]
-fn hostile_texts_take_linear_time() {
-    let texts = [
-        "<a>".repeat(300_000),
-        "<a></a>".repeat(100_000),
-        "<a </a ".repeat(100_000),
-        "never ".repeat(200_000),
-        "Never do it. ".repeat(80_000),
-        "You may use not instead of ".repeat(40_000),
-        "```\n".repeat(200_000),
-        (0..40_000).map(|n| format!("Never open {n}. ")).collect(),
-        (0..40_000).map(|n| format!("Forget never open {n}. ")).collect(),
-        "\u{1b}[".repeat(300_000),
-        " ".repeat(1_000_000),
-    ];
-    for text in texts {
-        let begin = Instant::now();
-        let mut ledger = Ledger::default();
-        ledger.read(0, &Message::user(text.as_str()));
-        let took = begin.elapsed();
-        assert!(took.as_secs() < 20, "{took:?} for {:?}...", text.get(..30));
-    }
 }
 
 proptest! {

@@ -92,7 +92,7 @@ impl CompactionStrategy for Digest {
 
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
-        let task = Task::new(&thread.counted(), brief);
+        let task = Task::new(thread, brief);
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
         let job = DigestJob { task, most: self.digest_tokens, statements: thread.statements() };

@@ -39,6 +39,7 @@ pub(crate) const HOSTILE: &[&str] = &[
     "cat << EOF\n", "Error: a b\n", "HTTP 404 ", "checkpoint a1b2c3 ", "checkpoint ", "never a b. ",
     "\u{4e0d}", "\u{628}", "E0425 ", "a, ", "a - ", "a (b) ", "says must ", "use a instead. ",
     "- `a`: b 1, c 2, d 3\n", "(9 more left out)\n", "- `a`: b{n} 1\n", "b{n} 1, ", "\\", "\\# ",
+    "Never do it. ", "You may use not instead of ",
     "{\"a\":", "[", "Never open {n}. ", "Forget never open {n}. ", "Always open at most {n}. ",
     "You may open {n}. ", "src/a{n}.rs ", "a{n}/a{n}/a{n}.rs ", "Error: e{n}\n", "`ls -a {n}` ",
     "\"quote {n}\" ", "TODO: do {n}\n", "$ cargo run {n}\n", "<t{n}></t{n}>", "<t{n}>", "</t{n}>",

@@ -53,6 +53,7 @@ pub(crate) use self::{
     demand::{Paragraph, marked_paragraphs},
     demand_words::{is_narrator, spoken_words},
     label::heading,
+    passage::rough_passages,
     path::path_value,
     quantity::{Quantity, Spelled, Wanted, quantities},
     quantity_words::word_quantities,

@@ -2,19 +2,21 @@
 
 use super::{
     quantity::{Quantity, Spelled},
-    subject_words::{Grammar, number_of},
+    subject_words::Grammar,
+    token::canonical,
 };
 use crate::message::{slice, steps};
 
 /// Calls `visit` with each number in words of 10 or more, and with the names of months and weekdays.
 pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
     let (mut number, mut start, mut end, mut at) = (Sum::default(), 0, 0, 0);
-    let mut clock = Clock::default();
+    let (mut clock, mut buffer) = (Clock::default(), String::new());
     for piece in steps::through(text).split_inclusive(|c: char| !c.is_alphanumeric()) {
         let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
-        let lower = word.to_lowercase();
-        let known = number_of(&lower, Grammar::NUMBER);
-        if let Some((from, time)) = clock.read(at, &lower, known) {
+        let lower = canonical(word, true, &mut buffer);
+        let does = Grammar::of(lower);
+        let known = does.number(lower, Grammar::NUMBER);
+        if let Some((from, time)) = clock.read(at, lower, known) {
             let text = slice(text, from..at + word.len());
             visit(Spelled { text, readings: vec![time], is_whole: true });
             (number, start) = (Sum::default(), at);
@@ -22,9 +24,9 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         if clock.is_open() {
             number = Sum::default();
         }
-        let summand = number.summand(&lower, known).filter(|_| !clock.is_open());
+        let summand = number.summand(lower, known).filter(|_| !clock.is_open());
         let goes_on = match text.get(end..at) {
-            Some(" " | "-") => summand.is_some() || number.takes(&lower),
+            Some(" " | "-") => summand.is_some() || number.takes(lower),
             Some(" and " | " und " | " y ") => summand.is_some(),
             _ => false,
         };
@@ -38,7 +40,7 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         if let Some(summand) = summand {
             number.add(summand);
             end = at + word.len();
-        } else if let Some(day) = named_day(slice(text, ..at), word, &lower) {
+        } else if let Some(day) = named_day(slice(text, ..at), word, lower, does) {
             visit(Spelled { text: word, readings: vec![day], is_whole: true });
         }
         at += piece.len();
@@ -48,14 +50,13 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
 
 /// Returns the weekday or the month that a word names after this text. Some have a second meaning in lower
 /// case or at the start of a sentence: `May I go?`
-fn named_day(before: &str, word: &str, lower: &str) -> Option<Quantity> {
+fn named_day(before: &str, word: &str, lower: &str, does: Grammar) -> Option<Quantity> {
     const AMBIGUOUS: [&str; 11] =
         ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
-    let does = Grammar::of(lower);
     let named = if does.is(Grammar::MONTH) {
-        Quantity::Month(number_of(lower, Grammar::MONTH)?)
+        Quantity::Month(does.number(lower, Grammar::MONTH)?)
     } else if does.is(Grammar::WEEKDAY) {
-        Quantity::Weekday(number_of(lower, Grammar::WEEKDAY)?)
+        Quantity::Weekday(does.number(lower, Grammar::WEEKDAY)?)
     } else {
         return None;
     };

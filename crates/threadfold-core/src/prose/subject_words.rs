@@ -72,6 +72,11 @@ impl Grammar {
         self.0 & of.0 != 0
     }
 
+    /// Returns the number that a word of these functions stands for in one of them.
+    pub(super) fn number(self, word: &str, of: Self) -> Option<u32> {
+        self.is(of).then(|| WORDS.numbers.get(&(of.0, word)).copied())?
+    }
+
     pub(super) fn is_empty(self) -> bool {
         self.is(Self::EMPTY)
     }
@@ -155,7 +160,7 @@ pub(super) fn is_kind(word: &str) -> bool {
 
 /// Returns the number that a word in lower case stands for; of a month, its number in the year.
 pub(super) fn number_of(word: &str, does: Grammar) -> Option<u32> {
-    Grammar::of(word).is(does).then(|| WORDS.numbers.get(&(does.0, word)).copied())?
+    Grammar::of(word).number(word, does)
 }
 
 /// Returns the number of a group of opposites, and which of them this word is.

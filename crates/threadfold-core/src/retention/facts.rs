@@ -141,7 +141,7 @@ impl Facts {
 
     /// Returns a search for these facts that has read no message yet.
     pub(super) fn search(&self) -> Search<'_> {
-        Search::new(&self.gathered, self.messages, &self.options).with_typed(&self.statements)
+        Search::new(&self.gathered, self.messages, &self.options, Some(&self.statements))
     }
 
     /// Returns how many messages were read. [`Fact::positions`](super::Fact::positions) counts

@@ -4,49 +4,65 @@
 //! slash and no other known path has this ending. If `lib/src/a.rs` is known too, `src/a.rs` may be
 //! either, so it counts as a file of its own.
 
-use std::collections::HashMap;
+use std::{cmp::Reverse, collections::HashMap};
 
 /// The maximum number of folders at the end of a path that are compared.
 const DEEPEST: usize = 40;
 
-/// The number of the file that each spelling names.
+/// The files that some spellings name, by number.
 #[derive(Debug, Default)]
 pub(super) struct Files<'a> {
-    files: HashMap<&'a str, usize>,
+    /// The longest spelling of each file.
+    longest: Vec<&'a str>,
+    /// The only file with each ending, or `None` if several have it.
+    ends: HashMap<&'a str, Option<usize>>,
+    /// The files of spellings that several longer ones end with.
+    own: HashMap<&'a str, usize>,
 }
 
 impl<'a> Files<'a> {
     /// Groups spellings by file. They are keys of paths from `prose::key`.
     pub(super) fn new(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let mut keys: Vec<&str> = keys.into_iter().collect();
-        keys.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
+        keys.sort_unstable_by_key(|key| (Reverse(key.len()), *key));
         keys.dedup();
-        // The only file with this ending, or `None` if several have it.
-        let mut ends: HashMap<&str, Option<usize>> = HashMap::new();
-        let mut files = HashMap::new();
-        for (number, key) in keys.into_iter().enumerate() {
-            let longer = ends.get(key).copied().flatten();
-            files.insert(key, longer.unwrap_or(number));
-            if longer.is_none() {
-                for end in ends_of(key) {
-                    let owner = ends.entry(end).or_insert(Some(number));
-                    *owner = owner.filter(|owner| *owner == number);
-                }
+        let mut files = Self::default();
+        for key in keys {
+            if files.file(key).is_none() {
+                files.add(key);
             }
         }
-        Self { files }
+        files
     }
 
-    /// Returns the number of the file that a spelling names.
+    fn add(&mut self, key: &'a str) {
+        let number = self.longest.len();
+        self.longest.push(key);
+        if self.ends.contains_key(key) {
+            self.own.insert(key, number);
+        }
+        for end in ends_of(key) {
+            let owner = self.ends.entry(end).or_insert(Some(number));
+            *owner = owner.filter(|owner| *owner == number);
+        }
+    }
+
+    /// Returns the number of the file that a spelling names, also one that is longer than all of the
+    /// file's.
     pub(super) fn file(&self, key: &str) -> Option<usize> {
-        self.files.get(key).copied()
+        if let Some(own) = self.own.get(key) {
+            return Some(*own);
+        }
+        let known = ends_of(key).map_while(|end| Some((end, *self.ends.get(end)?)));
+        let (end, owner) = known.last()?;
+        owner.filter(|owner| end == key || self.longest.get(*owner) == Some(&end))
     }
 }
 
-/// Returns the whole path, and its ends after each of its last slashes.
+/// Returns the ends of a path after each of its last slashes, and at last the whole path.
 fn ends_of(key: &str) -> impl Iterator<Item = &str> {
     let ends = key.rmatch_indices('/').take(DEEPEST).filter_map(|(at, _)| key.get(at + 1..));
-    std::iter::once(key).chain(ends)
+    ends.chain([key])
 }
 
 #[cfg(test)]
@@ -60,5 +76,15 @@ mod tests {
         let files = Files::new(["one/src/a.rs", "two/src/a.rs", "src/a.rs"]);
         assert_ne!(files.file("src/a.rs"), files.file("one/src/a.rs"));
         assert_ne!(files.file("src/a.rs"), files.file("two/src/a.rs"));
+    }
+
+    #[test]
+    fn a_longer_spelling_of_a_known_file_names_it_and_another_folder_does_not() {
+        let files = Files::new(["src/a.rs", "one/b.rs", "two/b.rs", "b.rs"]);
+        assert_eq!(files.file("/home/me/src/a.rs"), files.file("src/a.rs"));
+        assert_eq!(files.file("a.rs"), files.file("src/a.rs"));
+        for other in ["lib/a.rs", "three/b.rs", "c.rs", "src/a.rs/c.rs"] {
+            assert_eq!(files.file(other), None, "{other}");
+        }
     }
 }

@@ -2,38 +2,51 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::automaton::{Automaton, ROOT};
+use super::{
+    automaton::{Automaton, ROOT},
+    files::Files,
+};
 use crate::prose::{
     FactClass, Kind, Property, Trust, is_whole, key, path_value, tokens, word_facts,
 };
 
-/// The keys of the paths and URLs in a thread.
+/// The files and addresses that were read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spelled {
-    pub(super) paths: HashSet<String>,
-    pub(super) urls: HashSet<String>,
+    /// Files that were read in any spelling.
+    named: HashSet<usize>,
+    /// Files that were read with at least one folder.
+    located: HashSet<usize>,
+    urls: HashSet<String>,
 }
 
 impl Spelled {
-    pub(super) fn read(&mut self, kind: Kind, text: &str) {
+    pub(super) fn read(&mut self, files: &Files<'_>, kind: Kind, text: &str) {
         if kind == Kind::Path {
-            path_value(text, &mut |class, text| self.note(class, text));
+            path_value(text, &mut |class, text| self.note(files, class, text));
         }
-        word_facts(text, Trust::Full, &mut |class, text| self.note(class, text));
+        word_facts(text, Trust::Full, &mut |class, text| self.note(files, class, text));
     }
 
-    fn note(&mut self, class: FactClass, text: &str) {
-        let keys = if class == FactClass::Path {
-            &mut self.paths
+    fn note(&mut self, files: &Files<'_>, class: FactClass, text: &str) {
+        if class == FactClass::Path {
+            let key = key(class, text);
+            let file = files.file(&key);
+            self.named.extend(file);
+            self.located.extend(file.filter(|_| key.contains('/')));
         } else if class == FactClass::Url {
-            &mut self.urls
-        } else {
-            return;
-        };
-        let key = key(class, text);
-        if !keys.contains(&*key) {
-            keys.insert(key.into_owned());
+            self.urls.insert(key(class, text).into_owned());
         }
+    }
+
+    /// Whether a file was read; with a folder, if its longest spelling has one.
+    pub(super) fn has_file(&self, file: usize, longest: &str) -> bool {
+        let read = if longest.contains('/') { &self.located } else { &self.named };
+        read.contains(&file)
+    }
+
+    pub(super) fn has_url(&self, key: &str) -> bool {
+        self.urls.contains(key)
     }
 }
 

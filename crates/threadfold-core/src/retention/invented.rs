@@ -17,7 +17,7 @@ use crate::{
     message::{Message, slice, steps},
     prose::{
         FactClass, Property, Span, Speaker, is_calendar, is_unspaced, key, one_line,
-        orders_in_any_language, passages, sentences, without_emphasis, without_typed,
+        orders_in_any_language, rough_passages, sentences, without_emphasis, without_typed,
     },
 };
 
@@ -68,12 +68,12 @@ pub fn invented<'m>(
         .texts(FactClass::Number)
         .for_each(|text| quantities.remove_read(Speaker::Tool, text));
     let mut wanted = Wanted::new(&unknown, &names);
-    let mut search = Search::new(&stated, 1, &options);
+    let mut search = Search::new(&stated, 1, &options, None);
     for message in thread {
         if unknown.is_empty() && names.is_empty() && quantities.is_empty() {
             break;
         }
-        passages(message, &mut |speaker, kind, text| {
+        rough_passages(message, &mut |speaker, kind, text| {
             quantities.remove_read(speaker, text);
             // Most texts state none of these, and reading them takes long.
             let pairs = wanted.sieve.pairs(text);
@@ -278,8 +278,13 @@ fn states(text: &str, wanted: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::retention::RetentionPolicy;
+    use crate::{
+        message::{Json, Role, ToolUse},
+        retention::RetentionPolicy,
+    };
 
     #[test]
     fn a_name_inside_of_another_word_is_not_struck() {
@@ -289,6 +294,22 @@ mod tests {
         let found = invented(summary, &facts, &thread);
         assert_eq!(found.iter().map(|fact| fact.text.as_str()).collect::<Vec<_>>(), ["Ada"]);
         assert_eq!(without_invented(summary, &found), "It went from Canada to Peru.");
+    }
+
+    #[test]
+    fn what_the_input_of_a_call_states_is_not_invented() {
+        let facts = Facts::of(&[], &RetentionPolicy::default());
+        let found = |input: serde_json::Value, summary: &str| {
+            let call = ToolUse::new("t1", "write", Json::from(input));
+            let thread = [Message::new(Role::Assistant, vec![call.into()])];
+            invented(summary, &facts, &thread).len()
+        };
+        let note = json!({"note": "Asked:\nZora Quent,\t\"417 ms\"\\\nsrc/new.rs", "line": 58});
+        let summary = "They asked Zora and Quent about src/new.rs, line 58, which took 417 ms.";
+        assert_eq!(found(note, summary), 0);
+        assert_eq!(found(json!({}), summary), 5);
+        let accents = json!({"note": "Asked Zo\u{eb} on the 14th.\u{1}Wrote C:\\users\\zoe.rs"});
+        assert_eq!(found(accents, "They asked Zo\u{eb} on the 14th about zoe.rs."), 0);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::{
     borrow::Cow,
     cmp::Ordering,
-    collections::{BTreeMap, HashSet, btree_map::Entry},
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
 };
 
 use super::{
@@ -21,22 +22,23 @@ use crate::{
     prose::{FactClass, Kind, Speaker, passages, typed_items, without_emphasis},
 };
 
-/// Reads each text of a thread once, and reports which facts it has read so far.
+/// Reads each text of a thread once, and reports which facts it has read so far. A clone is cheap.
 #[derive(Clone, Debug)]
 pub(super) struct Search<'a> {
-    /// All facts except paths, the heaviest first, at most `max_facts`.
-    singles: Vec<Found<'a>>,
-    /// How many facts were cut from `singles`.
-    more: usize,
-    /// The spellings of paths. Which of them are one file also depends on the paths that are read.
-    paths: Vec<Found<'a>>,
-    messages: usize,
-    max_facts: usize,
-    /// How many facts were dropped while the thread was read.
-    dropped: usize,
-    too_long: usize,
+    wanted: Arc<Wanted<'a>>,
     spelled: Spelled,
     phrases: Phrases,
+}
+
+/// What a search looks for.
+#[derive(Debug)]
+struct Wanted<'a> {
+    /// The facts, the heaviest first. All spellings of a file are one fact.
+    facts: Vec<Found<'a>>,
+    files: Files<'a>,
+    /// How many facts are not looked for.
+    left_out: usize,
+    too_long: usize,
 }
 
 /// A fact to look for.
@@ -48,37 +50,35 @@ struct Found<'a> {
     speaker: Speaker,
     positions: Cow<'a, Positions>,
     weight: u32,
-    /// The index of its phrase in [`Phrases`].
-    phrase: usize,
+    file: Option<usize>,
     /// Whether the user's later text replaced it.
     is_replaced: bool,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search for the facts of a thread of this many messages.
-    pub(super) fn new(gathered: &'a Gathered, messages: usize, options: &'a AuditOptions) -> Self {
-        let all = gathered.relevant(options);
-        let all = all.map(|(class, key, mention)| Found::of(class, key, mention, messages));
-        let (mut paths, mut singles): (Vec<_>, Vec<_>) =
+    /// Prepares a search for the facts of a thread of this many messages. Values that the user replaced
+    /// count as stale if they are read, and not as missing otherwise.
+    pub(super) fn new(
+        gathered: &'a Gathered,
+        messages: usize,
+        options: &'a AuditOptions,
+        typed: Option<&Statements>,
+    ) -> Self {
+        let all = gathered.relevant(options).map(|(class, key, mention)| {
+            let is_replaced = typed.is_some_and(|typed| typed.is_replaced(&mention.text));
+            Found::of(class, key, mention, messages, is_replaced)
+        });
+        let (paths, mut facts): (Vec<_>, Vec<_>) =
             all.partition(|found| found.class == FactClass::Path);
-        singles.sort_unstable_by(Found::heavier_first);
-        let max_facts = options.max_facts;
-        // Paths added later only push entries down, so truncating here is safe.
-        let more = singles.len().saturating_sub(max_facts);
-        singles.truncate(max_facts);
-        let phrases = phrases(singles.iter_mut().chain(&mut paths));
-        let Gathered { dropped, too_long, .. } = *gathered;
-        let spelled = Spelled::default();
-        Self { singles, more, paths, messages, max_facts, dropped, too_long, spelled, phrases }
-    }
-
-    /// Returns a search that counts replaced values as stale if they are read, and not as missing
-    /// otherwise.
-    pub(super) fn with_typed(mut self, typed: &Statements) -> Self {
-        for found in self.singles.iter_mut().chain(&mut self.paths) {
-            found.is_replaced = typed.is_replaced(found.text);
-        }
-        self
+        let files = Files::new(paths.iter().map(|path| path.key));
+        facts.extend(merged(paths, &files, messages));
+        facts.sort_unstable_by(Found::heavier_first);
+        let left_out = facts.len().saturating_sub(options.max_facts);
+        facts.truncate(options.max_facts);
+        let phrases = Phrases::new(facts.iter().map(Found::phrase));
+        let (too_long, left_out) = (gathered.too_long, left_out.saturating_add(gathered.dropped));
+        let wanted = Arc::new(Wanted { facts, files, left_out, too_long });
+        Self { wanted, spelled: Spelled::default(), phrases }
     }
 
     /// Reads a message of the thread.
@@ -88,7 +88,7 @@ impl<'a> Search<'a> {
 
     /// Reads a text of a message.
     pub(super) fn read_text(&mut self, kind: Kind, text: &str) {
-        self.spelled.read(kind, text);
+        self.spelled.read(&self.wanted.files, kind, text);
         self.phrases.read(text);
         if kind == Kind::Summary {
             // In the list of the user's words, a label is above its statements.
@@ -103,20 +103,11 @@ impl<'a> Search<'a> {
 
     /// Returns which facts were read so far, and which are missing.
     pub(super) fn retention(&self) -> Retention {
-        // The paths of the summary decide too which spellings are one file, so the files are known only
-        // now.
-        let keys = self.paths.iter().map(|path| path.key);
-        let files = Files::new(keys.chain(self.spelled.paths.iter().map(String::as_str)));
-        let mut found = self.singles.clone();
-        found.extend(self.merged(&files));
-        found.sort_by(Found::heavier_first);
-        let left_out = found.len().saturating_sub(self.max_facts) + self.more;
-        let left_out = left_out.saturating_add(self.dropped);
-        found.truncate(self.max_facts);
-        let kept_files = KeptFiles::new(&self.spelled, &files);
-        let mut retention = Retention { left_out, too_long: self.too_long, ..Retention::default() };
-        for found in found {
-            let is_kept = self.was_read(&found, &kept_files);
+        let Wanted { facts, left_out, too_long, .. } = &*self.wanted;
+        let mut retention =
+            Retention { left_out: *left_out, too_long: *too_long, ..Retention::default() };
+        for (number, found) in facts.iter().enumerate() {
+            let is_kept = self.was_read(number, found);
             if found.is_replaced {
                 retention.stale += u64::from(is_kept);
                 continue;
@@ -125,59 +116,64 @@ impl<'a> Search<'a> {
             retention.overall.add(recall);
             retention.classes.entry(found.class).or_default().add(recall);
             if !is_kept {
-                retention.missing.push(found.into_fact());
+                retention.missing.push(found.to_fact());
             }
         }
         retention
     }
 
-    fn was_read(&self, found: &Found<'_>, kept_files: &KeptFiles<'_>) -> bool {
-        (found.class == FactClass::Path && kept_files.contains(found.key))
-            || (found.class == FactClass::Url && self.spelled.urls.contains(found.key))
-            || self.phrases.was_read(found.phrase)
-    }
-
-    /// Returns one fact for each file, under its longest spelling. Among spellings of equal length,
-    /// the one that sorts first wins.
-    fn merged(&self, files: &Files<'_>) -> impl Iterator<Item = Found<'a>> {
-        let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
-        for found in &self.paths {
-            match of_files.entry(files.file(found.key)) {
-                Entry::Occupied(mut other) => other.get_mut().merge(found, self.messages),
-                Entry::Vacant(vacant) => {
-                    vacant.insert(found.clone());
-                }
-            }
-        }
-        of_files.into_values()
+    fn was_read(&self, number: usize, found: &Found<'_>) -> bool {
+        found.file.is_some_and(|file| self.spelled.has_file(file, found.key))
+            || (found.class == FactClass::Url && self.spelled.has_url(found.key))
+            || self.phrases.was_read(number)
     }
 }
 
-/// Numbers the phrases of these facts. The phrase of a path or URL without a space is empty,
-/// because [`Spelled`] finds it.
-fn phrases<'f, 'a: 'f>(facts: impl Iterator<Item = &'f mut Found<'a>>) -> Phrases {
-    let mut all = Vec::new();
-    for found in facts {
-        let is_word = matches!(found.class, FactClass::Url | FactClass::Path);
-        // A short list leaves out the label of a demand.
-        let text = match found.class == FactClass::Constraint {
-            true => without_emphasis(found.text),
-            false if is_word && !found.text.contains(' ') => "",
-            false => found.text,
-        };
-        found.phrase = all.len();
-        all.push((found.class, text));
+/// Returns one fact for each file, under its longest spelling. Among spellings of equal length, the
+/// one that sorts first wins.
+fn merged<'a>(
+    paths: Vec<Found<'a>>,
+    files: &Files<'_>,
+    messages: usize,
+) -> impl Iterator<Item = Found<'a>> {
+    let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
+    for path in paths {
+        let file = files.file(path.key);
+        match of_files.entry(file) {
+            Entry::Occupied(mut other) => other.get_mut().merge(&path, messages),
+            Entry::Vacant(vacant) => {
+                vacant.insert(Found { file, ..path });
+            }
+        }
     }
-    Phrases::new(all)
+    of_files.into_values()
 }
 
 impl<'a> Found<'a> {
-    fn of(class: FactClass, key: &'a str, mention: &'a Mention, messages: usize) -> Self {
+    fn of(
+        class: FactClass,
+        key: &'a str,
+        mention: &'a Mention,
+        messages: usize,
+        is_replaced: bool,
+    ) -> Self {
         let Mention { text, speaker, positions } = mention;
         let weight = Fact::weigh(*speaker, positions.count(), positions.last(), messages);
         let positions = Cow::Borrowed(positions);
-        let (phrase, is_replaced) = (0, false);
-        Self { class, key, text, speaker: *speaker, positions, weight, phrase, is_replaced }
+        Self { class, key, text, speaker: *speaker, positions, weight, file: None, is_replaced }
+    }
+
+    /// Returns the class and the words to look for. A path or URL without a space has none, because
+    /// [`Spelled`] finds it.
+    fn phrase(&self) -> (FactClass, &'a str) {
+        let is_word = matches!(self.class, FactClass::Url | FactClass::Path);
+        // A short list leaves out the label of a demand.
+        let text = match self.class == FactClass::Constraint {
+            true => without_emphasis(self.text),
+            false if is_word && !self.text.contains(' ') => "",
+            false => self.text,
+        };
+        (self.class, text)
     }
 
     /// Merges another spelling of the same file.
@@ -188,7 +184,7 @@ impl<'a> Found<'a> {
         self.weight = Fact::weigh(self.speaker, count, last, messages);
         if (other.key.len(), self.key) > (self.key.len(), other.key) {
             (self.key, self.text) = (other.key, other.text);
-            (self.phrase, self.is_replaced) = (other.phrase, other.is_replaced);
+            self.is_replaced = other.is_replaced;
         }
     }
 
@@ -198,35 +194,9 @@ impl<'a> Found<'a> {
         by_position.then_with(|| one.text.cmp(other.text))
     }
 
-    fn into_fact(self) -> Fact {
-        let Self { class, text, weight, speaker, positions, .. } = self;
-        let positions = positions.into_owned().into_kept();
+    fn to_fact(&self) -> Fact {
+        let Self { class, text, weight, speaker, ref positions, .. } = *self;
+        let positions = positions.clone().into_owned().into_kept();
         Fact { class, text: text.into(), weight, speaker, positions }
-    }
-}
-
-/// The files whose paths were read.
-struct KeptFiles<'f> {
-    files: &'f Files<'f>,
-    /// Files that were read with at least one folder.
-    located: HashSet<usize>,
-    /// Files that were read in any spelling.
-    named: HashSet<usize>,
-}
-
-impl<'f> KeptFiles<'f> {
-    fn new(spelled: &Spelled, files: &'f Files<'f>) -> Self {
-        let (mut located, mut named) = (HashSet::new(), HashSet::new());
-        for key in &spelled.paths {
-            let file = files.file(key);
-            named.extend(file);
-            located.extend(file.filter(|_| key.contains('/')));
-        }
-        Self { files, located, named }
-    }
-
-    fn contains(&self, key: &str) -> bool {
-        let kept = if key.contains('/') { &self.located } else { &self.named };
-        self.files.file(key).is_some_and(|file| kept.contains(&file))
     }
 }

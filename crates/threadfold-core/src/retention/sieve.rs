@@ -13,9 +13,9 @@ use std::{cmp::Reverse, collections::HashMap};
 pub(super) struct Sieve {
     /// The bit of each pair or run, by its hash.
     bits: HashMap<u64, u64>,
-    /// A bit for each two successive bytes, set if they are part of the rarest three bytes of a fact, in
-    /// any case. In a text with these three bytes, two of them begin at an even position.
-    twos: Vec<u64>,
+    /// Whether two successive bytes are part of the rarest three bytes of a fact, in any case. In a text
+    /// with these three bytes, two of them begin at an even position.
+    twos: Box<[bool; 1 << 16]>,
     /// A bit for the hash of each of these three.
     threes: [u64; 64],
     /// Whether a fact has no run of three to `LONGEST` bytes, so that any text may state it.
@@ -37,7 +37,12 @@ const LONGEST: usize = 64;
 
 impl Default for Sieve {
     fn default() -> Self {
-        Self { bits: HashMap::new(), twos: vec![0; 1_024], threes: [0; 64], is_any: false }
+        Self {
+            bits: HashMap::new(),
+            twos: Box::new([false; 1 << 16]),
+            threes: [0; 64],
+            is_any: false,
+        }
     }
 }
 
@@ -70,8 +75,7 @@ impl Sieve {
         let [one, other] = two else { return };
         for one in [one.to_ascii_lowercase(), one.to_ascii_uppercase()] {
             for other in [other.to_ascii_lowercase(), other.to_ascii_uppercase()] {
-                let (word, bit) = place(one, other);
-                self.twos.get_mut(word).into_iter().for_each(|word| *word |= bit);
+                self.twos.get_mut(place([one, other])).into_iter().for_each(|two| *two = true);
             }
         }
     }
@@ -93,18 +97,30 @@ impl Sieve {
 
     /// Whether a text has a pair of any fact. Most texts have none, and need no look at all runs.
     fn may_be_in(&self, text: &[u8]) -> bool {
+        let (parts, rest) = text.as_chunks::<16>();
+        let mut parts = parts.iter().enumerate();
         // Every second position is enough, because three bytes in a row cover one with its next byte.
-        let mut twos = text.chunks_exact(2).enumerate();
+        let is_after = |start| (start..start + 16).step_by(2).any(|at| self.is_at(text, at));
         self.is_any
-            || twos.any(|(number, two)| {
-                let [one, other] = two else { return false };
-                let (word, bit) = place(*one, *other);
-                let at = number * 2;
-                self.twos.get(word).is_some_and(|word| word & bit != 0)
-                    // The two are the first of the three bytes, or the last.
-                    && (self.has_three(text, at) || self.has_three(text, at.wrapping_sub(1)))
-                    && self.is_around(text, at)
+            || parts.any(|(part, bytes)| {
+                // Without a branch for each position, the processor looks at several at once.
+                let twos = bytes.as_chunks().0;
+                twos.iter().fold(false, |any, two| any | self.has_two(*two)) && is_after(part * 16)
             })
+            || is_after(text.len() - rest.len())
+    }
+
+    fn has_two(&self, two: [u8; 2]) -> bool {
+        self.twos.get(place(two)).is_some_and(|two| *two)
+    }
+
+    /// Whether a pair of any fact is around the two bytes at a position, which are the first of the three
+    /// bytes or the last.
+    fn is_at(&self, text: &[u8], at: usize) -> bool {
+        let two = text.get(at..).and_then(<[u8]>::first_chunk);
+        two.is_some_and(|two| self.has_two(*two))
+            && (self.has_three(text, at) || self.has_three(text, at.wrapping_sub(1)))
+            && self.is_around(text, at)
     }
 
     fn has_three(&self, text: &[u8], at: usize) -> bool {
@@ -144,10 +160,9 @@ fn run_at(text: &[u8], at: usize) -> (usize, &[u8]) {
     (at - before, text.get(at - before..at + after).unwrap_or_default())
 }
 
-/// Returns the index of the word with the bit of two bytes, and the bit.
-fn place(one: u8, other: u8) -> (usize, u64) {
-    let two = u16::from_le_bytes([one, other]);
-    (usize::from(two >> 6), 1 << (two & 63))
+/// Returns the index of two bytes.
+fn place(two: [u8; 2]) -> usize {
+    usize::from(u16::from_le_bytes(two))
 }
 
 /// Returns the index of the word with the bit of three bytes in any case, and the bit.
