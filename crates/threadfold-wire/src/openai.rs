@@ -39,10 +39,9 @@ pub(super) fn fit_source(source: &MediaSource, is_own: bool) -> FittedSource {
 }
 
 /// Wraps a JSON input that is no object. An input that was read as text stays as it is.
-pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-    match call.input {
-        ToolInput::Json(_) => with_object(call, notes),
-        ToolInput::Text(_) => None,
+pub(super) fn fit_call(call: &mut ToolUse, notes: &mut Notes) {
+    if let ToolInput::Json(_) = call.input {
+        make_object(call, notes);
     }
 }
 
@@ -144,10 +143,10 @@ pub(super) fn set_source(object: &mut Object, source: &MediaSource, key: &'stati
 }
 
 /// Writes the failure of a tool into the text of its result: these dialects have no field for it.
-pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
+pub(super) fn write_failure(codec: &str, result: &mut ToolResult) {
     const FAILED: &str = "Error:";
     if !result.is_error {
-        return false;
+        return;
     }
     match result.content.first_mut() {
         Some(ContentBlock::Text(TextBlock { text, extra }))
@@ -160,7 +159,6 @@ pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
         }
         _ => result.content.insert(0, ContentBlock::text(FAILED)),
     }
-    true
 }
 
 /// Reads and writes the tools of one dialect.

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::{contract::Change, json::Fields, normal::*, notes::*};
+use super::{contract::Change, json::Fields, notes::*};
 use threadfold_core::message::*;
 
 /// The limits of a provider, by its documentation.
@@ -129,7 +129,9 @@ pub(super) fn limit(thread: &mut Thread, limits: &dyn Fn(usize) -> Pictures, not
     let mut faults = faults.collect::<Vec<Fault>>().into_iter();
     for (at, message) in thread {
         notes.turn_to(*at);
-        fit_blocks(message, |block| Ok(replaced(block, &mut faults, notes)));
+        for block in &mut message.make_mut().content {
+            replace(block, &mut faults, notes);
+        }
     }
 }
 
@@ -221,18 +223,15 @@ fn with_nested(block: &ContentBlock) -> impl Iterator<Item = &ContentBlock> {
     std::iter::once(block).chain(nested)
 }
 
-/// Replaces a picture that is at fault, and those in a result; `None` if nothing changes.
-fn replaced(
-    block: &ContentBlock,
-    faults: &mut dyn Iterator<Item = Fault>,
-    notes: &mut Notes,
-) -> Option<ContentBlock> {
-    if let ContentBlock::Image(image) = block {
-        return faults.next().flatten().map(|reason| stand_in(image, reason, notes));
+/// Replaces a picture that is at fault, and those in a result.
+fn replace(block: &mut ContentBlock, faults: &mut dyn Iterator<Item = Fault>, notes: &mut Notes) {
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter_mut().for_each(|block| replace(block, faults, notes));
+    } else if let ContentBlock::Image(image) = block
+        && let Some(reason) = faults.next().flatten()
+    {
+        *block = stand_in(image, reason, notes);
     }
-    let ContentBlock::ToolResult(result) = block else { return None };
-    let content = fit(&result.content, |block| Ok(replaced(block, faults, notes)));
-    content.map(|content| ToolResult { content, ..result.clone() }.into())
 }
 
 #[cfg(test)]

@@ -84,10 +84,9 @@ pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
         fit_blocks(message, |candidate| {
             if places.next() == Some((of, place)) {
                 block = Some((*at, candidate.clone()));
-                return Err(LeftOut);
+                return false;
             }
-            let reason = "a newer compaction stands for it";
-            if is_own(candidate) { Err(notes.leave_out("opaque", reason)) } else { Ok(None) }
+            !is_own(candidate) || notes.drop_block("opaque", "a newer compaction stands for it")
         });
     }
     if let Some((at, block)) = block {

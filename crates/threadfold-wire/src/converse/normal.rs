@@ -139,8 +139,8 @@ impl Rules for Target {
         true
     }
 
-    fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
-        unwrapped(role, block, notes)
+    fn text(&self, role: Role, block: &mut ContentBlock, notes: &mut Notes) {
+        unwrap_changed(role, block, notes);
     }
 
     fn takes_context(&self) -> bool {
@@ -149,37 +149,32 @@ impl Rules for Target {
 
     /// Adds a text to a result that lost all its content, and removes the status if the model
     /// accepts none.
-    fn result(&self, result: &mut ToolResult, notes: &mut Notes) -> bool {
+    fn result(&self, result: &mut ToolResult, notes: &mut Notes) {
         let came_empty = result.extra.get(NAME, "~content").is_some();
-        let is_empty = result.content.is_empty() && !came_empty;
-        if is_empty {
+        if result.content.is_empty() && !came_empty {
             notes.note(Change::TextInserted);
             result.content.push(ContentBlock::text(NOTHING));
         }
         let has_status = result.is_error || result.extra.get(NAME, "~status").is_some();
-        let loses_status = has_status && !self.family.accepts_status;
-        if loses_status {
+        if has_status && !self.family.accepts_status {
             notes.drop_fields(["status"]);
             result.is_error = false;
             result.extra = without(NAME, &result.extra, "~status");
         }
-        is_empty || loses_status
     }
 }
 
 /// Removes citations or the guard from a text that was changed since it was read.
-fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
-    let (text, extra) = wire_text(role, block)?;
-    let key = WRAPS.into_iter().find(|key| {
+fn unwrap_changed(role: Role, block: &mut ContentBlock, notes: &mut Notes) {
+    let Some((text, extra)) = wire_text(role, block) else { return };
+    let changed = WRAPS.into_iter().find(|key| {
         let raw = extra.get(NAME, key);
         raw.is_some_and(|raw| media::wrapped_text(key, Raw::of(raw)).as_ref() != Some(&text))
-    })?;
-    notes.drop_fields([key]);
-    let mut block = block.clone();
-    if let Some(extra) = extra_mut(&mut block) {
+    });
+    if let (Some(key), Some(extra)) = (changed, extra_mut(block)) {
+        notes.drop_fields([key]);
         *extra = without(NAME, extra, key);
     }
-    Some(block)
 }
 
 /// Moves blocks that may not be beside results into the last result.
@@ -195,12 +190,13 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
         for (at, message) in turn.iter_mut() {
             notes.turn_to(*at);
             fit_blocks(message, |block| {
-                if key(block).is_none_or(|key| !never.contains(&key)) {
-                    return Ok(None);
+                let stays = key(block).is_none_or(|key| !never.contains(&key));
+                if !stays {
+                    notes
+                        .moved(block.kind(), "this model takes nothing of the kind beside results");
+                    moved.push(block.clone());
                 }
-                notes.moved(block.kind(), "this model takes nothing of the kind beside results");
-                moved.push(block.clone());
-                Err(LeftOut)
+                stays
             });
         }
         let last = turn.iter_mut().rev().find(|(_, it)| it.tool_results().next().is_some());
@@ -252,23 +248,19 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     if renamed.is_empty() {
         return;
     }
-    for (_, message) in thread {
-        fit_blocks(message, |block| {
-            if let ContentBlock::ToolResult(result) = block {
-                let content = fit(&result.content, |block| Ok(retitled(block, &renamed)));
-                return Ok(content.map(|content| ToolResult { content, ..result.clone() }.into()));
-            }
-            Ok(retitled(block, &renamed))
-        });
+    for block in thread.iter_mut().flat_map(|(_, message)| &mut message.make_mut().content) {
+        retitle(block, &renamed);
     }
 }
 
-/// Returns a document under its new name; `None` if it keeps its name.
-fn retitled(block: &ContentBlock, renamed: &Renamed) -> Option<ContentBlock> {
-    let written = renamed.written(title(block)?);
-    let ContentBlock::Document(document) = block else { return None };
-    let changes = document.title.as_ref() != Some(&written);
-    changes.then(|| Document { title: Some(written), ..document.clone() }.into())
+/// Gives a document, and those in a result, the new name.
+fn retitle(block: &mut ContentBlock, renamed: &Renamed) {
+    let written = title(block).map(|title| renamed.written(title));
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter_mut().for_each(|block| retitle(block, renamed));
+    } else if let (ContentBlock::Document(document), Some(written)) = (block, written) {
+        document.title = Some(written);
+    }
 }
 
 /// The title of a document, and those of the documents in a result.

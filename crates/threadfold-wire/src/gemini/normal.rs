@@ -84,21 +84,17 @@ pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         notes.turn_to(*at);
         names.extend(message.tool_uses().map(|call| (call.id.clone(), call.name.clone())));
-        let mut content = Vec::with_capacity(message.content.len());
-        for block in &message.content {
-            if let ContentBlock::ToolResult(result) = block
+        let content = &mut message.make_mut().content;
+        for mut block in std::mem::take(content) {
+            let mut media = Vec::new();
+            if let ContentBlock::ToolResult(result) = &mut block
                 && !has_mark(&result.extra, "~parts")
-                && let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id)
-                && let Some((result, media)) = take_media(result, name, NOT_EVERY_MODEL, notes)
             {
-                content.push(result.into());
-                content.extend(media);
-            } else {
-                content.push(block.clone());
+                let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id).clone();
+                media = take_media(result, &name, NOT_EVERY_MODEL, notes);
             }
-        }
-        if content.len() > message.content.len() {
-            *message = message.with_content(content);
+            content.push(block);
+            content.extend(media);
         }
     }
 }
