@@ -55,8 +55,21 @@ impl Output {
     }
 }
 
-/// Reads a whole response body.
-pub(super) type Decode = fn(&[u8]) -> Result<Turn, WireError>;
+/// Reads the fields of a whole response body.
+pub(super) type Decode = fn(Fields<'_>) -> Result<Turn, WireError>;
+
+/// Reads a whole response body with this function. A body that holds an error is refused.
+pub(super) fn read_answer(body: &[u8], decode: Decode) -> Result<Turn, WireError> {
+    let scanned = Scanned::new(body);
+    let fields = Fields::body(&scanned)?;
+    match fields.value("error") {
+        Some(error) => {
+            let path = Path::Field(&Path::Body, "error");
+            Err(path.mismatch("an answer without an error", error))
+        }
+        None => decode(fields),
+    }
+}
 
 /// The stream builder of a codec. It finishes once: after an error every call returns that error,
 /// and a finished answer does not change.
@@ -79,7 +92,7 @@ impl<A: Assembly + Default + 'static> Builder<A> {
 impl<A: Assembly> Builder<A> {
     fn ended(&mut self) -> Result<Turn, ModelError> {
         let body = self.assembly.body(self.is_complete).ok_or_else(ModelError::cut_short)?;
-        let turn = (self.decode)(body.as_str().as_bytes());
+        let turn = read_answer(body.as_str().as_bytes(), self.decode);
         turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
     }
 }

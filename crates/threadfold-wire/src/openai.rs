@@ -6,12 +6,6 @@ use super::{
 };
 use threadfold_core::message::*;
 
-/// Whether the body names a model. A body without a model is stored, not sent.
-pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
-    let own = request.extra.get(codec, "model");
-    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
-}
-
 /// Reads a data URI, if it has exactly the form that is written.
 pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
     let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;

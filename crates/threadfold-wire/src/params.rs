@@ -4,9 +4,9 @@
 //! remembered: `1` for a temperature of 1.0, or a tool choice with an unknown field. The remembered
 //! text is written while its value equals that of the request.
 
-use super::{extras::reopen, json::*, notes::Notes};
+use super::{extras::reopen, json::*, notes::Notes, options::EncodeOptions};
 use serde_json::Number;
-use threadfold_core::message::{Extra, Text, ToolChoice};
+use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
 
 /// A parameter: its key, and its reader and writer.
 #[derive(Clone, Copy)]
@@ -55,6 +55,12 @@ impl<T: PartialEq> Param<T> {
         let note = extra.get(codec, self.kept_as);
         note.and_then(|note| (self.read)(Raw::of(note))).as_ref() == Some(value)
     }
+}
+
+/// Whether the body names a model. A body without a model is stored, not sent.
+pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
+    let own = request.extra.get(codec, "model");
+    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
 }
 
 /// Whether the tools that a choice needs are among these.

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::Change, normal::*, notes::*, options::EncodeOptions, pictures, pictures::*,
-    texts::blocks,
+    contract::Change, extras::text_mark, messages::ROLE, normal::*, notes::*,
+    options::EncodeOptions, pictures, pictures::*, texts::blocks,
 };
 use threadfold_core::message::*;
 
@@ -174,36 +174,62 @@ pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -
     fitted
 }
 
-/// Whether a model accepts a system message within the thread, after a message of this role.
-pub(super) fn accepts_system_after(before: Option<Role>, options: &EncodeOptions) -> bool {
-    options.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
+/// The model that is asked, for providers that sign reasoning.
+#[derive(Debug)]
+pub(super) struct Target {
+    codec: &'static str,
+    pub(super) name: Option<Text>,
+    /// Whether it is the model of the request that was read.
+    is_same: bool,
+    pub(super) options: EncodeOptions,
 }
 
-/// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
-/// provider's own, and for some models no message before it may have been changed.
-pub(super) fn signed_fault(
-    codec: &str,
-    (message, block): (&Message, &ContentBlock),
-    options: &EncodeOptions,
-    needs_signature: bool,
-) -> Option<&'static str> {
-    let is_own = is_made_by(message, codec);
-    let is_unsigned = matches!(block, ContentBlock::Thinking(Thinking { signature, .. })
-        if signature.as_ref().is_none_or(|it| it.is_empty()) && (needs_signature || !is_own));
-    let reader = extra(block).and_then(Extra::codec);
-    if message.origin.is_some() && !is_own {
-        return Some("another provider signed it");
+impl Target {
+    /// Returns the model of the options, or else the one that the request names under this key.
+    pub(super) fn new(
+        (codec, key): (&'static str, &str),
+        request: &Request,
+        options: &EncodeOptions,
+    ) -> Self {
+        let own = text_mark(codec, &request.extra, key);
+        let is_same = options.model.is_none() || options.model == own;
+        Self { codec, name: options.model.clone().or(own), is_same, options: options.clone() }
     }
-    if message.role != Role::Assistant {
-        return Some("only the model thinks");
+
+    /// Whether a system message may stay in the thread, after a message of role `before`: it was
+    /// read there in a body for this model, or the model accepts it.
+    pub(super) fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
+        let accepts = matches!(before, Some(Role::User | Role::System));
+        (self.is_same && message.extra.get(self.codec, ROLE).is_some())
+            || (self.options.accepts_inner_system && accepts)
     }
-    if options.binds_reasoning && message.prefix_rewritten {
-        return Some("what it was thought on was rewritten");
+
+    /// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
+    /// provider's own, and for some models no message before it may have been changed.
+    pub(super) fn reasoning_fault(
+        &self,
+        message: &Message,
+        block: &ContentBlock,
+        needs_signature: bool,
+    ) -> Option<&'static str> {
+        let is_own = is_made_by(message, self.codec);
+        let is_unsigned = matches!(block, ContentBlock::Thinking(Thinking { signature, .. })
+            if signature.as_ref().is_none_or(|it| it.is_empty()) && (needs_signature || !is_own));
+        let reader = extra(block).and_then(Extra::codec);
+        if message.origin.is_some() && !is_own {
+            return Some("another provider signed it");
+        }
+        if message.role != Role::Assistant {
+            return Some("only the model thinks");
+        }
+        if self.options.binds_reasoning && message.prefix_rewritten {
+            return Some("what it was thought on was rewritten");
+        }
+        if is_unsigned {
+            return Some("it is not signed");
+        }
+        reader.is_some_and(|reader| reader != self.codec).then_some("another provider signed it")
     }
-    if is_unsigned {
-        return Some("it is not signed");
-    }
-    reader.is_some_and(|reader| reader != codec).then_some("another provider signed it")
 }
 
 /// Returns the ids of the server calls that this provider cannot use: another provider made them,

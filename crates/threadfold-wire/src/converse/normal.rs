@@ -1,6 +1,6 @@
 //! The rules of this provider for blocks, messages and cache points.
 
-use super::{forms::*, media, media::WRAPS, target::Target};
+use super::{forms::*, media, media::WRAPS, target::Model};
 use crate::kit::*;
 
 pub(super) const KINDS: Kinds = Kinds {
@@ -35,14 +35,14 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
 pub(super) const MARK: &str = "~cachePoint";
 
 /// The rules for the cache points of a model. None may follow documents, videos or reasoning.
-pub(super) fn cache_rules(target: &Target) -> CacheRules {
+pub(super) fn cache_rules(model: &Model) -> CacheRules {
     CacheRules {
         key: MARK,
         kind: "default",
         within: Some(CACHE_POINT),
         takes: |block| !matches!(key(block), Some("document" | "video" | "reasoningContent")),
         of_user: true,
-        marks: target.family.caches,
+        marks: model.family.caches,
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
     }
 }
 
-impl Rules for Target {
+impl Rules for Model {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         if let MediaSource::Text { text, .. } = source
             && text.is_blank()
@@ -122,12 +122,11 @@ impl Rules for Target {
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), &self.options, self.family.is_claude)
+        self.target.reasoning_fault(message, block, self.family.is_claude)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
-        came_so || accepts_system_after(before, &self.options)
+        self.target.keeps_system(message, before)
     }
 
     /// Images that a model of this provider made are sent back to it.
@@ -178,8 +177,8 @@ fn unwrap_changed(role: Role, block: &mut ContentBlock, notes: &mut Notes) {
 }
 
 /// Moves blocks that may not be beside results into the last result.
-pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
-    let never = target.family.never_beside_results;
+pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes) {
+    let never = model.family.never_beside_results;
     for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
         let is_user = turn.first().is_some_and(|(_, message)| message.role == Role::User);
         let has_results = turn.iter().any(|(_, message)| message.tool_results().next().is_some());

@@ -67,18 +67,6 @@ impl<'a> Fields<'a> {
         Self::read(body.whole()?, Path::Body)
     }
 
-    /// Reads a whole response body. A body that holds an error is refused.
-    pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self> {
-        let fields = Self::body(body)?;
-        match fields.value("error") {
-            Some(error) => {
-                let path = Path::Field(&Path::Body, "error");
-                Err(path.mismatch("an answer without an error", error))
-            }
-            None => Ok(fields),
-        }
-    }
-
     /// The raw value of a field.
     pub(crate) fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
