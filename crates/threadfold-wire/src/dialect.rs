@@ -111,8 +111,7 @@ impl WireFormat for Dialect {
     }
 
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        let scanned = Scanned::new(body);
-        (self.codec().read)(Fields::body(&scanned)?, options)
+        read_whole(body, |raw| (self.codec().read)(Fields::read(raw, Path::Body)?, options))
     }
 
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {

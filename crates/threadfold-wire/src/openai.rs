@@ -312,9 +312,6 @@ pub(super) fn write_choice(choice: &ToolChoice, named: fn(Text) -> Object) -> Op
     })
 }
 
-/// The temperature in both dialects.
-const TEMPERATURE: Param<f64> = temperature(write_float);
-
 /// Writes a text of a content. With unknown fields it is a part of this type.
 pub(super) fn text_piece(codec: &str, kind: &'static str, text: Text, extra: &Extra) -> Tree {
     let fields = own_object(codec, extra);

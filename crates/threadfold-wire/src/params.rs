@@ -113,13 +113,16 @@ pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
     Param { kept_as, read: |raw| raw.whole_number(), write: |tokens| Some(Tree::from(*tokens)) }
 }
 
+/// The temperature, for providers that accept any.
+pub(super) const TEMPERATURE: Param<f64> = temperature(write_float);
+
 /// The parameter for the temperature, with its writer.
 pub(super) const fn temperature(write: fn(&f64) -> Option<Tree>) -> Param<f64> {
     Param { kept_as: "~temperature", read: |raw| raw.number(), write }
 }
 
 /// Writes a temperature; `None` for a value that JSON cannot hold.
-pub(super) fn write_float(value: &f64) -> Option<Tree> {
+fn write_float(value: &f64) -> Option<Tree> {
     Number::from_f64(*value).map(Tree::Number)
 }
 

@@ -154,11 +154,15 @@ pub(super) fn stand_in(image: &Image, reason: &str, notes: &mut Notes) -> Conten
     ContentBlock::text(format!("[image left out: {what}; {reason}]"))
 }
 
+/// Whether an address begins with this, in upper or lower case.
+pub(super) fn has_scheme(url: &str, scheme: &str) -> bool {
+    url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+}
+
 /// The media type, without parameters, and the data of a Base64 data URI.
 pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_at_checked("data:".len())?;
-    let (head, data) = rest.split_once(',').filter(|_| scheme.eq_ignore_ascii_case("data:"))?;
-    let (kind, coding) = head.rsplit_once(';')?;
+    let (head, data) = uri.split_once(',').filter(|_| has_scheme(uri, "data:"))?;
+    let (kind, coding) = head.get("data:".len()..)?.rsplit_once(';')?;
     let media_type = kind.split(';').next()?.trim();
     coding.eq_ignore_ascii_case("base64").then_some((media_type, data))
 }

@@ -13,17 +13,14 @@ const COMPACTION: &str = "compaction";
 // later request with the resulting block.
 fn request(mut request: Request) -> Request {
     for name in ["context_management", "stop_sequences"] {
-        request.extra = without(NAME, &request.extra, name);
+        set_field(&mut request.extra, NAME, name, None);
     }
     if let Some(config) = request.extra.get(NAME, "output_config").cloned() {
         let mut config = reopen(Some(&config));
         config.remove("format");
         config.remove("task_budget");
-        request.extra = without(NAME, &request.extra, "output_config");
-        if config.len() > 0 {
-            let config = config.into_json();
-            request.extra = request.extra.with(NAME, "output_config", config);
-        }
+        let config = (config.len() > 0).then(|| config.into_json());
+        set_field(&mut request.extra, NAME, "output_config", config);
     }
     if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
         request.tool_choice = None;

@@ -26,9 +26,9 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        read_event(event, &["message_", "content_block"], |fields, data| {
-            self.read(event.name, fields, data, out)
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        read_event((name, data), &["message_", "content_block"], |fields, data| {
+            self.read(name, fields, data, out)
         })
     }
 
@@ -165,18 +165,14 @@ impl Block {
     fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         let kind = fields.text_or_empty("type");
         match kind.as_str() {
-            "text_delta" => {
-                let piece = piece(&fields, "text")?;
-                self.begun.grow("text", &piece);
-                if self.kind == "text" {
-                    out.text(piece);
-                }
-            }
-            "thinking_delta" => {
-                let piece = piece(&fields, "thinking")?;
-                self.begun.grow("thinking", &piece);
-                if self.kind == "thinking" {
-                    out.thinking(piece);
+            "text_delta" | "thinking_delta" => {
+                let key = if kind == "text_delta" { "text" } else { "thinking" };
+                let piece = piece(&fields, key)?;
+                self.begun.grow(key, &piece);
+                match (key, self.kind == key) {
+                    ("text", true) => out.text(piece),
+                    (_, true) => out.thinking(piece),
+                    (_, false) => {}
                 }
             }
             "input_json_delta" => {

@@ -91,7 +91,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
         let point = own_object(NAME, &tool.extra).into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
-            Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),
+            Some(last) => set_field(&mut last.extra, NAME, MARK, Some(point)),
             None => dropped += 1,
         }
     }
@@ -158,7 +158,7 @@ impl Rules for Model {
         if has_status && !self.family.accepts_status {
             notes.drop_fields(["status"]);
             result.is_error = false;
-            result.extra = without(NAME, &result.extra, "~status");
+            set_field(&mut result.extra, NAME, "~status", None);
         }
     }
 }
@@ -172,7 +172,7 @@ fn unwrap_changed(role: Role, block: &mut ContentBlock, notes: &mut Notes) {
     });
     if let (Some(key), Some(extra)) = (changed, extra_mut(block)) {
         notes.drop_fields([key]);
-        *extra = without(NAME, extra, key);
+        set_field(extra, NAME, key, None);
     }
 }
 

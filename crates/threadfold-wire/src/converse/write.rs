@@ -162,15 +162,15 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         }
         ContentBlock::Document(document) => {
             let name = document.title.clone().unwrap_or_else(|| "document".into());
-            let mut inner = Object::of("name", name);
-            inner.extend_unset(media::write(&document.source, &document.extra));
+            let source = media::write(&document.source, &document.extra);
+            let mut inner = Object::of("name", name).and(source);
             inner.set_some("context", document.context.clone());
             finish("document", inner, &document.extra)
         }
         ContentBlock::Thinking(thinking) => {
             let mut parts = Object::of("text", thinking.text.clone());
             parts.set_some("signature", thinking.signature.clone());
-            parts.extend_unset(reopen(thinking.extra.get(NAME, "reasoningText")));
+            let parts = parts.and(reopen(thinking.extra.get(NAME, "reasoningText")));
             let inner = Object::of("reasoningText", parts);
             finish("reasoningContent", inner, &thinking.extra)
         }
@@ -234,7 +234,5 @@ fn tool_result(result: &ToolResult) -> Object {
 /// Returns the block of this key, with the unknown fields in it and beside it.
 fn finish(key: &'static str, mut inner: Object, extra: &Extra) -> Tree {
     add_rest(&mut inner, extra.of(NAME));
-    let mut outer = Object::of(key, inner);
-    outer.extend_unset(reopen(extra.get(NAME, "~beside")));
-    outer.into()
+    Object::of(key, inner).and(reopen(extra.get(NAME, "~beside"))).into()
 }

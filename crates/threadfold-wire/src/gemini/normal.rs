@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{marks::*, media};
+use super::marks::*;
 use crate::kit::*;
 
 /// The rules for the blocks of a thread.
@@ -16,7 +16,11 @@ impl Rules for Gemini {
     fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
         match source {
             MediaSource::Base64 { .. } => Ok(None),
-            MediaSource::Url { url } if media::is_fetched(url) => Ok(None),
+            MediaSource::Url { url }
+                if ["https://", "http://"].iter().any(|it| pictures::has_scheme(url, it)) =>
+            {
+                Ok(None)
+            }
             MediaSource::Url { .. } => Err("this provider reads no such address"),
             MediaSource::File { .. } if reader == Some(CODEC) => Ok(None),
             MediaSource::File { .. } => Err("its file is in another provider's store"),

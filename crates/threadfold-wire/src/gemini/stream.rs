@@ -25,8 +25,8 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        read_event(event, &[], |fields, data| self.read(fields, data, out))
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        read_event((name, data), &[], |fields, data| self.read(fields, data, out))
     }
 
     fn body(&mut self, is_complete: bool) -> Option<Json> {

@@ -104,6 +104,12 @@ impl Object {
         }
     }
 
+    /// Returns the object with the fields that it has not yet.
+    pub(crate) fn and(mut self, fields: impl IntoIterator<Item = (Key, Tree)>) -> Self {
+        self.extend_unset(fields);
+        self
+    }
+
     /// The number of fields.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

@@ -64,8 +64,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
             };
             if is_empty && message.role == Role::Assistant {
                 notes.turn_to(*at).drop_fields([key]);
-                let parts = message.make_mut();
-                parts.extra = without(CODEC, &parts.extra, key);
+                set_field(&mut message.make_mut().extra, CODEC, key, None);
             }
         }
     }
@@ -195,7 +194,7 @@ fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
 /// Whether a block is written into the content of an answer, not into a field of its own.
 fn is_content(block: &ContentBlock) -> bool {
     match block {
-        ContentBlock::Text(text) if refusal_form(text).is_some() => false,
+        ContentBlock::Text(text) if marked(&text.extra, "~as").is_some() => false,
         ContentBlock::Opaque(opaque) => message_field(opaque).is_none(),
         blocks!(reasoning) | blocks!(call) => false,
         blocks!(text) | blocks!(media) => true,

@@ -176,8 +176,13 @@ fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     thoughts.collect()
 }
 
-const CONTENTS: Contents =
-    Contents { codec: CODEC, text: "text", part, opaque_string, opaque_part };
+const CONTENTS: Contents = Contents {
+    codec: CODEC,
+    text: "text",
+    part,
+    opaque_string: |raw| Opaque::new(CODEC, raw.json()).into(),
+    opaque_part,
+};
 
 /// Removes the content from a message and reads it: a string, an array of parts, or nothing where
 /// that is allowed. Marks its form on the message.

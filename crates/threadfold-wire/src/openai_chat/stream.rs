@@ -36,12 +36,12 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        out.is_complete = event.data.trim() == "[DONE]";
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        out.is_complete = data.trim() == "[DONE]";
         if let Some(message) = self.message.as_mut().filter(|_| out.is_complete) {
             message.calls.finish(out);
         }
-        read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
+        read_event((name, data), &[], |fields, data| self.read(name, fields, data, out))
     }
 
     fn body(&mut self, is_complete: bool) -> Option<Json> {

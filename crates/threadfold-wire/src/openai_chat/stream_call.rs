@@ -161,8 +161,8 @@ impl Call {
             }
             object.push(self.form, self.body());
         }
-        self.rest.add_to(&mut object);
-        object
+        // Some servers send `null` before the function.
+        object.and(self.rest.object())
     }
 
     fn input_key(&self) -> &'static str {

@@ -29,9 +29,9 @@ struct Shown {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        read_event(event, &["response."], |fields, data| {
-            let kind = fields.text("type").unwrap_or_else(|| event.name.into());
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        read_event((name, data), &["response."], |fields, data| {
+            let kind = fields.text("type").unwrap_or_else(|| name.into());
             self.known(&kind, &fields, data, out)
         })
     }
