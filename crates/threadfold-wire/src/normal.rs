@@ -36,9 +36,11 @@ pub(super) fn fit_blocks(message: &mut Message, rule: impl FnMut(&mut ContentBlo
     message.make_mut().content.retain_mut(rule);
 }
 
-/// Removes the fields of another codec from a block, and reports them.
-pub(super) fn clear_fields(block: &mut ContentBlock, notes: &mut Notes) {
+/// Removes the fields of another codec from a block, and reports them. Returns `true`: the block
+/// stays.
+pub(super) fn clear_fields(block: &mut ContentBlock, notes: &mut Notes) -> bool {
     extra_mut(block).into_iter().for_each(|extra| notes.clear(extra));
+    true
 }
 
 /// Returns the tools that have an input schema or are this provider's own.
@@ -64,8 +66,7 @@ pub(super) fn make_user(message: &mut Message, notes: &mut Notes) {
             return notes.drop_block(block.kind(), "only a system message holds it");
         };
         *block = ContentBlock::SystemReminder(TextBlock { text, extra: extra.clone() });
-        clear_fields(block, notes);
-        true
+        clear_fields(block, notes)
     });
     let parts = message.make_mut();
     parts.role = Role::User;

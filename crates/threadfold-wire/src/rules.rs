@@ -267,11 +267,7 @@ fn fit_message(
         {
             return notes.drop_block(block.kind(), "another provider's server tool");
         }
-        let stays = fit_block(rules, message, block, notes);
-        if stays {
-            clear_fields(block, notes);
-        }
-        stays
+        fit_block(rules, message, block, notes) && clear_fields(block, notes)
     });
     let parts = message.make_mut();
     parts.content = content;
@@ -310,13 +306,9 @@ fn fit_block(
         }
         ContentBlock::ToolUse(call) => rules.call(call, notes),
         ContentBlock::ToolResult(result) => {
-            result.content.retain_mut(|block| {
-                let stays = fit_nested(rules, block, notes);
-                if stays {
-                    clear_fields(block, notes);
-                }
-                stays
-            });
+            result
+                .content
+                .retain_mut(|block| fit_nested(rules, block, notes) && clear_fields(block, notes));
             rules.result(result, notes);
         }
         blocks!(server) => {}

@@ -69,7 +69,9 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
 /// replaces everything before it, and the provider accepts only one. A compaction without a
 /// signature stays, and the provider ignores what is before it.
 pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
-    let mut messages = thread.iter().enumerate().rev();
+    let messages = thread.iter().enumerate().rev();
+    // A system message holds none of the provider's.
+    let mut messages = messages.filter(|(_, (_, message))| message.role != Role::System);
     let newest = messages.find_map(|(index, (_, message))| {
         Some((index, message.content.iter().rposition(is_signed)?))
     });

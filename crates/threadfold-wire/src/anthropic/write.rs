@@ -71,7 +71,10 @@ fn assemble(
 ) -> Tree {
     let mut body = Object::default();
     notes.turn_to(None);
-    body.set_some("model", options.model.clone());
+    // First in the body, wherever its name comes from, so that equal requests are equal texts.
+    let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
+    let model = options.model.clone().map(Tree::Text);
+    body.set_some("model", model.or_else(|| own.cloned().map(Tree::Raw)));
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
     // A limit that is no number was read from a body. It is written unchanged with the other fields,
     // so it gets no default beside it.
