@@ -436,7 +436,8 @@ fn much_of_everything_takes_time_in_proportion() {
              \"reasoning_details\":{details}}},\"logprobs\":{{\"y{n}\":[1]}}}}],\"z{n}\":1}}\n\n"
         )
     };
-    let text = many(&piece).concat() + "data: [DONE]\n\n";
+    let usage = format!("data: {{\"choices\":[],\"usage\":{keys}}}\n\n");
+    let text = usage + &many(&piece).concat() + "data: [DONE]\n\n";
     let (deltas, end) = read(&Dialect::OpenAiChat, [text.as_bytes()]);
     assert_eq!((deltas.len(), end.unwrap().message.tool_uses().count()), (10_000, 10_000));
 }

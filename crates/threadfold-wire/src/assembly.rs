@@ -10,8 +10,8 @@ use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Tu
 /// The part of a stream builder that depends on the dialect. It assembles the *response body*, and
 /// the codec then reads that body like any other, so a streamed answer equals the whole one.
 pub(super) trait Assembly: fmt::Debug + Send {
-    /// Takes the next event and reports what it adds to the answer.
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken;
+    /// Takes the name and the data of the next event and reports what it adds to the answer.
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken;
 
     /// The body; `None` while parts of the answer are missing. Called once. `is_complete` is true if an
     /// event announced the end.
@@ -55,8 +55,20 @@ impl Output {
     }
 }
 
-/// Reads a whole response body.
-pub(super) type Decode = fn(&[u8]) -> Result<Turn, WireError>;
+/// Reads the fields of a whole response body.
+pub(super) type Decode = fn(Fields<'_>) -> Result<Turn, WireError>;
+
+/// Reads a whole response body with this function. A body that holds an error is refused.
+pub(super) fn read_answer(body: &[u8], decode: Decode) -> Result<Turn, WireError> {
+    read_whole(body, |raw| {
+        let fields = Fields::read(raw, Path::Body)?;
+        let error = fields.value("error").map(|error| {
+            let path = Path::Field(&Path::Body, "error");
+            path.mismatch("an answer without an error", error)
+        });
+        error.map_or_else(|| decode(fields), Err)
+    })
+}
 
 /// The stream builder of a codec. It finishes once: after an error every call returns that error,
 /// and a finished answer does not change.
@@ -79,7 +91,7 @@ impl<A: Assembly + Default + 'static> Builder<A> {
 impl<A: Assembly> Builder<A> {
     fn ended(&mut self) -> Result<Turn, ModelError> {
         let body = self.assembly.body(self.is_complete).ok_or_else(ModelError::cut_short)?;
-        let turn = (self.decode)(body.as_str().as_bytes());
+        let turn = read_answer(body.as_str().as_bytes(), self.decode);
         turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
     }
 }
@@ -97,7 +109,7 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         let taken = if has_half_a_character(data) {
             Err(unreadable("an event holds half a character"))
         } else {
-            self.assembly.take(StreamEvent { name, data }, &mut out)
+            self.assembly.take(name, data, &mut out)
         };
         self.usage = out.usage.unwrap_or(self.usage);
         self.is_complete = out.is_complete;
@@ -131,20 +143,20 @@ fn has_half_a_character(data: &str) -> bool {
 /// Reads the data of an event as JSON. `names` are the prefixes of the dialect's own event names;
 /// proxies add events of their own, whose data may be anything and is ignored.
 pub(super) fn read_event(
-    event: StreamEvent<'_>,
+    (name, data): (&str, &str),
     names: &[&str],
     take: impl FnOnce(Fields<'_>, &str) -> Taken,
 ) -> Taken {
-    let data = event.data.trim();
-    let scanned = Scanned::new(data.as_bytes());
-    if let Ok(fields) = Fields::body(&scanned) {
-        return take(fields, data);
+    let trimmed = data.trim();
+    let read = |raw: Raw<'_>| Ok(take(Fields::read(raw, Path::Body)?, trimmed));
+    if let Ok(taken) = read_whole(trimmed.as_bytes(), read) {
+        return taken;
     }
-    let is_ours = ["", "message"].contains(&event.name)
-        || names.iter().any(|prefix| event.name.starts_with(prefix));
-    match event.name {
-        "error" => Err(provider_error(event.data)),
-        _ if is_ours && !["", "[DONE]"].contains(&data) => {
+    let is_ours =
+        ["", "message"].contains(&name) || names.iter().any(|prefix| name.starts_with(prefix));
+    match name {
+        "error" => Err(provider_error(data)),
+        _ if is_ours && !["", "[DONE]"].contains(&trimmed) => {
             Err(unreadable("an event is no JSON object"))
         }
         _ => Ok(()),

@@ -1,6 +1,8 @@
 //! Cache marks: at most four in a body, each on the tool or block up to which the provider caches.
 
-use super::{contract::Change, extras::reopen, json::*, normal::*, notes::*};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{contract::Change, extras::*, json::*, normal::*, notes::*};
 use threadfold_core::message::{ContentBlock, Extra, Json, Message, Role, ToolSpec};
 
 /// The cache marks of a dialect.
@@ -30,161 +32,115 @@ pub(super) struct Parts<'a> {
     pub(super) rules: CacheRules,
 }
 
-/// A cache mark, from the body or requested by the host.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    place: Place,
-    /// Whether the host requested it; otherwise the body had it.
-    is_requested: bool,
-    /// Whether the cached part is kept for an hour.
-    is_long: bool,
-}
-
 /// How many marks a body may carry.
 const MAX: usize = 4;
 /// The longer of the two lifetimes of a mark; the default is five minutes.
 const HOUR: &str = "1h";
 
-/// The position of a mark. The order of positions is the order of caching.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Tool(usize),
-    /// A message of the system prompt or, counted on, of the thread; a block of it; and a block of
-    /// that tool result, or [`ITSELF`] for the outer block.
-    Block(usize, usize, usize),
-}
-
-const ITSELF: usize = usize::MAX;
-
 impl Parts<'_> {
-    /// Adds the requested marks, and removes marks over the limit.
-    pub(super) fn mark(mut self, is_asked: bool, notes: &mut Notes) {
-        let mut marks = self.marks(notes.codec());
-        if is_asked {
-            self.add_requested(&mut marks);
+    /// Adds the requested marks, and removes the earliest of the others if there are too many.
+    pub(super) fn mark(self, is_asked: bool, notes: &mut Notes) {
+        let (codec, rules) = (notes.codec(), self.rules);
+        let (mut slots, wanted) = slots(self.tools, self.system, self.thread, &rules);
+        let places = slots.iter().enumerate();
+        let marks = places.filter_map(|(place, slot)| Some((place, slot.mark(codec, rules.key)?)));
+        let marks: BTreeMap<usize, Json> = marks.collect();
+        let mut requested = BTreeSet::new();
+        for (number, place) in wanted.into_iter().enumerate() {
+            // The last one is wanted only if the limit allows it.
+            let fits = number < MAX - 1 || marks.len() + requested.len() < MAX;
+            requested.extend(place.filter(|at| is_asked && fits && !marks.contains_key(at)));
         }
-        marks.sort_by_key(|mark| mark.place);
-        self.drop_earliest(&mut marks, notes);
-        let mut is_long = false;
-        for mark in marks.iter().rev() {
-            is_long |= mark.is_long;
-            if mark.is_requested {
-                // The provider refuses a mark that lives longer than one before it.
-                let mut object = Object::typed(self.rules.kind);
-                object.set_some("ttl", is_long.then_some(HOUR));
-                if let Some(key) = self.rules.within {
-                    object = Object::of(key, object);
-                }
-                self.set(mark.place, Some(object.into_json()), notes.codec());
-            }
-        }
-    }
-
-    /// Removes the earliest marks if there are too many. Requested marks stay: there are no more of
-    /// them than the limit.
-    fn drop_earliest(&mut self, marks: &mut Vec<Mark>, notes: &mut Notes) {
-        let mut excess = marks.len().saturating_sub(MAX);
+        let excess = (marks.len() + requested.len()).saturating_sub(MAX);
         if excess > 0 {
             notes.turn_to(None).note(Change::CacheMarksDropped { count: excess });
         }
-        marks.retain(|mark| {
-            let goes = excess > 0 && !mark.is_requested;
-            if goes {
-                excess -= 1;
-                self.set(mark.place, None, notes.codec());
-            }
-            !goes
-        });
-    }
-
-    fn marks(&self, codec: &str) -> Vec<Mark> {
-        let key = self.rules.key;
-        let mut found = Vec::new();
-        for (index, tool) in self.tools.iter().enumerate() {
-            found.extend(mark_of(&tool.extra, codec, key).map(|mark| (Place::Tool(index), mark)));
-        }
-        let messages = self.system.iter().chain(self.thread.iter().map(|(_, message)| message));
-        for (index, message) in messages.enumerate() {
-            for (place, block) in message.content.iter().enumerate() {
-                if let ContentBlock::ToolResult(result) = block {
-                    for (inner, block) in result.content.iter().enumerate() {
-                        let place = Place::Block(index, place, inner);
-                        found.extend(mark(block, codec, key).map(|mark| (place, mark)));
-                    }
+        let first_kept = marks.keys().nth(excess).copied().unwrap_or(usize::MAX);
+        let mut lives_long = false;
+        for (place, slot) in slots.iter_mut().enumerate().rev() {
+            if let Some(mark) = marks.get(&place) {
+                lives_long |= place >= first_kept && is_long(mark, rules.within);
+                if place < first_kept {
+                    slot.set(codec, rules.key, None);
                 }
-                let place = Place::Block(index, place, ITSELF);
-                found.extend(mark(block, codec, key).map(|mark| (place, mark)));
+            } else if requested.contains(&place) {
+                // The provider refuses a mark that lives longer than one before it.
+                let mut object = Object::typed(rules.kind);
+                object.set_some("ttl", lives_long.then_some(HOUR));
+                if let Some(key) = rules.within {
+                    object = Object::of(key, object);
+                }
+                slot.set(codec, rules.key, Some(object.into_json()));
             }
         }
-        let marks = found.into_iter().map(|(place, mark)| {
-            let is_long = is_long(&mark, self.rules.within);
-            Mark { place, is_requested: false, is_long }
-        });
-        marks.collect()
-    }
-
-    /// Requests marks on the last tool, the last block of the system prompt and the last block of
-    /// the thread, unless they have one. If the limit allows one more, it goes on the last block of
-    /// the previous request: a provider searches about 20 blocks back from a mark, and a round of
-    /// tools may have more.
-    fn add_requested(&self, marks: &mut Vec<Mark>) {
-        let (of_thread, of_tools) = self.rules.marks;
-        let tool = self.tools.len().checked_sub(1).map(Place::Tool).filter(|_| of_tools);
-        let mut system = self.system.iter().enumerate().rev();
-        let system = system.find_map(|(index, message)| {
-            Some(Place::Block(index, message.content.len().checked_sub(1)?, ITSELF))
-        });
-        let block = self.last_block(self.thread.len(), self.rules.of_user);
-        let answer = self.thread.iter().rposition(|(_, it)| it.role == Role::Assistant);
-        let block_before = answer.and_then(|answer| self.last_block(answer, true));
-        tool.into_iter().for_each(|place| request(marks, place));
-        if of_thread {
-            [system, block].into_iter().flatten().for_each(|place| request(marks, place));
-            if marks.len() < MAX {
-                block_before.into_iter().for_each(|place| request(marks, place));
-            }
-        }
-    }
-
-    /// The last block that may be marked, in the first `count` messages of the thread.
-    fn last_block(&self, count: usize, of_user: bool) -> Option<Place> {
-        let messages = self.thread.iter().enumerate().take(count).rev();
-        let mut wanted = messages.filter(|(_, (_, it))| it.role == Role::User || !of_user);
-        wanted.find_map(|(index, (_, message))| {
-            let place = message.content.iter().rposition(self.rules.takes)?;
-            Some(Place::Block(self.system.len() + index, place, ITSELF))
-        })
-    }
-
-    fn set(&mut self, place: Place, mark: Option<Json>, codec: &'static str) {
-        let key = self.rules.key;
-        let (index, place, inner) = match place {
-            Place::Tool(index) => {
-                let tool = self.tools.get_mut(index);
-                tool.into_iter().for_each(|tool| set_in(&mut tool.extra, codec, key, mark.clone()));
-                return;
-            }
-            Place::Block(index, place, inner) => (index, place, inner),
-        };
-        let message = match index.checked_sub(self.system.len()) {
-            Some(index) => self.thread.get_mut(index).map(|(_, message)| message),
-            None => self.system.get_mut(index),
-        };
-        let block = message.and_then(|message| message.make_mut().content.get_mut(place));
-        let block = match block {
-            Some(ContentBlock::ToolResult(result)) if inner != ITSELF => {
-                result.content.get_mut(inner)
-            }
-            block => block,
-        };
-        block.into_iter().for_each(|block| set(block, codec, key, mark.clone()));
     }
 }
 
-/// Requests a mark, unless there is one already.
-fn request(marks: &mut Vec<Mark>, place: Place) {
-    if marks.iter().all(|mark| mark.place != place) {
-        marks.push(Mark { place, is_requested: true, is_long: false });
+/// A tool, a result or another block, which may carry a mark.
+enum Slot<'a> {
+    Extra(&'a mut Extra),
+    Block(&'a mut ContentBlock),
+}
+
+impl Slot<'_> {
+    fn mark(&self, codec: &str, key: &str) -> Option<Json> {
+        match self {
+            Self::Extra(extra) => mark_of(extra, codec, key),
+            Self::Block(block) => mark(block, codec, key),
+        }
+    }
+
+    fn set(&mut self, codec: &'static str, key: &str, mark: Option<Json>) {
+        match self {
+            Self::Extra(extra) => set_field(extra, codec, key, mark),
+            Self::Block(block) => set(block, codec, key, mark),
+        }
+    }
+}
+
+/// Returns what may carry a mark, in the order of caching, and the places for requested marks: the
+/// last tool, the last block of the system prompt, the last block of the thread, and the last block
+/// of the previous request. A provider searches about 20 blocks back from a mark, and a round of
+/// tools may have more.
+fn slots<'a>(
+    tools: &'a mut [ToolSpec],
+    system: &'a mut [Message],
+    thread: &'a mut Thread,
+    rules: &CacheRules,
+) -> (Vec<Slot<'a>>, [Option<usize>; MAX]) {
+    let mut slots: Vec<_> = tools.iter_mut().map(|tool| Slot::Extra(&mut tool.extra)).collect();
+    let of_tools = slots.len();
+    for block in system.iter_mut().flat_map(|message| &mut message.make_mut().content) {
+        add(&mut slots, block);
+    }
+    let of_system = slots.len();
+    let (mut last, mut last_of_user, mut before) = (None, None, None);
+    for (_, message) in thread {
+        let parts = message.make_mut();
+        if parts.role == Role::Assistant {
+            before = last_of_user;
+        }
+        for block in &mut parts.content {
+            let takes = (rules.takes)(block);
+            add(&mut slots, block);
+            let place = slots.len().checked_sub(1).filter(|_| takes);
+            last = place.or(last);
+            last_of_user = place.filter(|_| parts.role == Role::User).or(last_of_user);
+        }
+    }
+    let tool = of_tools.checked_sub(1).filter(|_| rules.marks.1);
+    let system = of_system.checked_sub(1).filter(|_| of_system > of_tools);
+    let last = if rules.of_user { last_of_user } else { last };
+    let [system, last, before] = [system, last, before].map(|it| it.filter(|_| rules.marks.0));
+    (slots, [tool, system, last, before])
+}
+
+fn add<'a>(slots: &mut Vec<Slot<'a>>, block: &'a mut ContentBlock) {
+    if let ContentBlock::ToolResult(result) = block {
+        slots.extend(result.content.iter_mut().map(Slot::Block));
+        slots.push(Slot::Extra(&mut result.extra));
+    } else {
+        slots.push(Slot::Block(block));
     }
 }
 
@@ -221,13 +177,6 @@ pub(super) fn set(block: &mut ContentBlock, codec: &'static str, key: &str, mark
         }
         opaque.value = object.into_json();
     } else if let Some(extra) = extra_mut(block) {
-        set_in(extra, codec, key, mark);
+        set_field(extra, codec, key, mark);
     }
-}
-
-/// Sets or removes a mark in an [`Extra`].
-pub(super) fn set_in(extra: &mut Extra, codec: &'static str, key: &str, mark: Option<Json>) {
-    let others = extra.of(codec).filter(|(name, _)| *name != key);
-    let others = others.map(|(name, json)| (name, json.clone()));
-    *extra = Extra::new(codec, others.chain(mark.map(|mark| (key, mark))));
 }

@@ -2,7 +2,7 @@
 
 use threadfold_core::message::*;
 
-use crate::{assembly::*, contract::*, options::*, stream::TurnBuilder};
+use crate::{assembly::*, contract::*, json::*, options::*, stream::TurnBuilder};
 
 /// A dialect of a provider, and its codec. Each variant needs the feature of its dialect.
 ///
@@ -67,12 +67,15 @@ impl Dialect {
 /// The codec of a dialect: the functions of its module.
 pub(crate) struct Codec {
     name: &'static str,
-    read: fn(&[u8], &DecodeOptions) -> Result<Request, WireError>,
+    read: Read,
     write: fn(&Request, &EncodeOptions) -> Encoded,
     read_answer: Decode,
     builder: fn(Decode) -> Box<dyn TurnBuilder>,
     compaction: Option<Compaction>,
 }
+
+/// Reads the fields of a request body.
+type Read = fn(Fields<'_>, &DecodeOptions) -> Result<Request, WireError>;
 
 /// The functions of a dialect whose provider compacts on request. The methods of [`WireFormat`] that
 /// begin with `compaction_` describe them.
@@ -89,7 +92,7 @@ impl Codec {
     /// Returns the codec of these functions. `A` assembles its streams.
     pub(crate) const fn new<A: Assembly + Default + 'static>(
         name: &'static str,
-        read: fn(&[u8], &DecodeOptions) -> Result<Request, WireError>,
+        read: Read,
         write: fn(&Request, &EncodeOptions) -> Encoded,
         read_answer: Decode,
     ) -> Self {
@@ -108,7 +111,7 @@ impl WireFormat for Dialect {
     }
 
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        (self.codec().read)(body, options)
+        read_whole(body, |raw| (self.codec().read)(Fields::read(raw, Path::Body)?, options))
     }
 
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
@@ -128,7 +131,7 @@ impl WireFormat for Dialect {
     }
 
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        (self.codec().read_answer)(body)
+        read_answer(body, self.codec().read_answer)
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{overflow, overflow::after, phrases::phrases};
+use super::{json::abridged, overflow, overflow::after, phrases::phrases};
 use threadfold_core::message::Text;
 
 /// Larger bodies, in bytes, are not parsed as JSON.
@@ -21,9 +21,9 @@ const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "promp
 pub(super) struct Report {
     /// The provider's message, abridged.
     pub(super) message: Text,
-    /// The messages in lower case, as far as they are searched.
+    /// The searched beginnings of the messages, in lower case.
     words: String,
-    /// Types and codes in lower case, each on a line of its own. A message of one word is one too.
+    /// Types and codes in lower case, one a line. A message of one word counts as a code.
     codes: String,
     /// The HTTP status that the body names.
     pub(super) status: Option<u16>,
@@ -57,7 +57,7 @@ impl Report {
         texts.retain(|text| value.is_none() || !text.contains(char::is_whitespace));
         codes.extend(texts);
         Self {
-            message: abridged(&fields.messages.join(": ")),
+            message: abridged(&fields.messages.join(": "), MAX_MESSAGE).into(),
             codes: codes.join("\n").to_ascii_lowercase(),
             status: fields.status,
             retry_after: fields.retry_after.or_else(|| wait(&words)),
@@ -221,11 +221,6 @@ pub(super) fn is_sane(duration: &Duration) -> bool {
 fn searched(text: &str) -> &str {
     let mut ends = (0..=MAX_SEARCHED).rev();
     ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MAX_SEARCHED).unwrap_or(text)
-}
-
-fn abridged(text: &str) -> Text {
-    let kept: String = text.chars().take(MAX_MESSAGE).collect();
-    if kept.len() < text.len() { format!("{kept}...").into() } else { kept.into() }
 }
 
 #[cfg(test)]

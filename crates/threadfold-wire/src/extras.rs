@@ -60,10 +60,11 @@ pub(super) fn without_forms(extra: &Extra) -> Extra {
     Extra::new(extra.codec().unwrap_or_default(), fields)
 }
 
-/// Returns the extra fields of this codec except one.
-pub(super) fn without(codec: &'static str, extra: &Extra, key: &str) -> Extra {
-    let fields = extra.of(codec).filter(|(name, _)| *name != key);
-    Extra::new(codec, fields.map(|(name, json)| (name, json.clone())))
+/// Sets or removes an extra field of this codec.
+pub(super) fn set_field(extra: &mut Extra, codec: &'static str, key: &str, json: Option<Json>) {
+    let others = extra.of(codec).filter(|(name, _)| *name != key);
+    let others = others.map(|(name, json)| (name, json.clone()));
+    *extra = Extra::new(codec, others.chain(json.map(|json| (key, json))));
 }
 
 /// Returns the object in this JSON, to be changed; an empty object for other JSON.

@@ -23,19 +23,21 @@ pub(super) enum Growing {
 pub(super) const OTHER: &str = "an argument has two shapes";
 
 impl Growing {
-    /// The value of a field, which is added if it is missing. An object that arrived whole can be
-    /// extended.
+    /// The value of a field, which is added if it is missing.
     pub(super) fn field(&mut self, key: &str) -> Result<&mut Self, &'static str> {
+        Ok(self.fields()?.field(key))
+    }
+
+    /// The fields of an object. An object that arrived whole can be extended.
+    pub(super) fn fields(&mut self) -> Result<&mut Merged, &'static str> {
         match self {
             Self::Nothing => *self = Self::Object(Merged::default()),
             Self::Whole(json) => {
-                let mut opened = Merged::default();
-                opened.merge(&Fields::parse(json.as_str()).ok_or(OTHER)?);
-                *self = Self::Object(opened);
+                *self = Self::Object(Merged::of(&Fields::parse(json.as_str()).ok_or(OTHER)?));
             }
             Self::Text(_) | Self::Array(_) | Self::Object(_) => {}
         }
-        if let Self::Object(object) = self { Ok(object.field(key)) } else { Err(OTHER) }
+        if let Self::Object(object) = self { Ok(object) } else { Err(OTHER) }
     }
 
     /// The item at this index. The index after the last item adds one.
@@ -105,6 +107,13 @@ pub(super) struct Merged {
 }
 
 impl Merged {
+    /// Returns an object of the remaining fields of a piece.
+    pub(super) fn of(piece: &Fields<'_>) -> Self {
+        let mut merged = Self::default();
+        merged.merge(piece);
+        merged
+    }
+
     /// Takes the token counts of an event. Each counts the whole answer so far.
     pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
         if let Some(usage) = usage.and_then(Fields::of) {
@@ -114,8 +123,8 @@ impl Merged {
 
     /// The usage that the counts state.
     pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
-        let usage = Tree::from(self.begun()?).into_json();
-        counts.read(Raw::of(&usage))
+        let has_counts = !self.fields.is_empty();
+        has_counts.then(|| counts.find(|key| self.get(key).map(Raw::of)))
     }
 
     /// Takes the remaining fields of one more piece.

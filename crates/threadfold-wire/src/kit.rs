@@ -1,8 +1,10 @@
 //! The parts from which dialects are built. Every file of a dialect imports them from here.
 //!
-//! A dialect is a folder whose `mod.rs` makes a `Codec` of four things: `read::request`, `read::turn`,
-//! `write::request` and `stream::Response`. The dialect's differences are an implementation of `Rules`
-//! and constants such as `NameRules`, `CacheRules`, `Param` and `Counts`.
+//! A dialect is a folder whose `mod.rs` makes a `Codec` of four things: `read::request` and
+//! `read::turn`, which get the fields of a body, `write::request`, and `stream::Response`, which
+//! assembles the body of an answer. The dialect's differences are an implementation of `Rules`, which
+//! changes blocks in place or removes them, and constants such as `NameRules`, `CacheRules`, `Param`
+//! and `Counts`.
 //!
 //! | part | purpose |
 //! |---|---|
@@ -10,7 +12,7 @@
 //! | `extras` | unknown fields and marks, from and to the `extra` of their owner |
 //! | `texts` | the kinds of blocks that travel as text |
 //! | `notes` | the adjustments; the changes that every codec makes before it writes |
-//! | `rules`, `normal` | which blocks a provider takes, and how messages must follow each other |
+//! | `rules`, `normal` | which blocks a provider and its model take, and how messages must follow each other |
 //! | `pictures` | which pictures a provider takes |
 //! | `names` | names and ids that a provider refuses |
 //! | `cache` | cache marks |

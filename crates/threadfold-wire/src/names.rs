@@ -5,7 +5,6 @@
 //! written. Different names stay different, so a written name identifies one declared tool.
 
 use std::{
-    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -152,23 +151,21 @@ impl Renamed {
 
     /// Rewrites the ids of calls and of their results.
     fn rewrite_ids(&self, thread: &mut Thread) {
-        for (_, message) in thread.iter_mut().filter(|_| !self.is_empty()) {
-            fit_blocks(message, |block| {
-                let to = call_id(block).and_then(|id| self.0.get(id));
-                Ok(to.map(|to| with_call_id(block, to.clone())))
-            });
+        let messages = thread.iter_mut().filter(|_| !self.is_empty());
+        for block in messages.flat_map(|(_, message)| &mut message.make_mut().content) {
+            call_id_mut(block).into_iter().for_each(|id| *id = self.written(id));
         }
     }
 }
 
 /// Makes the changes that every codec makes first: it repairs the thread, answers open calls at the
 /// end unless the thread is `at_rest`, and gives every tool a legal name.
-pub(super) fn begin<'r>(
-    request: &'r Request,
+pub(super) fn begin(
+    request: &Request,
     codec: &'static str,
     rules: (&NameRules, bool),
     at_rest: bool,
-) -> (Cow<'r, Request>, Thread, Notes) {
+) -> (Request, Thread, Notes) {
     let (mut messages, mut notes) = notes::prepare(&request.messages, codec);
     if !at_rest {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
@@ -180,12 +177,12 @@ pub(super) fn begin<'r>(
 /// Gives every tool, and every call of one, a name that these rules accept: in the messages, which
 /// are changed, and in the request, which is returned. The provider's own tools keep their names,
 /// and so do calls that the provider answers itself, unless `of_servers` is set.
-fn legal<'r>(
-    request: &'r Request,
+fn legal(
+    request: &Request,
     messages: &mut [(usize, Message)],
     (rules, of_servers): (&NameRules, bool),
     notes: &mut Notes,
-) -> Cow<'r, Request> {
+) -> Request {
     // The provider's own tools are written whole, so their names must stay.
     let tools = request.tools.iter().filter(|tool| {
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
@@ -203,30 +200,25 @@ fn legal<'r>(
     }
     let mut renamed = Renamed::new(&names, rules, notes, name_rewritten);
     renamed.0.extend(of_tools.0);
-    if renamed.is_empty() {
-        return Cow::Borrowed(request);
-    }
-    for (_, message) in messages {
-        fit_blocks(message, |block| {
-            let to = called(block, of_servers).and_then(|name| renamed.0.get(name));
-            let Some(to) = to.cloned() else { return Ok(None) };
-            let mut block = block.clone();
-            if let ContentBlock::ToolUse(ToolUse { name, .. })
-            | ContentBlock::ServerToolUse(ServerToolUse { name, .. }) = &mut block
-            {
-                *name = to;
-            }
-            Ok(Some(block))
-        });
-    }
     let mut request = request.clone();
+    if renamed.is_empty() {
+        return request;
+    }
+    for block in messages.iter_mut().flat_map(|(_, message)| &mut message.make_mut().content) {
+        let to = called(block, of_servers).and_then(|name| renamed.0.get(name)).cloned();
+        if let ContentBlock::ToolUse(ToolUse { name, .. })
+        | ContentBlock::ServerToolUse(ServerToolUse { name, .. }) = block
+        {
+            *name = to.unwrap_or_else(|| name.clone());
+        }
+    }
     for tool in Arc::make_mut(&mut request.tools) {
         tool.name = renamed.written(&tool.name);
     }
     if let Some(ToolChoice::Tool(name)) = &mut request.tool_choice {
         *name = renamed.written(name);
     }
-    Cow::Owned(request)
+    request
 }
 
 /// Rewrites the ids of calls that these rules refuse. An id that is used again in a later turn gets
@@ -416,7 +408,7 @@ mod tests {
         let request = request(&["read".to_owned()], &["read".to_owned()]);
         let (mut messages, mut notes) = notes::prepare(&request.messages, "c");
         let made = legal(&request, &mut messages, (&TOOLS, false), &mut notes);
-        assert!(matches!(made, Cow::Borrowed(_)));
+        assert!(Arc::ptr_eq(&made.tools, &request.tools));
         let pairs = messages.iter().zip(request.messages.iter());
         assert!({ pairs }.all(|((_, after), before)| after.ptr_eq(before)));
     }

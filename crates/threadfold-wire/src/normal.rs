@@ -30,50 +30,17 @@ pub(super) fn is_call(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::ToolUse(_))
 }
 
-/// Applies a rule to the blocks of a content; `None` if nothing changes.
-pub(super) fn fit(
-    content: &[ContentBlock],
-    mut rule: impl FnMut(&ContentBlock) -> Fitted,
-) -> Option<Vec<ContentBlock>> {
-    let mut changed: Option<Vec<ContentBlock>> = None;
-    for (index, block) in content.iter().enumerate() {
-        match rule(block) {
-            Ok(None) => changed.iter_mut().for_each(|changed| changed.push(block.clone())),
-            fitted => changed
-                .get_or_insert_with(|| content.iter().take(index).cloned().collect())
-                .extend(fitted.ok().flatten()),
-        }
-    }
-    changed
+/// Applies a rule to the blocks of a message. The rule may change a block; a block for which it
+/// returns `false` is removed.
+pub(super) fn fit_blocks(message: &mut Message, rule: impl FnMut(&mut ContentBlock) -> bool) {
+    message.make_mut().content.retain_mut(rule);
 }
 
-/// Applies a rule to the blocks of a message.
-pub(super) fn fit_blocks(message: &mut Message, rule: impl FnMut(&ContentBlock) -> Fitted) {
-    if let Some(content) = fit(&message.content, rule) {
-        *message = message.with_content(content);
-    }
-}
-
-/// Removes the fields of another codec from a block, and reports them.
-pub(super) fn own_fields(
-    block: &ContentBlock,
-    fitted: Option<ContentBlock>,
-    notes: &mut Notes,
-) -> Option<ContentBlock> {
-    let extra = extra(fitted.as_ref().unwrap_or(block));
-    let Some(cleared) = extra.and_then(|extra| notes.cleared(extra)) else { return fitted };
-    let mut block = fitted.unwrap_or_else(|| block.clone());
-    if let Some(extra) = extra_mut(&mut block) {
-        *extra = cleared;
-    }
-    Some(block)
-}
-
-/// Removes the fields of another codec from a message, and reports them.
-pub(super) fn own_message_fields(message: &mut Message, notes: &mut Notes) {
-    if let Some(cleared) = notes.cleared(&message.extra) {
-        message.make_mut().extra = cleared;
-    }
+/// Removes the fields of another codec from a block, and reports them. Returns `true`: the block
+/// stays.
+pub(super) fn clear_fields(block: &mut ContentBlock, notes: &mut Notes) -> bool {
+    extra_mut(block).into_iter().for_each(|extra| notes.clear(extra));
+    true
 }
 
 /// Returns the tools that have an input schema or are this provider's own.
@@ -85,34 +52,27 @@ pub(super) fn fit_tools(tools: &[ToolSpec], notes: &mut Notes) -> Vec<ToolSpec> 
             continue;
         }
         let mut tool = tool.clone();
-        if let Some(cleared) = notes.cleared(&tool.extra) {
-            tool.extra = cleared;
-        }
+        notes.clear(&mut tool.extra);
         fitted.push(tool);
     }
     fitted
 }
 
-/// Returns a system message as a user message of reminders.
-pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
+/// Turns a system message into a user message of reminders.
+pub(super) fn make_user(message: &mut Message, notes: &mut Notes) {
     notes.note(Change::SystemMoved);
-    let mut content = Vec::with_capacity(message.content.len());
-    for block in &message.content {
+    fit_blocks(message, |block| {
         let Some((text, extra)) = wire_text(Role::System, block) else {
-            notes.drop_block(block.kind(), "only a system message holds it");
-            continue;
+            return notes.drop_block(block.kind(), "only a system message holds it");
         };
-        let reminder =
-            ContentBlock::SystemReminder(TextBlock { text: text.clone(), extra: extra.clone() });
-        content.extend(own_fields(block, Some(reminder), notes));
-    }
-    let mut moved = message.with_content(content);
-    let parts = moved.make_mut();
+        *block = ContentBlock::SystemReminder(TextBlock { text, extra: extra.clone() });
+        clear_fields(block, notes)
+    });
+    let parts = message.make_mut();
     parts.role = Role::User;
     // The marks describe the form of the old content.
     parts.extra = without_forms(&parts.extra);
-    own_message_fields(&mut moved, notes);
-    moved
+    notes.clear(&mut parts.extra);
 }
 
 /// Moves the results of each user turn before its other blocks.
@@ -134,19 +94,11 @@ fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) 
     let mut late = Vec::new();
     for (offset, (at, message)) in turn.iter_mut().skip(index).enumerate() {
         let from = if offset == 0 { place } else { 0 };
-        if !message.content.iter().skip(from).any(kinds.is_result) {
-            continue;
-        }
         notes.turn_to(*at);
-        let mut stays = message.content.clone();
-        let (results, others): (Vec<_>, Vec<_>) =
-            stays.split_off(from).into_iter().partition(kinds.is_result);
-        for result in &results {
+        for result in message.make_mut().content.extract_if(from.., |it| (kinds.is_result)(it)) {
             notes.moved(result.kind(), "results come first in the turn that answers");
+            late.push(result);
         }
-        late.extend(results);
-        stays.extend(others);
-        *message = message.with_content(stays);
     }
     if let Some((_, message)) = turn.get_mut(index).filter(|_| !late.is_empty()) {
         message.make_mut().content.splice(place..place, late);
@@ -236,11 +188,9 @@ pub(super) fn fit_end(thread: &mut Thread, ending: &Ending, kinds: Kinds, notes:
 fn drop_last_reasoning(thread: &mut Thread, kinds: Kinds, notes: &mut Notes) {
     let answers = thread.iter_mut().rev();
     for (at, message) in answers.take_while(|(_, message)| message.role == Role::Assistant) {
+        const OFF: &str = "thinking is off and the answer is the last message";
         notes.turn_to(*at);
-        fit_blocks(message, |block| match (kinds.is_reasoning)(block) {
-            true => Err(notes.drop_reasoning("thinking is off and the answer is the last message")),
-            false => Ok(None),
-        });
+        fit_blocks(message, |it| !(kinds.is_reasoning)(it) || notes.drop_reasoning(OFF));
     }
     thread.retain(|(_, message)| !message.content.is_empty());
 }
@@ -254,9 +204,9 @@ fn trim_end(at: usize, message: &mut Message, notes: &mut Notes) {
     if trimmed.len() < text.len() {
         let block = TextBlock { text: trimmed.into(), extra: extra.clone() }.into();
         notes.turn_to(at).drop_block("white_space", "an answer to go on with may not end in it");
-        let content = &mut message.make_mut().content;
-        content.pop();
-        content.push(block);
+        if let Some(last) = message.make_mut().content.last_mut() {
+            *last = block;
+        }
     }
 }
 
@@ -300,35 +250,21 @@ fn has_result(message: &Message, kinds: Kinds) -> bool {
     message.content.iter().any(kinds.is_result)
 }
 
-/// Splits images and documents off a result that cannot hold them, with a text before them that
-/// names their source; `None` if there are none.
+/// Takes images and documents out of a result that cannot hold them, and puts a text before them
+/// that names their source.
 pub(super) fn take_media(
-    result: &ToolResult,
+    result: &mut ToolResult,
     source: &str,
     reason: &str,
     notes: &mut Notes,
-) -> Option<(ToolResult, Vec<ContentBlock>)> {
-    if !result.content.iter().any(is_medium) {
-        return None;
+) -> Vec<ContentBlock> {
+    let media = result.content.extract_if(.., |block| matches!(block, blocks!(media)));
+    let mut media: Vec<_> = media.collect();
+    media.iter().for_each(|block| notes.moved(block.kind(), reason));
+    if !media.is_empty() {
+        media.insert(0, ContentBlock::text(format!("From the result of {source}:")));
     }
-    let (moved, content): (Vec<_>, Vec<_>) = result.content.iter().cloned().partition(is_medium);
-    moved.iter().for_each(|block| notes.moved(block.kind(), reason));
-    let label = ContentBlock::text(format!("From the result of {source}:"));
-    let media = std::iter::once(label).chain(moved).collect();
-    Some((ToolResult { content, ..result.clone() }, media))
-}
-
-fn is_medium(block: &ContentBlock) -> bool {
-    matches!(block, blocks!(media))
-}
-
-/// Returns a call or a result with another id of the call.
-pub(super) fn with_call_id(block: &ContentBlock, to: Text) -> ContentBlock {
-    let mut block = block.clone();
-    if let Some(id) = call_id_mut(&mut block) {
-        *id = to;
-    }
-    block
+    media
 }
 
 macro_rules! field_of_kinds {

@@ -60,11 +60,11 @@ pub(super) fn answer_open_calls(messages: &mut Thread, at: usize, notes: &mut No
     messages.push((at, Message::new(Role::User, results)));
 }
 
-/// Returns a call whose input is an object; `None` if it is one already. An input that is no object
-/// is wrapped in one: as JSON if it parses, else as text.
-pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
+/// Makes the input of a call an object. An input that is no object is wrapped in one: as JSON if it
+/// parses, else as text.
+pub(super) fn make_object(call: &mut ToolUse, notes: &mut Notes) {
     let json = match (&call.input, call.input.json()) {
-        (ToolInput::Json(_), Ok(_)) => return None,
+        (ToolInput::Json(_), Ok(_)) => return,
         (ToolInput::Text(_), Ok(json)) => json,
         (input, Err(_)) => {
             notes.note(Change::InputWrapped { id: call.id.clone() });
@@ -72,15 +72,8 @@ pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> 
             Object::of("input", parsed.map_or_else(|_| input.into(), Tree::Raw)).into_json()
         }
     };
-    Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
+    call.input = ToolInput::Json(json);
 }
-
-/// A block was left out and reported.
-#[derive(Debug)]
-pub(super) struct LeftOut;
-
-/// The result of a rule for a block: another block, or `None` if the block stays.
-pub(super) type Fitted = Result<Option<ContentBlock>, LeftOut>;
 
 /// The adjustments so far, and the message that the next ones concern.
 #[derive(Debug)]
@@ -107,21 +100,16 @@ impl Notes {
         self.adjustments.push(Adjustment { message: self.message, change });
     }
 
-    /// Reports a block as left out.
-    pub(super) fn drop_block(&mut self, kind: &str, reason: &str) {
+    /// Reports a block as left out. Returns `false`, as the rule for that block does.
+    pub(super) fn drop_block(&mut self, kind: &str, reason: &str) -> bool {
         self.note(Change::BlockDropped { kind: kind.into(), reason: reason.into() });
+        false
     }
 
-    /// Reports a block as left out, and returns the result of the rule.
-    pub(super) fn leave_out(&mut self, kind: &str, reason: &str) -> LeftOut {
-        self.drop_block(kind, reason);
-        LeftOut
-    }
-
-    /// Reports reasoning as left out, and returns the result of the rule.
-    pub(super) fn drop_reasoning(&mut self, reason: &str) -> LeftOut {
+    /// Reports reasoning as left out. Returns `false`, as the rule for that block does.
+    pub(super) fn drop_reasoning(&mut self, reason: &str) -> bool {
         self.note(Change::ReasoningDropped { reason: reason.into() });
-        LeftOut
+        false
     }
 
     /// Reports a block as moved.
@@ -149,14 +137,12 @@ impl Notes {
         }
     }
 
-    /// Returns empty fields instead of another codec's, which are reported; `None` if the fields
-    /// are this codec's own.
-    pub(super) fn cleared(&mut self, extra: &Extra) -> Option<Extra> {
-        let is_foreign = extra.codec().is_some_and(|codec| codec != self.codec);
-        is_foreign.then(|| {
+    /// Removes the fields of another codec, and reports them.
+    pub(super) fn clear(&mut self, extra: &mut Extra) {
+        if extra.codec().is_some_and(|codec| codec != self.codec) {
             self.lose(extra);
-            Extra::default()
-        })
+            *extra = Extra::default();
+        }
     }
 
     /// The extra fields of this codec. Those of another codec are reported as left out.

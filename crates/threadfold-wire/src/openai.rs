@@ -6,12 +6,6 @@ use super::{
 };
 use threadfold_core::message::*;
 
-/// Whether the body names a model. A body without a model is stored, not sent.
-pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
-    let own = request.extra.get(codec, "model");
-    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
-}
-
 /// Reads a data URI, if it has exactly the form that is written.
 pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
     let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
@@ -39,10 +33,9 @@ pub(super) fn fit_source(source: &MediaSource, is_own: bool) -> FittedSource {
 }
 
 /// Wraps a JSON input that is no object. An input that was read as text stays as it is.
-pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-    match call.input {
-        ToolInput::Json(_) => with_object(call, notes),
-        ToolInput::Text(_) => None,
+pub(super) fn fit_call(call: &mut ToolUse, notes: &mut Notes) {
+    if let ToolInput::Json(_) = call.input {
+        make_object(call, notes);
     }
 }
 
@@ -144,10 +137,10 @@ pub(super) fn set_source(object: &mut Object, source: &MediaSource, key: &'stati
 }
 
 /// Writes the failure of a tool into the text of its result: these dialects have no field for it.
-pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
+pub(super) fn write_failure(codec: &str, result: &mut ToolResult) {
     const FAILED: &str = "Error:";
     if !result.is_error {
-        return false;
+        return;
     }
     match result.content.first_mut() {
         Some(ContentBlock::Text(TextBlock { text, extra }))
@@ -160,7 +153,6 @@ pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
         }
         _ => result.content.insert(0, ContentBlock::text(FAILED)),
     }
-    true
 }
 
 /// Reads and writes the tools of one dialect.
@@ -319,9 +311,6 @@ pub(super) fn write_choice(choice: &ToolChoice, named: fn(Text) -> Object) -> Op
         ToolChoice::Tool(name) => named(name.clone()).into(),
     })
 }
-
-/// The temperature in both dialects.
-const TEMPERATURE: Param<f64> = temperature(write_float);
 
 /// Writes a text of a content. With unknown fields it is a part of this type.
 pub(super) fn text_piece(codec: &str, kind: &'static str, text: Text, extra: &Extra) -> Tree {

@@ -4,9 +4,9 @@
 //! remembered: `1` for a temperature of 1.0, or a tool choice with an unknown field. The remembered
 //! text is written while its value equals that of the request.
 
-use super::{extras::reopen, json::*, notes::Notes};
+use super::{extras::reopen, json::*, notes::Notes, options::EncodeOptions};
 use serde_json::Number;
-use threadfold_core::message::{Extra, Text, ToolChoice};
+use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
 
 /// A parameter: its key, and its reader and writer.
 #[derive(Clone, Copy)]
@@ -55,6 +55,12 @@ impl<T: PartialEq> Param<T> {
         let note = extra.get(codec, self.kept_as);
         note.and_then(|note| (self.read)(Raw::of(note))).as_ref() == Some(value)
     }
+}
+
+/// Whether the body names a model. A body without a model is stored, not sent.
+pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
+    let own = request.extra.get(codec, "model");
+    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
 }
 
 /// Whether the tools that a choice needs are among these.
@@ -107,13 +113,16 @@ pub(super) const fn limit(kept_as: &'static str) -> Param<u64> {
     Param { kept_as, read: |raw| raw.whole_number(), write: |tokens| Some(Tree::from(*tokens)) }
 }
 
+/// The temperature, for providers that accept any.
+pub(super) const TEMPERATURE: Param<f64> = temperature(write_float);
+
 /// The parameter for the temperature, with its writer.
 pub(super) const fn temperature(write: fn(&f64) -> Option<Tree>) -> Param<f64> {
     Param { kept_as: "~temperature", read: |raw| raw.number(), write }
 }
 
 /// Writes a temperature; `None` for a value that JSON cannot hold.
-pub(super) fn write_float(value: &f64) -> Option<Tree> {
+fn write_float(value: &f64) -> Option<Tree> {
     Number::from_f64(*value).map(Tree::Number)
 }
 

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::{contract::Change, json::Fields, normal::*, notes::*};
+use super::{contract::Change, json::Fields, notes::*};
 use threadfold_core::message::*;
 
 /// The limits of a provider, by its documentation.
@@ -129,7 +129,9 @@ pub(super) fn limit(thread: &mut Thread, limits: &dyn Fn(usize) -> Pictures, not
     let mut faults = faults.collect::<Vec<Fault>>().into_iter();
     for (at, message) in thread {
         notes.turn_to(*at);
-        fit_blocks(message, |block| Ok(replaced(block, &mut faults, notes)));
+        for block in &mut message.make_mut().content {
+            replace(block, &mut faults, notes);
+        }
     }
 }
 
@@ -152,11 +154,15 @@ pub(super) fn stand_in(image: &Image, reason: &str, notes: &mut Notes) -> Conten
     ContentBlock::text(format!("[image left out: {what}; {reason}]"))
 }
 
+/// Whether an address begins with this, in upper or lower case.
+pub(super) fn has_scheme(url: &str, scheme: &str) -> bool {
+    url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+}
+
 /// The media type, without parameters, and the data of a Base64 data URI.
 pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_at_checked("data:".len())?;
-    let (head, data) = rest.split_once(',').filter(|_| scheme.eq_ignore_ascii_case("data:"))?;
-    let (kind, coding) = head.rsplit_once(';')?;
+    let (head, data) = uri.split_once(',').filter(|_| has_scheme(uri, "data:"))?;
+    let (kind, coding) = head.get("data:".len()..)?.rsplit_once(';')?;
     let media_type = kind.split(';').next()?.trim();
     coding.eq_ignore_ascii_case("base64").then_some((media_type, data))
 }
@@ -221,18 +227,15 @@ fn with_nested(block: &ContentBlock) -> impl Iterator<Item = &ContentBlock> {
     std::iter::once(block).chain(nested)
 }
 
-/// Replaces a picture that is at fault, and those in a result; `None` if nothing changes.
-fn replaced(
-    block: &ContentBlock,
-    faults: &mut dyn Iterator<Item = Fault>,
-    notes: &mut Notes,
-) -> Option<ContentBlock> {
-    if let ContentBlock::Image(image) = block {
-        return faults.next().flatten().map(|reason| stand_in(image, reason, notes));
+/// Replaces a picture that is at fault, and those in a result.
+fn replace(block: &mut ContentBlock, faults: &mut dyn Iterator<Item = Fault>, notes: &mut Notes) {
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter_mut().for_each(|block| replace(block, faults, notes));
+    } else if let ContentBlock::Image(image) = block
+        && let Some(reason) = faults.next().flatten()
+    {
+        *block = stand_in(image, reason, notes);
     }
-    let ContentBlock::ToolResult(result) = block else { return None };
-    let content = fit(&result.content, |block| Ok(replaced(block, faults, notes)));
-    content.map(|content| ToolResult { content, ..result.clone() }.into())
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::Change, normal::*, notes::*, options::EncodeOptions, pictures, pictures::*,
-    texts::blocks,
+    contract::Change, extras::text_mark, messages::ROLE, normal::*, notes::*,
+    options::EncodeOptions, pictures, pictures::*, texts::blocks,
 };
 use threadfold_core::message::*;
 
@@ -117,10 +117,8 @@ pub(super) trait Rules {
         false
     }
 
-    /// Replaces a block that is written as text.
-    fn text(&self, _: Role, _: &ContentBlock, _: &mut Notes) -> Option<ContentBlock> {
-        None
-    }
+    /// Changes a block that is written as text.
+    fn text(&self, _: Role, _: &mut ContentBlock, _: &mut Notes) {}
 
     /// Whether the title of a document is written.
     fn takes_title(&self, _document: &Document) -> bool {
@@ -132,15 +130,13 @@ pub(super) trait Rules {
         false
     }
 
-    /// Replaces a call whose input has no form in the dialect.
-    fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        with_object(call, notes)
+    /// Changes a call whose input has no form in the dialect.
+    fn call(&self, call: &mut ToolUse, notes: &mut Notes) {
+        make_object(call, notes);
     }
 
-    /// Changes a result after its content was fitted; returns whether it changed anything.
-    fn result(&self, _: &mut ToolResult, _: &mut Notes) -> bool {
-        false
-    }
+    /// Changes a result after its content was fitted.
+    fn result(&self, _: &mut ToolResult, _: &mut Notes) {}
 
     /// Why an opaque block may not be in a message of this role, or in a result if there is no
     /// role.
@@ -154,12 +150,14 @@ pub(super) trait Rules {
 pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
     let foreign = foreign_server_calls(rules, &messages, notes.codec());
     let mut thread: Thread = Vec::with_capacity(messages.len());
-    for (at, message) in messages {
+    for (at, mut message) in messages {
         notes.turn_to(at);
         let before = thread.last().map(|(_, last)| last.role);
-        let stays = message.role != Role::System || rules.keeps_system(&message, before);
-        let message = if stays { message } else { as_user(&message, notes) };
-        let message = if stays { fit_message(rules, message, &foreign, notes) } else { message };
+        if message.role != Role::System || rules.keeps_system(&message, before) {
+            fit_message(rules, &mut message, &foreign, notes);
+        } else {
+            make_user(&mut message, notes);
+        }
         thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
     }
     pictures::limit(&mut thread, &|count| rules.pictures(count), notes);
@@ -168,48 +166,70 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
 
 /// Returns the system prompt that the provider accepts, without blank texts.
 pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -> Vec<Message> {
-    let mut fitted = Vec::with_capacity(system.len());
-    for message in system {
-        let message = fit_message(rules, message.clone(), &HashSet::new(), notes);
-        if message.content.is_empty() {
-            notes.drop_block("system message", "it has no content");
-        } else {
-            fitted.push(message);
-        }
-    }
+    let mut fitted = system.to_vec();
+    fitted.retain_mut(|message| {
+        fit_message(rules, message, &HashSet::new(), notes);
+        !message.content.is_empty() || notes.drop_block("system message", "it has no content")
+    });
     fitted
 }
 
-/// Whether a model accepts a system message within the thread, after a message of this role.
-pub(super) fn accepts_system_after(before: Option<Role>, options: &EncodeOptions) -> bool {
-    options.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
+/// The model that is asked, for providers that sign reasoning.
+#[derive(Debug)]
+pub(super) struct Target {
+    codec: &'static str,
+    pub(super) name: Option<Text>,
+    /// Whether it is the model of the request that was read.
+    is_same: bool,
+    pub(super) options: EncodeOptions,
 }
 
-/// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
-/// provider's own, and for some models no message before it may have been changed.
-pub(super) fn signed_fault(
-    codec: &str,
-    (message, block): (&Message, &ContentBlock),
-    options: &EncodeOptions,
-    needs_signature: bool,
-) -> Option<&'static str> {
-    let is_own = is_made_by(message, codec);
-    let is_unsigned = matches!(block, ContentBlock::Thinking(Thinking { signature, .. })
-        if signature.as_ref().is_none_or(|it| it.is_empty()) && (needs_signature || !is_own));
-    let reader = extra(block).and_then(Extra::codec);
-    if message.origin.is_some() && !is_own {
-        return Some("another provider signed it");
+impl Target {
+    /// Returns the model of the options, or else the one that the request names under this key.
+    pub(super) fn new(
+        (codec, key): (&'static str, &str),
+        request: &Request,
+        options: &EncodeOptions,
+    ) -> Self {
+        let own = text_mark(codec, &request.extra, key);
+        let is_same = options.model.is_none() || options.model == own;
+        Self { codec, name: options.model.clone().or(own), is_same, options: options.clone() }
     }
-    if message.role != Role::Assistant {
-        return Some("only the model thinks");
+
+    /// Whether a system message may stay in the thread, after a message of role `before`: it was
+    /// read there in a body for this model, or the model accepts it.
+    pub(super) fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
+        let accepts = matches!(before, Some(Role::User | Role::System));
+        (self.is_same && message.extra.get(self.codec, ROLE).is_some())
+            || (self.options.accepts_inner_system && accepts)
     }
-    if options.binds_reasoning && message.prefix_rewritten {
-        return Some("what it was thought on was rewritten");
+
+    /// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
+    /// provider's own, and for some models no message before it may have been changed.
+    pub(super) fn reasoning_fault(
+        &self,
+        message: &Message,
+        block: &ContentBlock,
+        needs_signature: bool,
+    ) -> Option<&'static str> {
+        let is_own = is_made_by(message, self.codec);
+        let is_unsigned = matches!(block, ContentBlock::Thinking(Thinking { signature, .. })
+            if signature.as_ref().is_none_or(|it| it.is_empty()) && (needs_signature || !is_own));
+        let reader = extra(block).and_then(Extra::codec);
+        if message.origin.is_some() && !is_own {
+            return Some("another provider signed it");
+        }
+        if message.role != Role::Assistant {
+            return Some("only the model thinks");
+        }
+        if self.options.binds_reasoning && message.prefix_rewritten {
+            return Some("what it was thought on was rewritten");
+        }
+        if is_unsigned {
+            return Some("it is not signed");
+        }
+        reader.is_some_and(|reader| reader != self.codec).then_some("another provider signed it")
     }
-    if is_unsigned {
-        return Some("it is not signed");
-    }
-    reader.is_some_and(|reader| reader != codec).then_some("another provider signed it")
 }
 
 /// Returns the ids of the server calls that this provider cannot use: another provider made them,
@@ -236,147 +256,156 @@ pub(super) fn foreign_server_calls(
 
 fn fit_message(
     rules: &dyn Rules,
-    mut message: Message,
+    message: &mut Message,
     foreign: &HashSet<Text>,
     notes: &mut Notes,
-) -> Message {
-    let changed = fit(&message.content, |block| {
+) {
+    let mut content = std::mem::take(&mut message.make_mut().content);
+    content.retain_mut(|block| {
         if server_call(block).is_some_and(|(_, id)| foreign.contains(id))
             && message.role != Role::System
         {
-            return Err(notes.leave_out(block.kind(), "another provider's server tool"));
+            return notes.drop_block(block.kind(), "another provider's server tool");
         }
-        let fitted = fit_block(rules, &message, block, notes)?;
-        Ok(own_fields(block, fitted, notes))
+        fit_block(rules, message, block, notes) && clear_fields(block, notes)
     });
-    if let Some(content) = changed {
-        message = message.with_content(content);
-    }
-    own_message_fields(&mut message, notes);
-    message
+    let parts = message.make_mut();
+    parts.content = content;
+    notes.clear(&mut parts.extra);
 }
 
+/// Applies the rules to a block of a message.
 fn fit_block(
     rules: &dyn Rules,
     message: &Message,
-    block: &ContentBlock,
+    block: &mut ContentBlock,
     notes: &mut Notes,
-) -> Fitted {
+) -> bool {
     let (role, is_own) = (message.role, is_made_by(message, notes.codec()));
     match block {
         blocks!(text) if role == Role::System && block.is_blank() => {
-            Err(notes.leave_out(block.kind(), "blank text"))
+            return notes.drop_block(block.kind(), "blank text");
         }
-        blocks!(text) => Ok(rules.text(role, block, notes)),
-        ContentBlock::Opaque(opaque) => fit_opaque(rules, Some(role), opaque, notes),
-        ContentBlock::Image(image) if rules.takes_media(role, is_own) => {
-            fit_image(rules, image, notes)
+        blocks!(text) => rules.text(role, block, notes),
+        ContentBlock::Opaque(opaque) => return fit_opaque(rules, Some(role), opaque, notes),
+        ContentBlock::Image(_) if rules.takes_media(role, is_own) => {
+            return fit_image(rules, block, notes);
         }
         ContentBlock::Document(document)
             if rules.takes_media(role, false) || rules.writes_as_text(role, &document.source) =>
         {
-            fit_document(rules, role, document, notes)
+            return fit_document(rules, role, block, notes);
         }
-        _ if role == Role::System => Err(notes.leave_out(block.kind(), "a system message is text")),
-        blocks!(media) => Err(notes.leave_out(block.kind(), "only users send it")),
+        _ if role == Role::System => {
+            return notes.drop_block(block.kind(), "a system message is text");
+        }
+        blocks!(media) => return notes.drop_block(block.kind(), "only users send it"),
         blocks!(reasoning) => {
             let fault = rules.reasoning_fault(message, block);
-            fault.map_or(Ok(None), |reason| Err(notes.drop_reasoning(reason)))
+            return fault.is_none_or(|reason| notes.drop_reasoning(reason));
         }
-        ContentBlock::ToolUse(call) => Ok(rules.call(call, notes).map(ContentBlock::ToolUse)),
-        ContentBlock::ToolResult(result) => Ok(fit_result(rules, result, notes)),
-        blocks!(server) => Ok(None),
+        ContentBlock::ToolUse(call) => rules.call(call, notes),
+        ContentBlock::ToolResult(result) => {
+            result
+                .content
+                .retain_mut(|block| fit_nested(rules, block, notes) && clear_fields(block, notes));
+            rules.result(result, notes);
+        }
+        blocks!(server) => {}
     }
-}
-
-fn fit_result(rules: &dyn Rules, result: &ToolResult, notes: &mut Notes) -> Option<ContentBlock> {
-    let content = fit(&result.content, |block| {
-        let fitted = fit_nested(rules, block, notes)?;
-        Ok(own_fields(block, fitted, notes))
-    });
-    let mut changed = content.is_some();
-    let mut result =
-        ToolResult { content: content.unwrap_or_else(|| result.content.clone()), ..result.clone() };
-    changed |= rules.result(&mut result, notes);
-    changed.then(|| result.into())
+    true
 }
 
 /// Applies the rules to a block of a tool result.
-fn fit_nested(rules: &dyn Rules, block: &ContentBlock, notes: &mut Notes) -> Fitted {
+fn fit_nested(rules: &dyn Rules, block: &mut ContentBlock, notes: &mut Notes) -> bool {
     match block {
         ContentBlock::Text(TextBlock { text, extra })
             if text.is_blank()
                 && extra.get(notes.codec(), BLANK).is_none()
                 && !rules.takes_blank() =>
         {
-            Err(notes.leave_out(block.kind(), "blank text"))
+            notes.drop_block(block.kind(), "blank text")
         }
-        blocks!(text) => Ok(rules.text(Role::User, block, notes)),
-        ContentBlock::Image(image) => fit_image(rules, image, notes),
-        ContentBlock::Document(document) => fit_document(rules, Role::User, document, notes),
+        blocks!(text) => {
+            rules.text(Role::User, block, notes);
+            true
+        }
+        ContentBlock::Image(_) => fit_image(rules, block, notes),
+        ContentBlock::Document(_) => fit_document(rules, Role::User, block, notes),
         ContentBlock::Opaque(opaque) => fit_opaque(rules, None, opaque, notes),
         blocks!(reasoning) | blocks!(call) => {
-            Err(notes.leave_out(block.kind(), "a tool result cannot hold it"))
+            notes.drop_block(block.kind(), "a tool result cannot hold it")
         }
     }
 }
 
-fn fit_opaque(rules: &dyn Rules, role: Option<Role>, opaque: &Opaque, notes: &mut Notes) -> Fitted {
+fn fit_opaque(rules: &dyn Rules, role: Option<Role>, opaque: &Opaque, notes: &mut Notes) -> bool {
     if opaque.codec != notes.codec() {
-        return Err(notes.leave_out("opaque", &format!("only {} understands it", opaque.codec)));
+        return notes.drop_block("opaque", &format!("only {} understands it", opaque.codec));
     }
-    let fault = rules.opaque_fault(role, opaque);
-    fault.map_or(Ok(None), |reason| Err(notes.leave_out("opaque", reason)))
+    rules.opaque_fault(role, opaque).is_none_or(|reason| notes.drop_block("opaque", reason))
 }
 
-fn fit_image(rules: &dyn Rules, image: &Image, notes: &mut Notes) -> Fitted {
-    let judged = match rules.pictures(1).fit(image, notes) {
-        Ok(judged) => judged,
-        Err(reason) => return Ok(Some(stand_in(image, reason, notes))),
-    };
-    let source = judged.as_ref().unwrap_or(&image.source);
-    let source = rules.source(source, Medium::Image, image.extra.codec());
-    let source = source.map_err(|reason| notes.leave_out("image", reason))?.or(judged);
-    Ok(source.map(|source| Image { source, ..image.clone() }.into()))
+fn fit_image(rules: &dyn Rules, block: &mut ContentBlock, notes: &mut Notes) -> bool {
+    let ContentBlock::Image(image) = block else { return true };
+    match rules.pictures(1).fit(image, notes) {
+        Ok(judged) => image.source = judged.unwrap_or_else(|| image.source.clone()),
+        Err(reason) => {
+            *block = stand_in(image, reason, notes);
+            return true;
+        }
+    }
+    match rules.source(&image.source, Medium::Image, image.extra.codec()) {
+        Ok(source) => image.source = source.unwrap_or_else(|| image.source.clone()),
+        Err(reason) => return notes.drop_block("image", reason),
+    }
+    true
 }
 
-fn fit_document(rules: &dyn Rules, role: Role, document: &Document, notes: &mut Notes) -> Fitted {
+fn fit_document(
+    rules: &dyn Rules,
+    role: Role,
+    block: &mut ContentBlock,
+    notes: &mut Notes,
+) -> bool {
+    let ContentBlock::Document(document) = block else { return true };
     if let MediaSource::Text { text, .. } | MediaSource::Url { url: text } = &document.source
         && rules.writes_as_text(role, &document.source)
     {
-        return as_text(document, text, notes);
-    }
-    let source = rules.source(&document.source, Medium::Document, document.extra.codec());
-    let source = source.map_err(|reason| notes.leave_out("document", reason))?;
-    if let Some(MediaSource::Text { .. }) = source {
-        // Its media type is lost.
+        let text = as_text(document, text);
+        if text.is_blank() {
+            return notes.drop_block("document", "blank text");
+        }
         notes.note(Change::BlockAsText { kind: "document".into() });
+        // The fields of a document have no meaning on a text; this reports those of another codec.
+        notes.clear(&mut document.extra);
+        *block = ContentBlock::text(markup::plain(&text));
+        return true;
     }
-    let mut changed = source.is_some();
-    let mut fitted = document.clone();
-    fitted.source = source.unwrap_or(fitted.source);
-    if !rules.takes_title(document) && fitted.title.take().is_some() {
+    match rules.source(&document.source, Medium::Document, document.extra.codec()) {
+        Ok(None) => {}
+        Ok(Some(source)) => {
+            if let MediaSource::Text { .. } = source {
+                // Its media type is lost.
+                notes.note(Change::BlockAsText { kind: "document".into() });
+            }
+            document.source = source;
+        }
+        Err(reason) => return notes.drop_block("document", reason),
+    }
+    if !rules.takes_title(document) && document.title.take().is_some() {
         notes.drop_block("document title", "the dialect has no form for it");
-        changed = true;
     }
-    if !rules.takes_context() && fitted.context.take().is_some() {
+    if !rules.takes_context() && document.context.take().is_some() {
         notes.drop_block("document context", "the dialect has no form for it");
-        changed = true;
     }
-    Ok(changed.then(|| fitted.into()))
+    true
 }
 
-/// Returns a document as text: its title, its context, and its text or address.
-fn as_text(document: &Document, text: &Text, notes: &mut Notes) -> Fitted {
-    let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([&**text]);
-    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
-    if written.is_blank() {
-        return Err(notes.leave_out("document", "blank text"));
-    }
-    notes.note(Change::BlockAsText { kind: "document".into() });
-    // The fields of a document have no meaning on a text; this only reports those of another codec.
-    let _ = notes.own_fields(&document.extra).count();
-    Ok(Some(ContentBlock::text(markup::plain(&written))))
+/// The lines of a document as text: its title, its context, and its text or address.
+fn as_text(document: &Document, text: &Text) -> Text {
+    let lines = document.title.iter().chain(&document.context).chain([text]).map(Text::as_str);
+    lines.collect::<Vec<_>>().join("\n").into()
 }
 
 /// Whether the provider of this codec made a message.

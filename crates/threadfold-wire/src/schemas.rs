@@ -15,9 +15,7 @@ pub(super) fn typed_schema(tool: &ToolSpec, codec: &str, note: &str) -> Tree {
     if is_typed(Raw::of(schema)) || tool.extra.get(codec, note) == Some(schema) {
         return schema.clone().into();
     }
-    let mut object = Object::typed("object");
-    object.extend_unset(extras::reopen(Some(schema)));
-    object.into()
+    Object::typed("object").and(extras::reopen(Some(schema))).into()
 }
 
 /// The schema of an input without fields.

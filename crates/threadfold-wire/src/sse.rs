@@ -175,11 +175,14 @@ impl SseParser {
         self.searched = end.unwrap_or(self.bytes.len());
         self.check(self.searched - self.at)?;
         let Some(end) = end else { return Ok(None) };
-        let line = self.bytes.iter().take(end).skip(self.at).copied().collect();
+        let line: Vec<u8> = self.bytes.iter().take(end).skip(self.at).copied().collect();
         self.after_return = self.bytes.get(end) == Some(&b'\r');
         self.at = end + 1;
         self.searched = self.at;
-        Ok(Some(self.without_mark(line)))
+        // A byte order mark before the first line is no part of it.
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        let unmarked = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_first).map(<[u8]>::to_vec);
+        Ok(Some(unmarked.unwrap_or(line)))
     }
 
     fn too_large(&self) -> WireError {
@@ -195,15 +198,6 @@ impl SseParser {
         self.failed = true;
         self.bytes = Vec::new();
         Err(self.too_large())
-    }
-
-    /// Removes the byte order mark from the first line.
-    fn without_mark(&mut self, line: Vec<u8>) -> Vec<u8> {
-        let first = !std::mem::replace(&mut self.begun, true);
-        match line.strip_prefix(b"\xef\xbb\xbf") {
-            Some(rest) if first => rest.to_vec(),
-            Some(_) | None => line,
-        }
     }
 
     fn field(&mut self, line: &str) {

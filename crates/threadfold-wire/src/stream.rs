@@ -4,17 +4,6 @@ use std::fmt;
 
 use threadfold_core::message::{Delta, ModelError, Turn};
 
-/// One event of a streamed answer: an event of `text/event-stream`, or a decoded message of another
-/// framing.
-#[derive(Clone, Copy)]
-pub(super) struct StreamEvent<'a> {
-    /// The name of the event; empty if the framing has none. Dialects whose data contains the type
-    /// ignore it.
-    pub(super) name: &'a str,
-    /// The data: JSON, except for words such as `[DONE]`.
-    pub(super) data: &'a str,
-}
-
 /// The result of taking an event, or a part of one.
 pub(super) type Taken = Result<(), ModelError>;
 

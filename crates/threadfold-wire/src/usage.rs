@@ -24,24 +24,27 @@ impl Counts {
     /// Reads the counts. A missing one is zero; `None` if the value is no object.
     pub(super) fn read(&self, raw: Raw<'_>) -> Option<Usage> {
         let fields = Fields::of(raw)?;
-        Some(Usage {
-            input: sum(&fields, self.input),
-            output: sum(&fields, self.output),
-            cache_read: count(&fields, self.cache_read),
-            cache_write: count(&fields, self.cache_write),
-            reasoning: count(&fields, self.reasoning),
-        })
+        Some(self.find(|key| fields.get(key)))
     }
-}
 
-fn sum(fields: &Fields<'_>, paths: &[&str]) -> u64 {
-    paths.iter().fold(0, |sum: u64, path| sum.saturating_add(count(fields, path)))
-}
-
-fn count(fields: &Fields<'_>, path: &str) -> u64 {
-    let found = match path.split_once('.') {
-        Some((key, inner)) => fields.object(key).and_then(|details| details.get(inner)),
-        None => fields.get(path),
-    };
-    found.and_then(Raw::whole_number).unwrap_or(0)
+    /// Reads the counts in the fields that this function finds. A missing one is zero.
+    pub(super) fn find<'a>(&self, get: impl Fn(&str) -> Option<Raw<'a>>) -> Usage {
+        let count = |path: &str| {
+            let found = match path.split_once('.') {
+                Some((key, inner)) => Fields::of(get(key)?)?.get(inner),
+                None => get(path),
+            };
+            found?.whole_number()
+        };
+        let sum = |paths: &[&str]| {
+            paths.iter().fold(0, |sum: u64, path| sum.saturating_add(count(path).unwrap_or(0)))
+        };
+        Usage {
+            input: sum(self.input),
+            output: sum(self.output),
+            cache_read: count(self.cache_read).unwrap_or(0),
+            cache_write: count(self.cache_write).unwrap_or(0),
+            reasoning: count(self.reasoning).unwrap_or(0),
+        }
+    }
 }

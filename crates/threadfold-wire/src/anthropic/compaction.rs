@@ -13,17 +13,14 @@ const COMPACTION: &str = "compaction";
 // later request with the resulting block.
 fn request(mut request: Request) -> Request {
     for name in ["context_management", "stop_sequences"] {
-        request.extra = without(NAME, &request.extra, name);
+        set_field(&mut request.extra, NAME, name, None);
     }
     if let Some(config) = request.extra.get(NAME, "output_config").cloned() {
         let mut config = reopen(Some(&config));
         config.remove("format");
         config.remove("task_budget");
-        request.extra = without(NAME, &request.extra, "output_config");
-        if config.len() > 0 {
-            let config = config.into_json();
-            request.extra = request.extra.with(NAME, "output_config", config);
-        }
+        let config = (config.len() > 0).then(|| config.into_json());
+        set_field(&mut request.extra, NAME, "output_config", config);
     }
     if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
         request.tool_choice = None;
@@ -72,7 +69,9 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
 /// replaces everything before it, and the provider accepts only one. A compaction without a
 /// signature stays, and the provider ignores what is before it.
 pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
-    let mut messages = thread.iter().enumerate().rev();
+    let messages = thread.iter().enumerate().rev();
+    // A system message holds none of the provider's.
+    let mut messages = messages.filter(|(_, (_, message))| message.role != Role::System);
     let newest = messages.find_map(|(index, (_, message))| {
         Some((index, message.content.iter().rposition(is_signed)?))
     });
@@ -84,10 +83,9 @@ pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
         fit_blocks(message, |candidate| {
             if places.next() == Some((of, place)) {
                 block = Some((*at, candidate.clone()));
-                return Err(LeftOut);
+                return false;
             }
-            let reason = "a newer compaction stands for it";
-            if is_own(candidate) { Err(notes.leave_out("opaque", reason)) } else { Ok(None) }
+            !is_own(candidate) || notes.drop_block("opaque", "a newer compaction stands for it")
         });
     }
     if let Some((at, block)) = block {

@@ -16,7 +16,7 @@ pub(super) const SOURCES: Sources = Sources {
     has_files: true,
     media_type,
     takes_text: |media_type| media_type == PLAIN,
-    is_fetched: |_, url| url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")),
+    is_fetched: |_, url| pictures::has_scheme(url, "https://"),
 };
 
 /// Writes a source that [`SOURCES`] accepts.

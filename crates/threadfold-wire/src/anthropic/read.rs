@@ -15,9 +15,7 @@ const READER: Reader = Reader {
 };
 
 /// Reads a request body, or a body with messages only.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
+pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result<Request> {
     let mut request = Request::default();
     params::read(&mut fields, &mut request);
     request.system = Vec::from_iter(READER.system(&mut fields)?).into();
@@ -200,10 +198,11 @@ fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<T
 }
 
 /// Reads a response body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
-    check_type(&fields)?;
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
+    if let Some(raw) = fields.get("type").filter(|raw| raw.get() != "\"message\"") {
+        let path = Path::Field(&Path::Body, "type");
+        return Err(path.mismatch("a response of type `message`", raw));
+    }
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
     let content = read_all(raw).ok_or_else(|| path.mismatch(CONTENT, raw))?;
@@ -223,19 +222,6 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn> {
 }
 
 const CONTENT: &str = "an array of blocks";
-
-fn check_type(fields: &Fields<'_>) -> Result<()> {
-    const MESSAGE: &str = "a response of type `message`";
-    let Some(raw) = fields.get("type") else { return Ok(()) };
-    match raw.word().as_deref() {
-        Some("message") => Ok(()),
-        Some("error") => {
-            let error = fields.get("error").unwrap_or(raw);
-            Err(Path::Body.mismatch("a message, not an error", error))
-        }
-        Some(_) | None => Err(Path::Field(&Path::Body, "type").mismatch(MESSAGE, raw)),
-    }
-}
 
 /// Reads a usage. Compaction passes are not in its counts, but in a list beside them. They are the
 /// prompt of the answer, so the list only counts if there was no answer.
@@ -264,7 +250,7 @@ mod tests_of_decode {
     use threadfold_core::message::ToolChoice;
 
     fn read(body: &str) -> Result<Request, WireError> {
-        request(body.as_bytes(), &DecodeOptions::default())
+        Dialect::Anthropic.decode_slice(body.as_bytes(), &DecodeOptions::default())
     }
 
     #[test]
@@ -386,6 +372,10 @@ mod tests_of_response {
     use super::*;
     use threadfold_core::message::{ContentBlock, Json};
 
+    fn turn(body: &[u8]) -> Result<Turn> {
+        Dialect::Anthropic.decode_response(body)
+    }
+
     #[test]
     fn an_answer_is_read_with_its_usage_and_origin() {
         let body = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-x",
@@ -417,7 +407,7 @@ mod tests_of_response {
         let error = turn(body.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "body: expected a message, not an error, found \
+            "error: expected an answer without an error, found \
              {\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}"
         );
     }

@@ -26,9 +26,9 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        read_event(event, &["message_", "content_block"], |fields, data| {
-            self.read(event.name, fields, data, out)
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        read_event((name, data), &["message_", "content_block"], |fields, data| {
+            self.read(name, fields, data, out)
         })
     }
 
@@ -56,6 +56,8 @@ impl Response {
             "message_stop" => {
                 self.begun()?;
                 out.is_complete = true;
+                // Some servers do not end their blocks.
+                self.blocks.values_mut().for_each(|block| block.stop(out));
             }
             "error" => return Err(provider_error(data)),
             _ => {}
@@ -70,7 +72,7 @@ impl Response {
         }
         self.usage.count(message.get("usage"));
         out.usage = self.usage.usage(&read::USAGE);
-        self.message.insert(Merged::default()).merge(&message);
+        self.message = Some(Merged::of(&message));
         Ok(())
     }
 
@@ -132,7 +134,8 @@ fn piece(delta: &Fields<'_>, key: &str) -> Result<Text, ModelError> {
 #[derive(Debug)]
 struct Block {
     kind: Text,
-    id: Text,
+    /// The id of a call that the host answers, if it has an id and a name.
+    call: Option<Text>,
     begun: Merged,
     /// The text of an input, which is JSON once it is complete.
     input: String,
@@ -142,42 +145,40 @@ struct Block {
 impl Block {
     /// Returns a block that begins with these fields, and reports them.
     fn new(fields: &Fields<'_>, out: &mut Output) -> Self {
-        let mut begun = Merged::default();
-        begun.merge(fields);
-        let (kind, id) = (fields.text_or_empty("type"), fields.text_or_empty("id"));
+        let begun = Merged::of(fields);
+        let (kind, mut call) = (fields.text_or_empty("type"), None);
         match kind.as_str() {
             "text" => out.text(fields.text_or_empty("text")),
             "thinking" => out.thinking(fields.text_or_empty("thinking")),
-            "tool_use" => fields.text("name").into_iter().for_each(|name| out.call(&id, name)),
+            "tool_use" => {
+                if let Some((id, name)) = fields.text("id").zip(fields.text("name")) {
+                    out.call(&id, name);
+                    call = Some(id);
+                }
+            }
             _ => {}
         }
-        Self { kind, id, begun, input: String::new(), stopped: false }
+        Self { kind, call, begun, input: String::new(), stopped: false }
     }
 
     /// Takes a `delta`, and reports what it adds.
     fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         let kind = fields.text_or_empty("type");
         match kind.as_str() {
-            "text_delta" => {
-                let piece = piece(&fields, "text")?;
-                self.begun.grow("text", &piece);
-                if self.kind == "text" {
-                    out.text(piece);
-                }
-            }
-            "thinking_delta" => {
-                let piece = piece(&fields, "thinking")?;
-                self.begun.grow("thinking", &piece);
-                if self.kind == "thinking" {
-                    out.thinking(piece);
+            "text_delta" | "thinking_delta" => {
+                let key = if kind == "text_delta" { "text" } else { "thinking" };
+                let piece = piece(&fields, key)?;
+                self.begun.grow(key, &piece);
+                match (key, self.kind == key) {
+                    ("text", true) => out.text(piece),
+                    (_, true) => out.thinking(piece),
+                    (_, false) => {}
                 }
             }
             "input_json_delta" => {
                 let piece = piece(&fields, "partial_json")?;
                 self.input.push_str(&piece);
-                if self.kind == "tool_use" {
-                    out.input(&self.id, piece);
-                }
+                self.call.iter().for_each(|id| out.input(id, piece.clone()));
             }
             "signature_delta" => {
                 self.begun.set("signature", Json::text(&piece(&fields, "signature")?));
@@ -196,10 +197,11 @@ impl Block {
 
     /// Ends the block. An input that arrived whole in the beginning is reported now.
     fn stop(&mut self, out: &mut Output) {
-        self.stopped = true;
+        let is_first = !std::mem::replace(&mut self.stopped, true);
         let input = self.begun.get("input").filter(|input| input.as_str() != "{}");
-        if let Some(input) = input.filter(|_| self.kind == "tool_use" && self.input.is_empty()) {
-            out.input(&self.id, input.as_str().into());
+        let input = input.filter(|_| is_first && self.input.is_empty());
+        if let (Some(id), Some(input)) = (&self.call, input) {
+            out.input(id, input.as_str().into());
         }
     }
 
@@ -207,6 +209,9 @@ impl Block {
     fn tree(&self) -> Tree {
         let mut object = self.begun.object();
         object.set_some("input", input(&self.input));
+        if self.call.is_some() && object.get("input").is_none() {
+            object.set("input", Object::default());
+        }
         object.into()
     }
 }

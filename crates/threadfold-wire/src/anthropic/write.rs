@@ -10,23 +10,24 @@ const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::
 
 /// Writes a request body, and reports the changes.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let target = Target::new(request, options);
-    let prefill = target.options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
-    let at_rest = prefill && target.model.is_none();
+    let claude = Claude(Target::new((NAME, "model"), request, options));
+    let names_model = names_model(request, options, NAME);
+    let prefill = options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
+    let at_rest = prefill && !names_model;
     let (request, mut messages, mut notes) = names::begin(request, NAME, (&TOOLS, false), at_rest);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     let ending = Ending {
         at: request.messages.len(),
         stays: !notes::open_calls(&messages).is_empty()
-            || is_paused(&messages, &target)
+            || is_paused(&messages, &claude)
             || compaction::on_demand(&request.extra).is_some(),
         prefill,
-        refuses_reasoning: target.model.is_some() && does_not_think(thinking_type(&request.extra)),
+        refuses_reasoning: names_model && does_not_think(thinking_type(&request.extra)),
     };
     notes.turn_to(None);
-    let mut system = rules::system(&target, &request.system, &mut notes);
+    let mut system = rules::system(&claude, &request.system, &mut notes);
     let mut tools = fit_tools(&request.tools, &mut notes);
-    let mut thread = rules::thread(&target, messages, &mut notes);
+    let mut thread = rules::thread(&claude, messages, &mut notes);
     results_first(&mut thread, Kinds::USUAL, &mut notes);
     fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
     compaction::lead_with_newest(&mut thread, &mut notes);
@@ -35,20 +36,20 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let rules = CACHE;
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
         .mark(request.cache, &mut notes);
-    let body = assemble(&request, target.model, (&system, &tools, &thread), &mut notes);
+    let body = assemble(&request, options, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// Whether the provider paused the answer: by its stop reason, or because it ends with the
 /// provider's own tool.
-fn is_paused(messages: &Thread, target: &Target) -> bool {
+fn is_paused(messages: &Thread, claude: &Claude) -> bool {
     let Some((_, last)) = messages.last() else { return false };
     let call = match last.content.last() {
         Some(ContentBlock::ServerToolUse(call)) => Some(&call.id),
         Some(ContentBlock::ServerToolResult(result)) => Some(&result.tool_use_id),
         Some(_) | None => None,
     };
-    let foreign = call.map(|_| foreign_server_calls(target, messages, NAME));
+    let foreign = call.map(|_| foreign_server_calls(claude, messages, NAME));
     let own_tool = call.zip(foreign).is_some_and(|(id, foreign)| !foreign.contains(id));
     last.stop_reason == Some(StopReason::PauseTurn) || own_tool
 }
@@ -64,19 +65,21 @@ fn begins_with_compaction(message: &Message) -> bool {
 /// Assembles the body: the known parameters, the parts of the request, and all other parameters.
 fn assemble(
     request: &Request,
-    model: Option<Tree>,
+    options: &EncodeOptions,
     (system, tools, thread): (&[Message], &[ToolSpec], &Thread),
     notes: &mut Notes,
 ) -> Tree {
     let mut body = Object::default();
     notes.turn_to(None);
-    let names_model = model.is_some();
-    body.set_some("model", model);
+    // First in the body, wherever its name comes from, so that equal requests are equal texts.
+    let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
+    let model = options.model.clone().map(Tree::Text);
+    body.set_some("model", model.or_else(|| own.cloned().map(Tree::Raw)));
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
     // A limit that is no number was read from a body. It is written unchanged with the other fields,
     // so it gets no default beside it.
     let came = request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
-    if names_model && !came && body.get("max_tokens").is_none() {
+    if names_model(request, options, NAME) && !came && body.get("max_tokens").is_none() {
         body.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
@@ -120,31 +123,6 @@ fn fit_thinking(request: &Request, thread: &Thread, body: &mut Object, notes: &m
 /// The limit if the request has none, because the dialect demands one.
 const MAX_OUTPUT: u64 = 4096;
 
-/// The model that is asked.
-#[derive(Debug)]
-struct Target {
-    /// The name of the model; `None` in a body that is only stored.
-    model: Option<Tree>,
-    /// Whether it is the model of the request that was read.
-    is_same: bool,
-    options: EncodeOptions,
-}
-
-impl Target {
-    fn new(request: &Request, options: &EncodeOptions) -> Self {
-        let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
-        let own_name = own.and_then(|own| Raw::of(own).text());
-        Self {
-            model: match &options.model {
-                Some(name) => Some(name.clone().into()),
-                None => own.cloned().map(Tree::Raw),
-            },
-            is_same: options.model.is_none() || options.model == own_name,
-            options: options.clone(),
-        }
-    }
-}
-
 const CACHE: CacheRules = CacheRules {
     key: "cache_control",
     kind: "ephemeral",
@@ -169,7 +147,10 @@ fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
     }
 }
 
-impl Rules for Target {
+/// The rules for the blocks of a thread that this model gets.
+struct Claude(Target);
+
+impl Rules for Claude {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         media::SOURCES.fit(source, medium, reader)
     }
@@ -177,19 +158,18 @@ impl Rules for Target {
     /// Models with a larger window accept more.
     fn pictures(&self, count: usize) -> Pictures {
         const WINDOW: u64 = 200_000;
-        let model = self.model.as_ref().filter(|_| count > Pictures::CLAUDE.most);
-        let window = model.and_then(|model| ContextWindow::for_model(&model.text()?));
+        let model = self.0.name.as_ref().filter(|_| count > Pictures::CLAUDE.most);
+        let window = model.and_then(|model| ContextWindow::for_model(model));
         let is_larger = window.is_some_and(|window| window.tokens() > WINDOW);
         Pictures { most: if is_larger { 600 } else { 100 }, ..Pictures::CLAUDE }
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), &self.options, true)
+        self.0.reasoning_fault(message, block, true)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
-        came_so || accepts_system_after(before, &self.options)
+        self.0.keeps_system(message, before)
     }
 
     /// Every call, and the results of known types.

@@ -44,7 +44,7 @@ impl Medium {
     /// The format of an address in the provider's own store, by its file extension. The provider
     /// fetches no other addresses.
     fn stored_format(self, url: &str) -> Option<&'static str> {
-        let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
+        let stored = pictures::has_scheme(url, "s3://");
         let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let mut known = self.formats().iter().map(|(name, _)| *name).filter(|_| stored);
         known.find(|name| ending.as_deref() == Some(*name))

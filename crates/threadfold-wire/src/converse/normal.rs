@@ -1,6 +1,6 @@
 //! The rules of this provider for blocks, messages and cache points.
 
-use super::{forms::*, media, media::WRAPS, target::Target};
+use super::{forms::*, media, media::WRAPS, target::Model};
 use crate::kit::*;
 
 pub(super) const KINDS: Kinds = Kinds {
@@ -35,14 +35,14 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
 pub(super) const MARK: &str = "~cachePoint";
 
 /// The rules for the cache points of a model. None may follow documents, videos or reasoning.
-pub(super) fn cache_rules(target: &Target) -> CacheRules {
+pub(super) fn cache_rules(model: &Model) -> CacheRules {
     CacheRules {
         key: MARK,
         kind: "default",
         within: Some(CACHE_POINT),
         takes: |block| !matches!(key(block), Some("document" | "video" | "reasoningContent")),
         of_user: true,
-        marks: target.family.caches,
+        marks: model.family.caches,
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
         let point = own_object(NAME, &tool.extra).into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
-            Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),
+            Some(last) => set_field(&mut last.extra, NAME, MARK, Some(point)),
             None => dropped += 1,
         }
     }
@@ -106,7 +106,7 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
     }
 }
 
-impl Rules for Target {
+impl Rules for Model {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         if let MediaSource::Text { text, .. } = source
             && text.is_blank()
@@ -122,12 +122,11 @@ impl Rules for Target {
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
-        signed_fault(NAME, (message, block), &self.options, self.family.is_claude)
+        self.target.reasoning_fault(message, block, self.family.is_claude)
     }
 
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = self.is_same && message.extra.get(NAME, ROLE).is_some();
-        came_so || accepts_system_after(before, &self.options)
+        self.target.keeps_system(message, before)
     }
 
     /// Images that a model of this provider made are sent back to it.
@@ -139,8 +138,8 @@ impl Rules for Target {
         true
     }
 
-    fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
-        unwrapped(role, block, notes)
+    fn text(&self, role: Role, block: &mut ContentBlock, notes: &mut Notes) {
+        unwrap_changed(role, block, notes);
     }
 
     fn takes_context(&self) -> bool {
@@ -149,42 +148,37 @@ impl Rules for Target {
 
     /// Adds a text to a result that lost all its content, and removes the status if the model
     /// accepts none.
-    fn result(&self, result: &mut ToolResult, notes: &mut Notes) -> bool {
+    fn result(&self, result: &mut ToolResult, notes: &mut Notes) {
         let came_empty = result.extra.get(NAME, "~content").is_some();
-        let is_empty = result.content.is_empty() && !came_empty;
-        if is_empty {
+        if result.content.is_empty() && !came_empty {
             notes.note(Change::TextInserted);
             result.content.push(ContentBlock::text(NOTHING));
         }
         let has_status = result.is_error || result.extra.get(NAME, "~status").is_some();
-        let loses_status = has_status && !self.family.accepts_status;
-        if loses_status {
+        if has_status && !self.family.accepts_status {
             notes.drop_fields(["status"]);
             result.is_error = false;
-            result.extra = without(NAME, &result.extra, "~status");
+            set_field(&mut result.extra, NAME, "~status", None);
         }
-        is_empty || loses_status
     }
 }
 
 /// Removes citations or the guard from a text that was changed since it was read.
-fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
-    let (text, extra) = wire_text(role, block)?;
-    let key = WRAPS.into_iter().find(|key| {
+fn unwrap_changed(role: Role, block: &mut ContentBlock, notes: &mut Notes) {
+    let Some((text, extra)) = wire_text(role, block) else { return };
+    let changed = WRAPS.into_iter().find(|key| {
         let raw = extra.get(NAME, key);
         raw.is_some_and(|raw| media::wrapped_text(key, Raw::of(raw)).as_ref() != Some(&text))
-    })?;
-    notes.drop_fields([key]);
-    let mut block = block.clone();
-    if let Some(extra) = extra_mut(&mut block) {
-        *extra = without(NAME, extra, key);
+    });
+    if let (Some(key), Some(extra)) = (changed, extra_mut(block)) {
+        notes.drop_fields([key]);
+        set_field(extra, NAME, key, None);
     }
-    Some(block)
 }
 
 /// Moves blocks that may not be beside results into the last result.
-pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
-    let never = target.family.never_beside_results;
+pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes) {
+    let never = model.family.never_beside_results;
     for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
         let is_user = turn.first().is_some_and(|(_, message)| message.role == Role::User);
         let has_results = turn.iter().any(|(_, message)| message.tool_results().next().is_some());
@@ -195,12 +189,13 @@ pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Not
         for (at, message) in turn.iter_mut() {
             notes.turn_to(*at);
             fit_blocks(message, |block| {
-                if key(block).is_none_or(|key| !never.contains(&key)) {
-                    return Ok(None);
+                let stays = key(block).is_none_or(|key| !never.contains(&key));
+                if !stays {
+                    notes
+                        .moved(block.kind(), "this model takes nothing of the kind beside results");
+                    moved.push(block.clone());
                 }
-                notes.moved(block.kind(), "this model takes nothing of the kind beside results");
-                moved.push(block.clone());
-                Err(LeftOut)
+                stays
             });
         }
         let last = turn.iter_mut().rev().find(|(_, it)| it.tool_results().next().is_some());
@@ -252,23 +247,19 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     if renamed.is_empty() {
         return;
     }
-    for (_, message) in thread {
-        fit_blocks(message, |block| {
-            if let ContentBlock::ToolResult(result) = block {
-                let content = fit(&result.content, |block| Ok(retitled(block, &renamed)));
-                return Ok(content.map(|content| ToolResult { content, ..result.clone() }.into()));
-            }
-            Ok(retitled(block, &renamed))
-        });
+    for block in thread.iter_mut().flat_map(|(_, message)| &mut message.make_mut().content) {
+        retitle(block, &renamed);
     }
 }
 
-/// Returns a document under its new name; `None` if it keeps its name.
-fn retitled(block: &ContentBlock, renamed: &Renamed) -> Option<ContentBlock> {
-    let written = renamed.written(title(block)?);
-    let ContentBlock::Document(document) = block else { return None };
-    let changes = document.title.as_ref() != Some(&written);
-    changes.then(|| Document { title: Some(written), ..document.clone() }.into())
+/// Gives a document, and those in a result, the new name.
+fn retitle(block: &mut ContentBlock, renamed: &Renamed) {
+    let written = title(block).map(|title| renamed.written(title));
+    if let ContentBlock::ToolResult(result) = block {
+        result.content.iter_mut().for_each(|block| retitle(block, renamed));
+    } else if let (ContentBlock::Document(document), Some(written)) = (block, written) {
+        document.title = Some(written);
+    }
 }
 
 /// The title of a document, and those of the documents in a result.

@@ -20,9 +20,7 @@ const READER: Reader = Reader {
 };
 
 /// Reads a request body, or a body with messages only.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
+pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result<Request> {
     let mut request = Request::default();
     params::read(&mut fields, &mut request);
     request.system = Vec::from_iter(READER.system(&mut fields)?).into();
@@ -166,11 +164,9 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a response body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn> {
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     const OUTPUT: &str = "an answer with its `output`";
     const MESSAGE: &str = "a message";
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
     let path = Path::Field(&Path::Body, "output");
     let mut output = match (fields.take("output"), fields.get("message")) {
         (Some(raw), _) => Fields::read(raw, path)?,
@@ -216,7 +212,7 @@ mod tests_of_decode {
     use threadfold_core::message::ToolChoice;
 
     fn read(body: &str) -> Result<Request, WireError> {
-        request(body.as_bytes(), &DecodeOptions::default())
+        Dialect::BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default())
     }
 
     #[test]
@@ -331,6 +327,10 @@ mod tests_of_blocks {
 mod tests_of_response {
     use super::*;
     use threadfold_core::message::{ContentBlock, Usage};
+
+    fn turn(body: &[u8]) -> Result<Turn> {
+        Dialect::BedrockConverse.decode_response(body)
+    }
 
     #[test]
     fn an_answer_is_read_with_its_usage_and_origin() {

@@ -18,12 +18,12 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        if !event.name.is_empty() {
-            return self.named(event.name, event.data, out);
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        if !name.is_empty() {
+            return self.named(name, data, out);
         }
         // SDKs put the name of the event into its data.
-        let fields = Fields::parse(event.data);
+        let fields = Fields::parse(data);
         let named = fields.as_ref().and_then(|fields| fields.rest().next());
         named.map_or(Ok(()), |(name, raw)| self.named(name, raw.get(), out))
     }
@@ -34,10 +34,8 @@ impl Assembly for Response {
         let content: Vec<Tree> = parts.into_values().map(Part::into_tree).collect();
         let role = self.role.take().map_or(Tree::Word("assistant"), Tree::Raw);
         let message = Object::of("role", role).with("content", content);
-        let mut body = Object::of("output", Object::of("message", message));
-        body.extend_unset(end);
-        body.extend_unset(self.metadata.clone().unwrap_or_default());
-        Some(body.into_json())
+        let body = Object::of("output", Object::of("message", message)).and(end);
+        Some(body.and(self.metadata.clone().unwrap_or_default()).into_json())
     }
 }
 
@@ -73,7 +71,7 @@ impl Response {
     }
 
     fn add(&mut self, event: &Fields<'_>, out: &mut Output) -> Taken {
-        let delta = event.object("delta").ok_or_else(no_object)?;
+        let delta = event.object("delta").ok_or_else(|| holds(NO_OBJECT))?;
         let index = index(event)?;
         let Some((key, raw)) = delta.rest().next() else { return Ok(()) };
         let Some(kind) = kind_of_piece(key, raw) else { return Ok(()) };
@@ -121,13 +119,8 @@ fn holds(what: &str) -> ModelError {
     ModelError::new(kind, format!("the stream holds {what}"))
 }
 
-fn other_kind() -> ModelError {
-    holds("a piece of another kind than its block")
-}
-
-fn no_object() -> ModelError {
-    holds("a piece that is no object")
-}
+const OTHER_KIND: &str = "a piece of another kind than its block";
+const NO_OBJECT: &str = "a piece that is no object";
 
 /// The kinds of blocks that have a start event. Texts and reasoning have none.
 const BEGUN: [&str; 3] = ["toolUse", "toolResult", "image"];
@@ -189,13 +182,15 @@ impl Part {
     fn add(&mut self, kind: &str, key: &str, raw: Raw<'_>, out: &mut Output) -> Taken {
         // A piece of encrypted reasoning may hold nothing.
         if self.kind != kind && (self.kind, kind) != (REDACTED, "reasoningContent") {
-            return Err(other_kind());
+            return Err(holds(OTHER_KIND));
         }
         match key {
             "text" => out.text(self.grow(text_of(raw)?)),
             "citation" => self.fields.extend("citations", vec![raw]),
-            "toolResult" => self.fields.extend("content", raw.items().ok_or_else(other_kind)?),
-            _ => return self.add_fields(Fields::of(raw).ok_or_else(no_object)?, out),
+            "toolResult" => {
+                self.fields.extend("content", raw.items().ok_or_else(|| holds(OTHER_KIND))?)
+            }
+            _ => return self.add_fields(Fields::of(raw).ok_or_else(|| holds(NO_OBJECT))?, out),
         }
         Ok(())
     }
@@ -250,11 +245,10 @@ impl Part {
             "text" if fields.len() == 0 => return Object::of("text", text).into(),
             "text" => {
                 let content = Tree::from_iter([Object::of("text", text)]);
-                ("citationsContent", with_rest(Object::of("content", content), fields))
+                ("citationsContent", Object::of("content", content).and(fields))
             }
             "reasoningContent" => {
-                let parts = with_rest(Object::of("text", text), fields);
-                (kind, Object::of("reasoningText", parts))
+                (kind, Object::of("reasoningText", Object::of("text", text).and(fields)))
             }
             REDACTED => ("reasoningContent", Object::of(REDACTED, text)),
             "toolUse" => {
@@ -267,11 +261,6 @@ impl Part {
         };
         Object::of(key, inner).into()
     }
-}
-
-fn with_rest(mut object: Object, rest: Object) -> Object {
-    object.extend_unset(rest);
-    object
 }
 
 fn text_of(raw: Raw<'_>) -> Result<Text, ModelError> {

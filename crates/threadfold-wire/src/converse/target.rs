@@ -3,24 +3,18 @@
 use super::forms::NAME;
 use crate::kit::*;
 
-/// The model that is asked.
+/// The model that is asked, and its family.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct Model {
+    pub(super) target: Target,
     pub(super) family: Family,
-    /// Whether it is the model of the request that was read.
-    pub(super) is_same: bool,
-    pub(super) options: EncodeOptions,
 }
 
-impl Target {
+impl Model {
     pub(super) fn new(request: &Request, options: &EncodeOptions) -> Self {
-        let own = own_model(request);
-        let name = options.model.as_ref().or(own.as_ref());
-        Self {
-            family: name.map_or(Family::OTHER, |name| Family::of(name)),
-            is_same: options.model.is_none() || options.model == own,
-            options: options.clone(),
-        }
+        let target = Target::new((NAME, MODEL), request, options);
+        let family = target.name.as_ref().map_or(Family::OTHER, |name| Family::of(name));
+        Self { target, family }
     }
 }
 
@@ -84,11 +78,6 @@ impl Family {
         let mut families = families.into_iter();
         families.find(|it| it.words.iter().any(|word| name.contains(word))).unwrap_or(Self::OTHER)
     }
-}
-
-/// The model that the body of the request named.
-pub(super) fn own_model(request: &Request) -> Option<Text> {
-    extras::text_mark(NAME, &request.extra, MODEL)
 }
 
 /// The key under which a body names its model, if it does.

@@ -7,38 +7,38 @@ use crate::kit::*;
 
 /// Writes a request body, and reports the changes.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let target = Target::new(request, options);
+    let model = Model::new(request, options);
     let end = request.messages.len();
     let (request, mut messages, mut notes) =
         names::begin(request, NAME, (&names::TOOLS, true), false);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
     notes.turn_to(None);
-    let mut system = rules::system(&target, &request.system, &mut notes);
-    let cache = cache_rules(&target);
+    let mut system = rules::system(&model, &request.system, &mut notes);
+    let cache = cache_rules(&model);
     system.iter_mut().for_each(|message| mark_points(message, &cache, &mut notes));
     let mut tools = fit_tools(&request.tools, &mut notes);
     let lost_marks = mark_tools(&mut tools);
     declare_called(&mut tools, &messages, &mut notes);
     note_dropped(lost_marks, &mut notes);
-    let mut thread = rules::thread(&target, messages, &mut notes);
+    let mut thread = rules::thread(&model, messages, &mut notes);
     for (at, message) in &mut thread {
         notes.turn_to(*at);
         mark_points(message, &cache, &mut notes);
     }
     thread.retain(|(_, message)| !message.content.is_empty());
     results_first(&mut thread, KINDS, &mut notes);
-    only_results(&mut thread, &target, &mut notes);
+    only_results(&mut thread, &model, &mut notes);
     merge_neighbours(&mut thread, &mut notes);
     text_beside_documents(&mut thread, &mut notes);
     let ending = Ending {
         at: end,
         stays: false,
-        prefill: target.options.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
-        refuses_reasoning: target.family.is_claude && does_not_think(thinking_type(&request.extra)),
+        prefill: options.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
+        refuses_reasoning: model.family.is_claude && does_not_think(thinking_type(&request.extra)),
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);
-    begin_with_user(&mut thread, end, |_| target.family.begins_with_answer, &mut notes);
+    begin_with_user(&mut thread, end, |_| model.family.begins_with_answer, &mut notes);
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
         .mark(request.cache, &mut notes);
     let body = assemble(&request, options, (&system, &tools, &thread), &mut notes);
@@ -69,7 +69,8 @@ fn assemble(
     let mut body = Object::default();
     notes.turn_to(None);
     // Over HTTP the address names the model; only bodies of SDKs hold it.
-    let named = options.model.as_ref().filter(|_| own_model(request).is_some());
+    let named =
+        options.model.as_ref().filter(|_| extras::text_mark(NAME, &request.extra, MODEL).is_some());
     body.set_some(MODEL, named.cloned());
     let prompt = system.iter().flat_map(|message| blocks(Role::System, &message.content));
     let prompt: Vec<Tree> = prompt.collect();
@@ -161,15 +162,15 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         }
         ContentBlock::Document(document) => {
             let name = document.title.clone().unwrap_or_else(|| "document".into());
-            let mut inner = Object::of("name", name);
-            inner.extend_unset(media::write(&document.source, &document.extra));
+            let source = media::write(&document.source, &document.extra);
+            let mut inner = Object::of("name", name).and(source);
             inner.set_some("context", document.context.clone());
             finish("document", inner, &document.extra)
         }
         ContentBlock::Thinking(thinking) => {
             let mut parts = Object::of("text", thinking.text.clone());
             parts.set_some("signature", thinking.signature.clone());
-            parts.extend_unset(reopen(thinking.extra.get(NAME, "reasoningText")));
+            let parts = parts.and(reopen(thinking.extra.get(NAME, "reasoningText")));
             let inner = Object::of("reasoningText", parts);
             finish("reasoningContent", inner, &thinking.extra)
         }
@@ -233,7 +234,5 @@ fn tool_result(result: &ToolResult) -> Object {
 /// Returns the block of this key, with the unknown fields in it and beside it.
 fn finish(key: &'static str, mut inner: Object, extra: &Extra) -> Tree {
     add_rest(&mut inner, extra.of(NAME));
-    let mut outer = Object::of(key, inner);
-    outer.extend_unset(reopen(extra.get(NAME, "~beside")));
-    outer.into()
+    Object::of(key, inner).and(reopen(extra.get(NAME, "~beside"))).into()
 }

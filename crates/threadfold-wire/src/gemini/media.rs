@@ -79,12 +79,6 @@ fn file(uri: Text) -> MediaSource {
     }
 }
 
-pub(super) fn is_fetched(url: &str) -> bool {
-    ["https://", "http://"].iter().any(|scheme| {
-        url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })
-}
-
 /// The media type of the file extension of an address.
 fn guess(uri: &str) -> Option<&'static str> {
     #[rustfmt::skip]

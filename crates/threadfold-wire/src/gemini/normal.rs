@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{marks::*, media};
+use super::marks::*;
 use crate::kit::*;
 
 /// The rules for the blocks of a thread.
@@ -16,7 +16,11 @@ impl Rules for Gemini {
     fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
         match source {
             MediaSource::Base64 { .. } => Ok(None),
-            MediaSource::Url { url } if media::is_fetched(url) => Ok(None),
+            MediaSource::Url { url }
+                if ["https://", "http://"].iter().any(|it| pictures::has_scheme(url, it)) =>
+            {
+                Ok(None)
+            }
             MediaSource::Url { .. } => Err("this provider reads no such address"),
             MediaSource::File { .. } if reader == Some(CODEC) => Ok(None),
             MediaSource::File { .. } => Err("its file is in another provider's store"),
@@ -84,21 +88,17 @@ pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         notes.turn_to(*at);
         names.extend(message.tool_uses().map(|call| (call.id.clone(), call.name.clone())));
-        let mut content = Vec::with_capacity(message.content.len());
-        for block in &message.content {
-            if let ContentBlock::ToolResult(result) = block
+        let content = &mut message.make_mut().content;
+        for mut block in std::mem::take(content) {
+            let mut media = Vec::new();
+            if let ContentBlock::ToolResult(result) = &mut block
                 && !has_mark(&result.extra, "~parts")
-                && let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id)
-                && let Some((result, media)) = take_media(result, name, NOT_EVERY_MODEL, notes)
             {
-                content.push(result.into());
-                content.extend(media);
-            } else {
-                content.push(block.clone());
+                let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id).clone();
+                media = take_media(result, &name, NOT_EVERY_MODEL, notes);
             }
-        }
-        if content.len() > message.content.len() {
-            *message = message.with_content(content);
+            content.push(block);
+            content.extend(media);
         }
     }
 }

@@ -7,7 +7,6 @@ const GENERATION: Section = Section { kept_as: "~generationConfig" };
 const TOOLS: Section = Section { kept_as: "~toolConfig" };
 
 const MAX_OUTPUT: Param<u64> = limit("~maxOutputTokens");
-const TEMPERATURE: Param<f64> = temperature(write_float);
 
 const CHOICE: Param<ToolChoice> =
     Param { kept_as: "~functionCallingConfig", read: choice, write: write_choice };

@@ -16,66 +16,55 @@ use crate::kit::*;
 /// A call that is being received.
 #[derive(Debug)]
 pub(super) struct Partial {
+    /// The position of its part in the answer.
+    pub(super) place: usize,
     /// The id under which it is reported.
     pub(super) id: Text,
-    call: Merged,
-    beside: Merged,
-    args: Growing,
+    /// The part so far.
+    pub(super) part: Growing,
 }
 
 impl Partial {
-    /// Returns a call without content.
-    pub(super) fn new(id: Text) -> Self {
-        Self {
-            id,
-            call: Merged::default(),
-            beside: Merged::default(),
-            args: Growing::Object(Merged::default()),
-        }
-    }
-
     /// Takes a piece, and returns whether more will follow.
     pub(super) fn add(&mut self, part: &Part<'_>) -> Result<bool, &'static str> {
         let mut inner = part.inner().ok_or("a call is no object")?;
         let continues = inner.take("willContinue").is_some_and(|raw| raw.get() == "true");
         let pieces = inner.take("partialArgs").and_then(Raw::items).unwrap_or_default();
-        if let Some(args) = inner.take("args").and_then(Fields::of) {
-            for (key, raw) in args.rest() {
-                self.args.field(key)?.set(raw.json())?;
-            }
+        let whole = inner.take("args").and_then(Fields::of).unwrap_or_default();
+        if !matches!(self.part, Growing::Nothing) {
+            // The call was reported with those of its first piece.
+            inner.take("id");
+            inner.take("name");
+        }
+        self.part.field("functionCall")?.fields()?.merge(&inner);
+        self.part.fields()?.merge(&part.rest);
+        let args = self.args()?;
+        args.fields()?;
+        for (key, raw) in whole.rest() {
+            args.field(key)?.set(raw.json())?;
         }
         for raw in pieces {
-            self.piece(&fields(raw).ok_or("a piece of an argument is no object")?)?;
+            add_piece(args, &fields(raw).ok_or("a piece of an argument is no object")?)?;
         }
-        self.call.merge(&inner);
-        self.beside.merge(&part.rest);
         Ok(continues)
     }
 
-    fn piece(&mut self, piece: &Fields<'_>) -> Result<(), &'static str> {
-        let path = piece.text("jsonPath").ok_or("a piece of an argument has no path")?;
-        if let Some(said) = piece.text("stringValue") {
-            return at(&mut self.args, &path)?.add_text(&said);
-        }
-        let plain = piece.get("numberValue").or_else(|| piece.get("boolValue"));
-        let null = piece.get("nullValue").map(|_| Json::default());
-        match plain.map(Raw::json).or(null) {
-            Some(value) => at(&mut self.args, &path)?.set(value),
-            None => Ok(()),
-        }
-    }
-
     /// The arguments so far.
-    pub(super) fn args(&self) -> Json {
-        self.args.tree().into_json()
+    pub(super) fn args(&mut self) -> Result<&mut Growing, &'static str> {
+        self.part.field("functionCall")?.field("args")
     }
+}
 
-    /// The part as in a whole answer.
-    pub(super) fn into_tree(self) -> Tree {
-        let call = self.call.object().with("args", self.args.tree());
-        let mut part = Object::of("functionCall", call);
-        part.extend_unset(self.beside.object());
-        part.into()
+fn add_piece(args: &mut Growing, piece: &Fields<'_>) -> Result<(), &'static str> {
+    let path = piece.text("jsonPath").ok_or("a piece of an argument has no path")?;
+    if let Some(said) = piece.text("stringValue") {
+        return at(args, &path)?.add_text(&said);
+    }
+    let plain = piece.get("numberValue").or_else(|| piece.get("boolValue"));
+    let null = piece.get("nullValue").map(|_| Json::default());
+    match plain.map(Raw::json).or(null) {
+        Some(value) => at(args, &path)?.set(value),
+        None => Ok(()),
     }
 }
 

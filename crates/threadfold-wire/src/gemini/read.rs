@@ -6,9 +6,7 @@ use super::{marks::*, params, part, part::*, tools};
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
+pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result<Request> {
     camel_case(&mut fields);
     let contents = fields.take_items("contents", Path::Body, "an array of contents")?;
     let path = Path::Field(&Path::Body, "contents");
@@ -175,9 +173,7 @@ impl Servers {
 }
 
 /// Reads a response body: its first candidate.
-pub(super) fn turn(body: &[u8]) -> Result<Turn> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::answer(&scanned)?;
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = fields.take_any_items("candidates", Path::Body, "an array of candidates")?;

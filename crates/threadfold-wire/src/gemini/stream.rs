@@ -13,36 +13,28 @@ pub(super) struct Response {
     body: Merged,
     candidate: Option<Merged>,
     content: Merged,
-    parts: Vec<Piece>,
+    parts: Vec<Growing>,
+    /// If the last part is a text without other fields, to which more may be added: whether it is a
+    /// thought.
+    grows: Option<bool>,
     /// The number of calls so far.
     calls: usize,
-    /// The position of the call that is not complete.
-    open: Option<usize>,
+    /// The call that is not complete.
+    open: Option<Partial>,
     id: Option<Text>,
 }
 
-/// A part that is being received.
-#[derive(Debug)]
-enum Piece {
-    /// A text without other fields, to which more may be added.
-    Text { thought: bool, text: String },
-    /// A call that arrives in pieces.
-    Call(Box<Partial>),
-    /// Any other part.
-    Whole(Json),
-}
-
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        read_event(event, &[], |fields, data| self.read(fields, data, out))
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        read_event((name, data), &[], |fields, data| self.read(fields, data, out))
     }
 
     fn body(&mut self, is_complete: bool) -> Option<Json> {
+        self.close(&mut Output::default()).ok()?;
         let mut body = self.body.object();
         if let Some(candidate) = &self.candidate {
-            let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
-            let content = self.content.object();
-            let content = content.with("parts", parts.collect::<Vec<_>>());
+            let parts = self.parts.iter().map(Growing::tree).collect::<Vec<_>>();
+            let content = self.content.object().with("parts", parts);
             let candidate = candidate.object().with("content", content);
             body.set("candidates", Tree::from_iter([candidate]));
         }
@@ -92,10 +84,7 @@ impl Response {
         for raw in parts {
             self.part(raw, out)?;
         }
-        if out.is_complete {
-            self.close(out);
-        }
-        Ok(())
+        if out.is_complete { self.close(out) } else { Ok(()) }
     }
 
     fn part(&mut self, raw: Raw<'_>, out: &mut Output) -> Taken {
@@ -106,7 +95,7 @@ impl Response {
                 return Ok(());
             }
             Some(_) | None => {
-                self.parts.push(Piece::Whole(raw.json()));
+                self.push(Growing::Whole(raw.json()));
                 return Ok(());
             }
         };
@@ -114,7 +103,7 @@ impl Response {
         if !is_named(&inner) && self.open.is_some() {
             return self.more(&part, out);
         }
-        self.close(out);
+        self.close(out)?;
         self.call(raw, part, is_named(&inner) && is_partial(&inner), out)
     }
 
@@ -127,67 +116,60 @@ impl Response {
             out.call(&call.id, call.name.clone());
         }
         match call {
-            Some(call) if is_partial => {
-                self.open = Some(self.parts.len());
-                self.parts.push(Piece::Call(Box::new(Partial::new(call.id))));
+            Some(ToolUse { id, .. }) if is_partial => {
+                self.open = Some(Partial { place: self.parts.len(), id, part: Growing::Nothing });
+                self.push(Growing::Nothing);
                 return self.more(&part, out);
             }
             Some(call) => out.input(&call.id, call.input.as_str().into()),
             None => {}
         }
-        self.parts.push(Piece::Whole(raw.json()));
+        self.push(Growing::Whole(raw.json()));
         Ok(())
+    }
+
+    /// Adds a part to which no text is added.
+    fn push(&mut self, part: Growing) {
+        self.grows = None;
+        self.parts.push(part);
     }
 
     /// Takes a piece of the open call.
     fn more(&mut self, part: &Part<'_>, out: &mut Output) -> Taken {
-        let open = self.open.and_then(|open| self.parts.get_mut(open));
-        let Some(Piece::Call(call)) = open else { return Ok(()) };
-        if !call.add(part).map_err(unreadable)? {
-            self.close(out);
-        }
-        Ok(())
+        let Some(call) = &mut self.open else { return Ok(()) };
+        if call.add(part).map_err(unreadable)? { Ok(()) } else { self.close(out) }
     }
 
     /// Ends the open call, if there is one. Its input is reported as one piece, because the pieces
     /// of arguments are not pieces of JSON text.
-    fn close(&mut self, out: &mut Output) {
-        if let Some(Piece::Call(call)) = self.open.take().and_then(|open| self.parts.get(open)) {
-            out.input(&call.id, call.args().as_str().into());
+    fn close(&mut self, out: &mut Output) -> Taken {
+        let Some(mut call) = self.open.take() else { return Ok(()) };
+        let args = call.args().map_err(unreadable)?.tree().into_json();
+        out.input(&call.id, args.as_str().into());
+        if let Some(part) = self.parts.get_mut(call.place) {
+            *part = call.part;
         }
+        Ok(())
     }
 
     fn text(&mut self, raw: Raw<'_>, part: &Part<'_>, out: &mut Output) {
         let said = part.value.text();
         let thought = part.rest.get("thought").is_some_and(|raw| raw.get() == "true");
         let plain = part.rest.rest().all(|(key, _)| key == "thought" && thought);
-        match (self.parts.last_mut(), &said) {
-            (_, Some(said)) if plain && said.is_empty() => {}
-            (Some(Piece::Text { thought: before, text }), Some(said))
-                if plain && *before == thought =>
-            {
-                text.push_str(said);
+        match &said {
+            Some(said) if plain && said.is_empty() => {}
+            Some(said) if plain => {
+                if self.grows != Some(thought) {
+                    self.grows = Some(thought);
+                    self.parts.push(Growing::Object(Merged::of(&part.rest)));
+                }
+                if let Some(Growing::Object(last)) = self.parts.last_mut() {
+                    last.grow("text", said);
+                }
             }
-            (_, Some(said)) if plain => {
-                self.parts.push(Piece::Text { thought, text: said.to_string() });
-            }
-            _ => self.parts.push(Piece::Whole(raw.json())),
+            Some(_) | None => self.push(Growing::Whole(raw.json())),
         }
         let text = said.unwrap_or_default();
         if thought { out.thinking(text) } else { out.text(text) }
-    }
-}
-
-impl Piece {
-    fn into_tree(self) -> Tree {
-        match self {
-            Self::Text { thought, text } => {
-                let mut object = Object::of("text", text);
-                object.set_some("thought", thought.then_some(true));
-                object.into()
-            }
-            Self::Call(call) => call.into_tree(),
-            Self::Whole(json) => json.into(),
-        }
     }
 }

@@ -62,23 +62,6 @@ impl<'a> Fields<'a> {
         Self::of_parts(text.trim_start(), outer(text)?.into_iter())
     }
 
-    /// Reads a whole body.
-    pub(crate) fn body(body: &'a Scanned<'_>) -> Result<Self> {
-        Self::read(body.whole()?, Path::Body)
-    }
-
-    /// Reads a whole response body. A body that holds an error is refused.
-    pub(crate) fn answer(body: &'a Scanned<'_>) -> Result<Self> {
-        let fields = Self::body(body)?;
-        match fields.value("error") {
-            Some(error) => {
-                let path = Path::Field(&Path::Body, "error");
-                Err(path.mismatch("an answer without an error", error))
-            }
-            None => Ok(fields),
-        }
-    }
-
     /// The raw value of a field.
     pub(crate) fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
@@ -171,9 +154,11 @@ impl<'a> Fields<'a> {
         path: Path<'_>,
         expected: &'static str,
     ) -> Result<Vec<Raw<'a>>> {
-        let path = Path::Field(&path, key);
-        let Some(raw) = self.take_value(key) else { return Ok(Vec::new()) };
-        raw.items().ok_or_else(|| path.mismatch(expected, raw))
+        if self.value(key).is_some() {
+            return self.take_items(key, path, expected);
+        }
+        self.take(key);
+        Ok(Vec::new())
     }
 
     /// Removes and returns an object. Any other value stays.
@@ -285,7 +270,11 @@ fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: R
 impl Path<'_> {
     /// Returns the error that another value was expected here.
     pub(crate) fn mismatch(self, expected: &'static str, found: Raw<'_>) -> WireError {
-        WireError::Shape { path: self.to_string(), expected, found: abridged(found.get()) }
+        WireError::Shape {
+            path: self.to_string(),
+            expected,
+            found: abridged(found.get(), MAX_FOUND),
+        }
     }
 
     /// Returns the error that a value is missing here.
@@ -305,9 +294,12 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-fn abridged(text: &str) -> String {
-    const MAX: usize = 60;
-    let mut kept: String = text.chars().take(MAX).collect();
+/// The most characters of a value that an error quotes.
+const MAX_FOUND: usize = 60;
+
+/// The first characters of a text, at most this many.
+pub(crate) fn abridged(text: &str, most: usize) -> String {
+    let mut kept: String = text.chars().take(most).collect();
     if kept.len() < text.len() {
         kept.push_str("...");
     }

@@ -1,6 +1,6 @@
 //! JSON values as text, parsed on demand.
 
-use std::{borrow::Cow, fmt::Display, str::Utf8Error};
+use std::{borrow::Cow, fmt::Display};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -9,30 +9,16 @@ use super::scan::{Node, scan, scan_outer};
 use crate::contract::{Result, WireError};
 use threadfold_core::message::{Json, Text, unescaped};
 
-/// A body, and the positions of all values in it.
-#[derive(Debug)]
-pub(crate) struct Scanned<'a> {
-    text: Result<&'a str, Utf8Error>,
-    nodes: Vec<Node>,
-}
-
-impl<'a> Scanned<'a> {
-    /// Scans a body. A body that is not JSON, or is too large for a scan, gets no nodes.
-    pub(crate) fn new(body: &'a [u8]) -> Self {
-        let text = str::from_utf8(body);
-        // Without nodes `serde_json` reads the body, whose errors name line and column.
-        let nodes = text.ok().and_then(scan).unwrap_or_default();
-        Self { text, nodes }
-    }
-
-    /// The whole body.
-    pub(crate) fn whole(&self) -> Result<Raw<'_>> {
-        let text = self.text.map_err(not_json)?;
-        let nodes = self.nodes.as_slice();
-        match nodes.first().and_then(|whole| slice(text, whole, 0)) {
-            Some(text) => Ok(Raw { text, nodes }),
-            None => serde_json::from_str(text).map_err(not_json),
-        }
+/// Reads a whole JSON text with this function.
+///
+/// The positions of all values in it are found first. `serde_json` reads a text that is too large
+/// for that, and one that is not JSON, because its errors name line and column.
+pub(crate) fn read_whole<T>(text: &[u8], read: impl FnOnce(Raw<'_>) -> Result<T>) -> Result<T> {
+    let text = str::from_utf8(text).map_err(not_json)?;
+    let nodes = scan(text).unwrap_or_default();
+    match nodes.first().and_then(|whole| slice(text, whole, 0)) {
+        Some(text) => read(Raw { text, nodes: &nodes }),
+        None => read(serde_json::from_str(text).map_err(not_json)?),
     }
 }
 
@@ -189,10 +175,9 @@ mod tests {
             r#"{}"#,
             " \"a b\" ",
         ] {
-            let scanned = Scanned::new(body.as_bytes());
             let unread: Raw<'_> = serde_json::from_str(body).unwrap();
             assert!(unread.parts().is_none());
-            assert_eq!(seen(scanned.whole().unwrap()), seen(unread));
+            assert_eq!(read_whole(body.as_bytes(), |raw| Ok(seen(raw))), Ok(seen(unread)));
         }
     }
 }

@@ -104,6 +104,12 @@ impl Object {
         }
     }
 
+    /// Returns the object with the fields that it has not yet.
+    pub(crate) fn and(mut self, fields: impl IntoIterator<Item = (Key, Tree)>) -> Self {
+        self.extend_unset(fields);
+        self
+    }
+
     /// The number of fields.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -151,31 +157,12 @@ impl Tree {
 
     /// Returns the value as JSON.
     pub(crate) fn into_json(self) -> Json {
-        let mut json = String::with_capacity(self.size());
+        let mut json = String::new();
         self.write(&mut json);
         Json::from_compact(json)
     }
 
-    /// The approximate size as JSON, in bytes, so that the buffer is allocated once. One byte in
-    /// eight of a text is assumed to be an escape.
-    fn size(&self) -> usize {
-        const NUMBER: usize = 20;
-        match self {
-            Self::Null | Self::Bool(_) => 5,
-            Self::Number(_) => NUMBER,
-            Self::Text(text) => text.len() + text.len() / 8 + 2,
-            Self::Word(word) => word.len() + 2,
-            Self::Raw(raw) => raw.as_str().len(),
-            Self::Array(items) => items.iter().map(|item| item.size() + 1).sum::<usize>() + 2,
-            Self::Object(Object(fields)) => {
-                fields.iter().map(|(key, value)| key.len() + 4 + value.size()).sum::<usize>() + 2
-            }
-        }
-    }
-
-    /// Appends the value to a text. Written by hand, because `serde_json` escapes byte by byte and
-    /// strings are most of a body. Each value is dropped right after it is written, while it is in
-    /// the CPU's cache.
+    /// Appends the value to a text. Unlike a serializer, this cannot fail.
     fn write(self, json: &mut String) {
         match self {
             Self::Null => json.push_str("null"),

@@ -49,12 +49,6 @@ pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, value).into()
 }
 
-/// Returns an opaque block for a whole content that is a string but no text block, because it is
-/// blank.
-pub(super) fn opaque_string(raw: Raw<'_>) -> ContentBlock {
-    Opaque::new(CODEC, raw.json()).into()
-}
-
 /// Returns an opaque block for a field of a message.
 pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
     let object = Object::of("~field", name).with("value", raw.json());
@@ -69,12 +63,6 @@ pub(super) fn message_field(block: &Opaque) -> Option<(Text, Json)> {
 /// The value of an opaque block that holds a part of a content, or a whole content.
 pub(super) fn opaque_value(block: &Opaque) -> Json {
     read_field(&block.value).map_or_else(|| block.value.clone(), |(_, value)| value)
-}
-
-/// The form of a refusal: `refusal_part` for a part, `refusal` for the field; `None` for other
-/// texts.
-pub(super) fn refusal_form(block: &TextBlock) -> Option<Text> {
-    marked(&block.extra, "~as")
 }
 
 fn read_field(value: &Json) -> Option<(Text, Json)> {

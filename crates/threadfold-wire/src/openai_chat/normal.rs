@@ -31,12 +31,14 @@ impl Rules for Chat {
         (!is_own).then_some("it comes from another provider")
     }
 
-    fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        if calls::kept_whole(call).is_some() { None } else { openai::fit_call(call, notes) }
+    fn call(&self, call: &mut ToolUse, notes: &mut Notes) {
+        if calls::kept_whole(call).is_none() {
+            openai::fit_call(call, notes);
+        }
     }
 
-    fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
-        write_failure(CODEC, result)
+    fn result(&self, result: &mut ToolResult, _: &mut Notes) {
+        write_failure(CODEC, result);
     }
 
     fn opaque_fault(&self, role: Option<Role>, opaque: &Opaque) -> Option<&'static str> {
@@ -62,8 +64,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
             };
             if is_empty && message.role == Role::Assistant {
                 notes.turn_to(*at).drop_fields([key]);
-                let parts = message.make_mut();
-                parts.extra = without(CODEC, &parts.extra, key);
+                set_field(&mut message.make_mut().extra, CODEC, key, None);
             }
         }
     }
@@ -132,11 +133,9 @@ fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Not
             if !(others.is_empty() && rest.is_empty()) {
                 notes.moved("tool_result", "results come right behind their calls");
             }
-            let source = format!("call {}", result.tool_use_id);
-            let taken = take_media(result, &source, "results are text only", notes);
-            let (result, moved) = taken.unwrap_or_else(|| (result.clone(), Vec::new()));
+            let (mut result, source) = (result.clone(), format!("call {}", result.tool_use_id));
+            media.extend(take_media(&mut result, &source, "results are text only", notes));
             results.push(result.into());
-            media.extend(moved);
         }
         if !others.is_empty() {
             rest.push((*at, message.with_content(others)));
@@ -185,12 +184,9 @@ fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
         taken.insert("function_call".into());
     }
     fit_blocks(&mut message, |block| {
-        let ContentBlock::Opaque(opaque) = block else { return Ok(None) };
-        let Some((name, _)) = message_field(opaque) else { return Ok(None) };
-        if !taken.insert(name) {
-            return Err(notes.leave_out("opaque", "the message has one already"));
-        }
-        Ok(None)
+        let ContentBlock::Opaque(opaque) = block else { return true };
+        let is_taken = message_field(opaque).is_some_and(|(name, _)| !taken.insert(name));
+        !is_taken || notes.drop_block("opaque", "the message has one already")
     });
     message
 }
@@ -198,7 +194,7 @@ fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
 /// Whether a block is written into the content of an answer, not into a field of its own.
 fn is_content(block: &ContentBlock) -> bool {
     match block {
-        ContentBlock::Text(text) if refusal_form(text).is_some() => false,
+        ContentBlock::Text(text) if marked(&text.extra, "~as").is_some() => false,
         ContentBlock::Opaque(opaque) => message_field(opaque).is_none(),
         blocks!(reasoning) | blocks!(call) => false,
         blocks!(text) | blocks!(media) => true,

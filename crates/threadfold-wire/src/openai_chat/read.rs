@@ -6,9 +6,7 @@ use super::{calls, marks::*, params};
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
+pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result<Request> {
     let messages = fields.take_items("messages", Path::Body, "an array of messages")?;
     let path = Path::Field(&Path::Body, "messages");
     let mut reader = Reader { options, system: Vec::new(), thread: Vec::new(), asked: None };
@@ -178,8 +176,13 @@ fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     thoughts.collect()
 }
 
-const CONTENTS: Contents =
-    Contents { codec: CODEC, text: "text", part, opaque_string, opaque_part };
+const CONTENTS: Contents = Contents {
+    codec: CODEC,
+    text: "text",
+    part,
+    opaque_string: |raw| Opaque::new(CODEC, raw.json()).into(),
+    opaque_part,
+};
 
 /// Removes the content from a message and reads it: a string, an array of parts, or nothing where
 /// that is allowed. Marks its form on the message.
@@ -238,9 +241,7 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a `chat.completion` body: its first choice.
-pub(super) fn turn(body: &[u8]) -> Result<Turn> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::answer(&scanned)?;
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
     let all = fields.take_items("choices", Path::Body, "an array of choices")?;

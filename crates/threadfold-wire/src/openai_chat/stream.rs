@@ -36,9 +36,12 @@ pub(super) struct Response {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        out.is_complete = event.data.trim() == "[DONE]";
-        read_event(event, &[], |fields, data| self.read(event.name, fields, data, out))
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        out.is_complete = data.trim() == "[DONE]";
+        if let Some(message) = self.message.as_mut().filter(|_| out.is_complete) {
+            message.calls.finish(out);
+        }
+        read_event((name, data), &[], |fields, data| self.read(name, fields, data, out))
     }
 
     fn body(&mut self, is_complete: bool) -> Option<Json> {
@@ -68,27 +71,26 @@ impl Response {
             return Ok(());
         }
         fields.take("obfuscation");
-        self.usage.count(usage);
-        self.head(fields);
-        let choices = choices.into_iter().flatten().filter_map(Fields::of);
-        let taken = choices.filter(is_first).try_for_each(|choice| self.choice(choice, out));
-        out.usage = self.usage.usage(&read::USAGE);
-        taken
-    }
-
-    /// Takes the fields of a chunk other than its choices.
-    fn head(&mut self, mut fields: Fields<'_>) {
-        if let Some(groq) = fields.object("x_groq")
-            && let Some(usage) = groq.get("usage")
-        {
+        self.count(usage, out);
+        if let Some(usage) = fields.object("x_groq").and_then(|groq| groq.get("usage")) {
             fields.take("x_groq");
-            self.usage.count(Some(usage));
+            self.count(Some(usage), out);
         }
         self.head.merge(&fields);
+        let mut choices = choices.into_iter().flatten().filter_map(Fields::of).filter(is_first);
+        choices.try_for_each(|choice| self.choice(choice, out))
+    }
+
+    /// Takes token counts, if there are any.
+    fn count(&mut self, usage: Option<Raw<'_>>, out: &mut Output) {
+        if let Some(usage) = usage.and_then(Fields::of) {
+            self.usage.merge(&usage);
+            out.usage = self.usage.usage(&read::USAGE);
+        }
     }
 
     fn choice(&mut self, mut choice: Fields<'_>, out: &mut Output) -> Taken {
-        self.usage.count(choice.take("usage"));
+        self.count(choice.take("usage"), out);
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             for (key, raw) in logprobs.rest() {
                 match raw.items().filter(|items| !items.is_empty()) {

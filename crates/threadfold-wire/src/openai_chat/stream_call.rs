@@ -39,6 +39,17 @@ impl Calls {
         }
     }
 
+    /// Reports the calls of which no id or no name arrived, under those that the reader gives them.
+    pub(super) fn finish(&mut self, out: &mut Output) {
+        for call in self.calls.iter_mut().filter(|call| !call.reported) {
+            call.reported = true;
+            let names = [&*call.name, &*call.kind, call.form, "function"];
+            let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+            out.call(&call.id, name.into());
+            out.input(&call.id, call.input.as_str().into());
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -91,7 +102,8 @@ impl Call {
 
     /// Name and input, as they are written within a call.
     pub(super) fn body(&self) -> Object {
-        let mut object = Object::of("name", self.name.clone());
+        let mut object = Object::default();
+        object.set_said("name", &self.name);
         object.push(self.input_key(), self.input.clone());
         self.body.add_to(&mut object);
         object
@@ -149,8 +161,8 @@ impl Call {
             }
             object.push(self.form, self.body());
         }
-        self.rest.add_to(&mut object);
-        object
+        // Some servers send `null` before the function.
+        object.and(self.rest.object())
     }
 
     fn input_key(&self) -> &'static str {

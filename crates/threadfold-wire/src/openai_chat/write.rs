@@ -93,7 +93,7 @@ fn answer(message: &Message) -> Tree {
             }
         } else if let ContentBlock::Text(text) = block
             && !is_refused
-            && refusal_form(text).is_some_and(|form| form == "refusal")
+            && marked(&text.extra, "~as").is_some_and(|form| form == "refusal")
         {
             is_refused = true;
             beside.push(("refusal".into(), text.text.clone().into()));

@@ -39,8 +39,8 @@ impl Calls {
                 } else {
                     "its call has another form of answer"
                 };
-                let id = call_id(block).filter(|id| lost.contains(*id));
-                id.map_or(Ok(None), |_| Err(notes.leave_out(block.kind(), reason)))
+                call_id(block).is_none_or(|id| !lost.contains(id))
+                    || notes.drop_block(block.kind(), reason)
             });
         }
         thread.retain(|(_, message)| !message.content.is_empty());
@@ -86,8 +86,8 @@ fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
     let (mut latest, mut before) = (HashMap::new(), HashMap::new());
     for (at, message) in thread {
         notes.turn_to(*at);
-        fit_blocks(message, |block| {
-            let Some(id) = call_id(block).cloned() else { return Ok(None) };
+        for block in &mut message.make_mut().content {
+            let Some(id) = call_id(block).cloned() else { continue };
             if is_call(block) {
                 let number = numbers.entry(id.clone()).or_insert(0);
                 *number += 1;
@@ -103,9 +103,10 @@ fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
                 }
                 latest.insert(id.clone(), name);
             }
-            let name = latest.get(&id).filter(|name| **name != id);
-            Ok(name.map(|name| with_call_id(block, name.clone())))
-        });
+            if let (Some(written), Some(name)) = (call_id_mut(block), latest.get(&id)) {
+                *written = name.clone();
+            }
+        }
     }
     before
 }

@@ -21,7 +21,7 @@ const OF_ENDPOINT: [&str; 7] = [
 // The `compaction_trigger` is added at the end of the thread. Everything before it stays as in the
 // conversation, so the provider's prompt cache applies.
 fn request(mut request: Request) -> Request {
-    request.extra = without(CODEC, &request.extra, "context_management");
+    set_field(&mut request.extra, CODEC, "context_management", None);
     let trigger = Object::typed(kinds::TRIGGER).into_json();
     let trigger = opaque_item(Raw::of(&trigger), None);
     Arc::make_mut(&mut request.messages).push(Message::new(Role::User, vec![trigger]));
@@ -54,9 +54,8 @@ fn answer(model: &str, summary: &str, usage: Usage) -> Json {
 /// Returns the body for the endpoint, from the body for an answer.
 pub(super) fn of_endpoint(body: &Json) -> Json {
     let fields = reopen(Some(body)).into_iter();
-    let mut kept = Object::default();
-    kept.extend_unset(fields.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref())));
-    kept.into_json()
+    let kept = fields.filter(|(key, _)| OF_ENDPOINT.contains(&key.as_ref()));
+    Object::default().and(kept).into_json()
 }
 
 /// Reads a compaction that this crate wrote for a client; `None` for one of the provider.

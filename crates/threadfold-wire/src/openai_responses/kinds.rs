@@ -47,7 +47,7 @@ fn is_output(kind: &str) -> bool {
     CALLS.iter().any(|(_, output)| *output == kind)
 }
 
-/// Whether an answer of this type has the form of that of a function, and not one of its own.
+/// Whether an answer of this type has the form of a function's answer.
 pub(super) fn is_plain(output: &str) -> bool {
     output == FUNCTION_OUTPUT || output == CUSTOM_OUTPUT
 }

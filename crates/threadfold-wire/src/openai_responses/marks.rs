@@ -6,7 +6,7 @@
 //!
 //! | mark | on | meaning |
 //! |---|---|---|
-//! | `~item` | message, first text of an item, thinking, call, result | `type`, `id` and `status` of the item, as far as it had them |
+//! | `~item` | message, first text of an item, thinking, call, result | the `type`, `id` and `status` that the item had |
 //! | `item` (no `~`, so other codecs report it as left out) | first text of an item | the other fields of the item, such as `phase` |
 //! | `~joins` | text | it is a further part of the previous item |
 //! | `~content` | message, text, result | the form of the content if it is not the usual one |
@@ -59,9 +59,7 @@ pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
 /// Returns the fields that [`note_identity`] removed and the unknown fields, to which the known
 /// ones are added.
 pub(super) fn item_fields(extra: &Extra) -> Object {
-    let mut object = reopen(extra.get(CODEC, "~item"));
-    object.extend_unset(extras::own_object(CODEC, extra));
-    object
+    reopen(extra.get(CODEC, "~item")).and(own_object(CODEC, extra))
 }
 
 /// Returns an opaque block for an item.

@@ -49,12 +49,12 @@ impl Rules for Responses {
         is_bound.then_some("what it was thought on was rewritten")
     }
 
-    fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
-        openai::fit_call(call, notes)
+    fn call(&self, call: &mut ToolUse, notes: &mut Notes) {
+        openai::fit_call(call, notes);
     }
 
-    fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
-        write_failure(CODEC, result)
+    fn result(&self, result: &mut ToolResult, _: &mut Notes) {
+        write_failure(CODEC, result);
     }
 
     fn opaque_fault(&self, role: Option<Role>, opaque: &Opaque) -> Option<&'static str> {

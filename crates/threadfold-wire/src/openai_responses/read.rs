@@ -4,9 +4,7 @@ use super::{kinds::Label, marks::*, params, read_content::said_text, read_items:
 use crate::kit::*;
 
 /// Reads a request body.
-pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::body(&scanned)?;
+pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result<Request> {
     let mut reader = Reader { recognise: *options, ..Reader::default() };
     reader.context.is_chained = params::CHAINS.iter().any(|(key, _)| fields.value(key).is_some());
     reader.instructions(&mut fields);
@@ -99,9 +97,7 @@ const ECHOES: &str = "background include instructions max_output_tokens max_tool
     store temperature text tool_choice tools top_logprobs top_p truncation user";
 
 /// Reads a `response` body.
-pub(super) fn turn(body: &[u8]) -> Result<Turn> {
-    let scanned = Scanned::new(body);
-    let mut fields = Fields::answer(&scanned)?;
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let output = fields.take_items("output", Path::Body, "an array of items")?;
     let content = blocks(&output, Path::Field(&Path::Body, "output"))?;
     let stop_reason = stop_reason(&fields, &content);

@@ -29,9 +29,9 @@ struct Shown {
 }
 
 impl Assembly for Response {
-    fn take(&mut self, event: StreamEvent<'_>, out: &mut Output) -> Taken {
-        read_event(event, &["response."], |fields, data| {
-            let kind = fields.text("type").unwrap_or_else(|| event.name.into());
+    fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
+        read_event((name, data), &["response."], |fields, data| {
+            let kind = fields.text("type").unwrap_or_else(|| name.into());
             self.known(&kind, &fields, data, out)
         })
     }
@@ -52,7 +52,7 @@ impl Response {
             "response.output_item.done" => self.done(fields, out),
             "response.reasoning_summary_part.added" => self.next_part(fields, out),
             "response.completed" | "response.incomplete" | "response.cancelled" => {
-                self.complete(fields, out);
+                return self.complete(fields, out);
             }
             "response.failed" => return Err(failed(fields, data, out)),
             "error" => return Err(provider_error(data)),
@@ -122,18 +122,24 @@ impl Response {
     }
 
     /// Takes the last event, whose `response` gets the items as its output.
-    fn complete(&mut self, fields: &Fields<'_>, out: &mut Output) {
+    fn complete(&mut self, fields: &Fields<'_>, out: &mut Output) -> Taken {
         let response = fields.object("response").unwrap_or_default();
         out.usage = usage(&response);
-        out.is_complete = true;
         let listed = response.items("output").map_or(0, |items| items.len());
         let mut body = response.tree();
         // Some servers send the last event without output.
         if listed <= self.items.len() {
+            let is_shown = |shown: &Shown| shown.any || shown.call_id.is_some();
+            let mut shown = self.shown.iter().filter(|(_, shown)| is_shown(shown));
+            if shown.any(|(index, _)| !self.items.contains_key(index)) {
+                return Err(unreadable("an item has no end"));
+            }
             let items = std::mem::take(&mut self.items).into_values().map(Tree::Raw);
             body.set("output", items.collect::<Vec<_>>());
         }
         self.body = Some(body.into_json());
+        out.is_complete = true;
+        Ok(())
     }
 }
 

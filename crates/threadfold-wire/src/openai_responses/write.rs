@@ -145,8 +145,8 @@ impl Writer<'_> {
         self.items.push(item);
     }
 
-    /// Writes a message of the model. Texts side by side are parts of one item, as far as they were
-    /// read so or come from outside this dialect.
+    /// Writes a message of the model. Adjacent texts are parts of one item if they were read so, or if
+    /// they come from outside this dialect.
     fn answer(&mut self, message: &Message) {
         let mut open: Option<Open> = None;
         for block in &message.content {
@@ -211,8 +211,7 @@ struct Open {
 impl Open {
     /// Begins an item with its first text, which has the fields of the item.
     fn new(extra: &Extra) -> Self {
-        let mut fields = reopen(extra.get(CODEC, "~item"));
-        fields.extend_unset(reopen(extra.get(CODEC, "item")));
+        let fields = reopen(extra.get(CODEC, "~item")).and(reopen(extra.get(CODEC, "item")));
         let form = match (extra.get(CODEC, "~content"), extra.get(CODEC, "~item")) {
             (Some(_), _) => Some("string"),
             (None, Some(_)) => Some("array"),
