@@ -15,40 +15,30 @@ use crate::message::{ModelError, ModelErrorKind};
 /// The number of ticks in the idle time. Silence is noticed at most one tick late.
 const TICKS: u32 = 4;
 
-/// The maximum bytes and the maximum time of an answer. An answer that exceeds them ends with a
-/// [`ModelError`] whose message names the limit. The error is retryable only if the server was
-/// silent for too long, because a second answer that is too long would be so again.
-///
-/// ```
-/// use std::time::Duration;
-/// use threadfold::model::AnswerLimits;
-///
-/// let limits = AnswerLimits { total: Some(Duration::from_secs(60)), ..AnswerLimits::default() };
-/// assert_eq!(limits.bytes, 128 << 20);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswerLimits {
-    /// The most bytes of the whole response body, including comments.
-    pub bytes: u64,
-    /// The most bytes of one event.
-    pub event_bytes: usize,
-    /// The longest time without an event; `None` for no limit. Comments are no events. Silence is
-    /// noticed at most a quarter of this time late.
-    pub idle: Option<Duration>,
-    /// The longest time from the first poll to the end of the answer; `None` for no limit.
-    pub total: Option<Duration>,
-}
-
-impl Default for AnswerLimits {
-    /// Returns 128 MiB for the answer, which is 1 KiB for each of 128,000 tokens; 16 MiB for an
-    /// event; 5 minutes without an event; one hour in total.
-    fn default() -> Self {
-        Self {
-            bytes: 128 << 20,
-            event_bytes: 16 << 20,
-            idle: Some(Duration::from_secs(300)),
-            total: Some(Duration::from_secs(3_600)),
-        }
+options! {
+    /// The maximum bytes and the maximum time of an answer. An answer that exceeds them ends with a
+    /// [`ModelError`] whose message names the limit. The error is retryable only if the server was
+    /// silent for too long, because a second answer that is too long would be so again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use threadfold::model::AnswerLimits;
+    ///
+    /// let total = Some(Duration::from_secs(60));
+    /// let limits = AnswerLimits { total, ..AnswerLimits::default() };
+    /// assert_eq!(limits.bytes, 128 << 20);
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AnswerLimits {
+        /// The most bytes of the whole response body, including comments.
+        pub bytes: u64 = 128 << 20,
+        /// The most bytes of one event.
+        pub event_bytes: usize = 16 << 20,
+        /// The longest time without an event; `None` for no limit. Comments are no events. Silence
+        /// is noticed at most a quarter of this time late.
+        pub idle: Option<Duration> = Some(Duration::from_secs(300)),
+        /// The longest time from the first poll to the end of the answer; `None` for no limit.
+        pub total: Option<Duration> = Some(Duration::from_secs(3_600)),
     }
 }
 

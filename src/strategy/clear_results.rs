@@ -19,78 +19,63 @@ use crate::{
 /// Results with fewer tokens stay: the line in their place would save too little.
 const MIN_TOKENS: u64 = 60;
 
-/// Replaces old tool results with a line of under 30 tokens. By default it changes nothing else.
-/// Calls no model.
-///
-/// The line says how the model reads the result again if the tool
-/// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered yet
-/// stay, and so does the message that the user typed last.
-///
-/// [`trim`](crate::compact::trim()) shortens every long result, the more the less room there is.
-/// This strategy clears whole results, chosen by age and use. So it makes one large edit instead of
-/// many small ones, each of which would invalidate the provider's prompt cache.
-///
-/// ```
-/// use threadfold::{Message, Role, strategy::*};
-/// use threadfold::message::{Json, ToolResult, ToolUse};
-///
-/// let mut thread = vec![Message::user("What is in the files?")];
-/// for id in ["t1", "t2", "t3"] {
-///     let input = Json::parse(&format!(r#"{{"path":"{id}.rs"}}"#))?;
-///     thread.push(Message::new(Role::Assistant, vec![ToolUse::new(id, "read", input).into()]));
-///     let content = "let lamp = Lamp::new();\n".repeat(40);
-///     thread.push(Message::new(Role::User, vec![ToolResult::text(id, content).into()]));
-/// }
-/// thread.push(Message::assistant("Lamps."));
-/// let thread = Snapshot::new(thread);
-/// let strategy = ClearResults { keep: 1, ..ClearResults::default() };
-/// let attempt = strategy.begin(&thread, &Brief::default());
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-/// assert_eq!(proposal.plan.new_messages().count(), 2);
-/// # Ok::<(), threadfold::message::InvalidValue>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ClearResults {
-    /// The number of newest calls whose results stay, obsolete ones not counted.
-    pub keep: usize,
-    /// The tools whose results stay.
-    pub exclude_tools: Vec<Text>,
-    /// Keeps the results of failed calls.
-    pub keep_errors: bool,
-    /// Clears a result of any age if a later call that did not fail made it obsolete: an identical
-    /// call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
-    pub obsolete: bool,
-    /// Whether the calls lose their inputs with their results.
-    pub inputs: bool,
-    /// The tools whose calls lose their inputs; empty for all tools.
-    pub inputs_of: Vec<Text>,
-    /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
-    /// reasoning of an open tool loop always stays.
-    pub keep_reasoning: Option<usize>,
-    /// The minimum number of tokens that must be saved. If fewer would be, nothing is changed.
-    pub at_least: u64,
-    /// Threads with fewer tokens are not changed.
-    pub from_tokens: u64,
-    /// Threads with fewer answered calls are not changed.
-    pub from_calls: usize,
-}
-
-impl Default for ClearResults {
-    /// Keeps three results, those of failed calls, inputs and reasoning; clears obsolete results.
-    fn default() -> Self {
-        Self {
-            keep: 3,
-            exclude_tools: Vec::new(),
-            keep_errors: true,
-            obsolete: true,
-            inputs: false,
-            inputs_of: Vec::new(),
-            keep_reasoning: None,
-            at_least: 0,
-            from_tokens: 0,
-            from_calls: 0,
-        }
+options! {
+    /// Replaces old tool results with a line of under 30 tokens. By default it changes nothing
+    /// else. Calls no model.
+    ///
+    /// The line says how the model reads the result again if the tool
+    /// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered
+    /// yet stay, and so does the message that the user typed last.
+    ///
+    /// [`trim`](crate::compact::trim()) shortens every long result, the more the less room there
+    /// is. This strategy clears whole results, chosen by age and use. So it makes one large edit
+    /// instead of many small ones, each of which would invalidate the provider's prompt cache.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, strategy::*};
+    /// use threadfold::message::{Json, ToolResult, ToolUse};
+    ///
+    /// let mut thread = vec![Message::user("What is in the files?")];
+    /// for id in ["t1", "t2", "t3"] {
+    ///     let input = Json::parse(&format!(r#"{{"path":"{id}.rs"}}"#))?;
+    ///     let call = ToolUse::new(id, "read", input);
+    ///     thread.push(Message::new(Role::Assistant, vec![call.into()]));
+    ///     let content = "let lamp = Lamp::new();\n".repeat(40);
+    ///     thread.push(Message::new(Role::User, vec![ToolResult::text(id, content).into()]));
+    /// }
+    /// thread.push(Message::assistant("Lamps."));
+    /// let thread = Snapshot::new(thread);
+    /// let strategy = ClearResults { keep: 1, ..ClearResults::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+    /// assert_eq!(proposal.plan.new_messages().count(), 2);
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ClearResults {
+        /// The number of newest calls whose results stay, obsolete ones not counted.
+        pub keep: usize = 3,
+        /// The tools whose results stay.
+        pub exclude_tools: Vec<Text> = Vec::new(),
+        /// Keeps the results of failed calls.
+        pub keep_errors: bool = true,
+        /// Clears a result of any age if a later call that did not fail made it obsolete: an
+        /// identical call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
+        pub obsolete: bool = true,
+        /// Whether the calls lose their inputs with their results.
+        pub inputs: bool = false,
+        /// The tools whose calls lose their inputs; empty for all tools.
+        pub inputs_of: Vec<Text> = Vec::new(),
+        /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
+        /// reasoning of an open tool loop always stays.
+        pub keep_reasoning: Option<usize> = None,
+        /// The minimum number of tokens that must be saved. If fewer would be, nothing is changed.
+        pub at_least: u64 = 0,
+        /// Threads with fewer tokens are not changed.
+        pub from_tokens: u64 = 0,
+        /// Threads with fewer answered calls are not changed.
+        pub from_calls: usize = 0,
     }
 }
 
