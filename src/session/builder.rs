@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     error::SessionError,
-    event::SessionEvent,
+    events::SessionEvent,
     handle::Observers,
     session::{Session, Settings},
 };

@@ -80,14 +80,11 @@ mod build;
 mod builder;
 mod calls;
 mod change;
-mod compact_tools;
 mod compacting;
 mod error;
-mod event;
 mod events;
 mod handle;
 mod job;
-mod recent;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
@@ -98,8 +95,7 @@ pub use crate::compaction::{
 };
 pub use builder::SessionBuilder;
 pub use error::SessionError;
-pub use event::SessionEvent;
-pub use events::{Events, Reply};
+pub use events::{Events, Reply, SessionEvent};
 pub use handle::SessionHandle;
 pub use job::PreparedCompaction;
 pub use session::Session;

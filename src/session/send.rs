@@ -7,8 +7,7 @@ use futures::FutureExt;
 use super::{
     compacting::Order,
     error::SessionError,
-    event::SessionEvent,
-    events::{Emit, Events},
+    events::{Emit, Events, SessionEvent},
     session::Session,
 };
 use crate::{

@@ -8,8 +8,7 @@ use super::{
     calls::Called,
     compacting::{Order, stored},
     error::SessionError,
-    event::SessionEvent,
-    events::Emit,
+    events::{Emit, SessionEvent},
     send::UserInput,
     session::Session,
 };

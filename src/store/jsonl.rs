@@ -14,8 +14,7 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    file::{LogFile, LogPath, LogPrefix, failed},
-    plain_file::{self, OpenError},
+    file::{self, LogFile, LogPath, LogPrefix, OpenError, failed},
     store_error::StoreError,
     thread_store::{Expected, ThreadStore, check_places},
 };
@@ -98,7 +97,7 @@ impl JsonlStore {
     /// [`StoreError::Medium`] if it cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let folder = folder.into();
-        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
+        file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
         let (prefixes, bytes_read) = (Mutex::default(), AtomicU64::default());
         Ok(Self { folder, syncs: true, prefixes, bytes_read })
     }
@@ -146,7 +145,7 @@ impl JsonlStore {
     /// Reads a base, the prefix of its log file, and a reader at its facts, which follow in the
     /// same file and are not read here. `None` if there is no readable base.
     fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, String, BufReader<File>)> {
-        let file = plain_file::open(&self.base_path(thread), false).ok()??;
+        let file = file::open(&self.base_path(thread), false).ok()??;
         let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
         let read = file.read_line(&mut prefix).ok()? + file.read_line(&mut base).ok()?;
         self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
@@ -154,7 +153,7 @@ impl JsonlStore {
     }
 
     fn write_base(&self, thread: &ThreadId, lines: [&str; 3]) -> io::Result<()> {
-        let mut file = match plain_file::open_or_create(&self.base_path(thread)) {
+        let mut file = match file::open_or_create(&self.base_path(thread)) {
             Ok(file) => file,
             // A link is never followed, so there is no base.
             Err(OpenError::Link) => return Ok(()),

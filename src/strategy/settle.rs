@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     brief::Brief,
+    clip::excerpt,
     contract::Proposal,
     digest,
-    excerpt::excerpt,
     full_summary::with_summaries,
     lists::{Audit, last_summary},
     snapshot::{Rejection, Snapshot},

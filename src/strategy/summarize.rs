@@ -20,7 +20,7 @@ use super::{
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
     full_summary,
     instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
-    rules,
+    lists,
     snapshot::Snapshot,
     tail::{self, Candidate, TailRequest},
     task::Task,
@@ -189,7 +189,7 @@ impl Summarize {
             ("values", VALUES),
             ("update", &update),
         ];
-        let asides = asides(task, &rules::for_model(&task.thread), NEXT);
+        let asides = asides(task, &lists::for_model(&task.thread), NEXT);
         Message::user(fill(PROMPT, &values) + &asides)
     }
 }

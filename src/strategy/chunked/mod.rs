@@ -12,15 +12,13 @@
 mod condense;
 mod cover;
 mod data;
-mod fit;
 pub(super) mod options;
 mod prompt;
 mod run;
 mod state;
-mod step;
 mod strategy;
 mod tools;
 
+pub use data::{ChunkStep, RunStep};
 pub use options::Chunked;
 pub use run::CompactionRun;
-pub use step::{ChunkStep, RunStep};

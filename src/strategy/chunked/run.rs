@@ -6,19 +6,16 @@
 //!
 //! [`state`](super::state) documents the states.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     condense::clipped,
     cover,
-    data::{Data, State, Task},
+    data::{ChunkOutcome, ChunkStep, Data, RunStep, State, Task},
     options::Chunked,
-    prompt,
-    step::{ChunkOutcome, ChunkStep, RunStep},
-    tools,
+    prompt, tools,
 };
 use crate::{
     compact::legality,

@@ -27,10 +27,9 @@ use std::{ops::Range, time::Duration};
 use super::{
     condense::condense,
     cover,
-    data::{self, Data, FORMAT, State, Task, workspace_of},
+    data::{self, ChunkOutcome, ChunkStep, Data, FORMAT, State, Task, workspace_of},
     options::Chunked,
     prompt,
-    step::{ChunkOutcome, ChunkStep},
 };
 use crate::{
     message::{Message, ModelErrorKind, Request, Text},

@@ -18,7 +18,6 @@
 //! | `fold` | the strategy, and its state machine |
 
 mod chunks;
-mod clip;
 mod fold;
 mod options;
 mod requests;
