@@ -12,7 +12,8 @@ use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 use super::{
     compacting::{Order, stored},
     error::SessionError,
-    events::{Emit, SessionEvent},
+    event::SessionEvent,
+    events::Emit,
     session::Session,
 };
 use crate::{

@@ -17,11 +17,7 @@ use futures::{
     future::{self, BoxFuture},
 };
 
-use super::{
-    error::SessionError,
-    events::{Emit, SessionEvent},
-    session::Session,
-};
+use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
     compaction::{Compaction, CompactionEvent},

@@ -11,7 +11,7 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use super::{error::SessionError, events::SessionEvent};
+use super::{error::SessionError, event::SessionEvent};
 use crate::{
     compaction::api::TokenUsageSummary,
     message::{CompactionId, ContentBlock, Message, Text},

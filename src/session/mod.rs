@@ -82,6 +82,7 @@ mod calls;
 mod change;
 mod compacting;
 mod error;
+mod event;
 mod events;
 mod handle;
 mod job;
@@ -95,7 +96,8 @@ pub use crate::compaction::{
 };
 pub use builder::SessionBuilder;
 pub use error::SessionError;
-pub use events::{Events, Reply, SessionEvent};
+pub use event::SessionEvent;
+pub use events::{Events, Reply};
 pub use handle::SessionHandle;
 pub use job::PreparedCompaction;
 pub use session::Session;

@@ -7,7 +7,8 @@ use futures::FutureExt;
 use super::{
     compacting::Order,
     error::SessionError,
-    events::{Emit, Events, SessionEvent},
+    event::SessionEvent,
+    events::{Emit, Events},
     session::Session,
 };
 use crate::{

@@ -8,7 +8,8 @@ use super::{
     calls::Called,
     compacting::{Order, stored},
     error::SessionError,
-    events::{Emit, SessionEvent},
+    event::SessionEvent,
+    events::Emit,
     send::UserInput,
     session::Session,
 };
