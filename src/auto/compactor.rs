@@ -1,9 +1,8 @@
 //! Decides when to compact: the soft trigger, and the hard check before every request.
 
 use super::{
-    learned::Learned,
     policy::{AutoPolicy, Goal},
-    pressure::Pressure,
+    pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
 };
 use crate::{

@@ -25,7 +25,6 @@
 //! ```
 
 mod compactor;
-mod learned;
 mod policy;
 mod pressure;
 mod trigger;

@@ -12,10 +12,10 @@ use crate::{
     log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
-    store::{Archive, Journal},
+    store::{Archive, Journal, StoreError},
     strategy::{
-        Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step, StrategyError,
-        attempt::begin,
+        ArchiveEntry, Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step,
+        StrategyError, attempt::begin,
     },
 };
 
@@ -376,8 +376,7 @@ impl Conversation<'_> {
         let mut first = Ok(());
         loop {
             let done = match compaction.step() {
-                CompactionStep::Archive(_) => self.archive(compaction, span).await,
-                CompactionStep::Commit(_) => self.commit(compaction, span),
+                CompactionStep::Commit(_) => self.commit(compaction, span).await,
                 CompactionStep::Store => self.store(compaction, span).await,
                 CompactionStep::Note(_) => self.note(compaction).await,
                 CompactionStep::Propose | CompactionStep::Ended => return first,
@@ -399,63 +398,60 @@ impl Conversation<'_> {
         Err(CompactionErrorKind::Diverged { message: same }.into())
     }
 
-    async fn archive(
-        &self,
-        compaction: &mut Compaction,
-        span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
-        let CompactionStep::Archive(entries) = compaction.step() else { return Ok(()) };
-        let written = match self.archive {
-            Some(archive) => {
-                let thread = self.journal.log().thread_id();
-                archive.write(thread, compaction.id, entries).await.map(|()| entries.len())
-            }
-            None => Ok(0),
-        };
-        match written {
-            Ok(entries) => Ok(compaction.archived(Ok(entries))?),
-            Err(error) => {
-                let (usage, calls) = compaction.spent();
-                span.fail("archive", usage, calls);
-                compaction.archived(Err(self.journal.redacted_text(error.to_string())))?;
-                Err(CompactionError::of_store(CompactionErrorKind::Archive, error))
-            }
-        }
-    }
-
-    /// Applies the plan to thread and log, or to neither. Stores nothing yet.
-    fn commit(
+    /// Archives the batches and applies the plan to thread and log, or to neither. Stores nothing
+    /// yet.
+    async fn commit(
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
     ) -> Result<(), CompactionError> {
-        let (usage, calls) = compaction.spent();
-        match self.apply(compaction) {
-            Ok(record) => {
-                span.complete(&record.report, usage, calls);
-                Ok(compaction.committed(Ok(record))?)
-            }
+        let CompactionStep::Commit(proposal) = compaction.step() else { return Ok(()) };
+        let (usage, calls) = (proposal.usage, proposal.calls);
+        let archived = self.archive(compaction.id, &proposal.archive).await;
+        let (kind, words, error) = match archived {
+            Ok(archived) => match self.apply(compaction, proposal, archived) {
+                Ok(record) => {
+                    span.complete(&record.report, usage, calls);
+                    return Ok(compaction.committed(Ok(record))?);
+                }
+                Err(error) => ("commit", error.to_string(), error),
+            },
             Err(error) => {
-                span.fail("commit", usage, calls);
-                compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
-                Err(error)
+                let words = error.to_string();
+                ("archive", words, CompactionError::of_store(CompactionErrorKind::Archive, error))
             }
-        }
+        };
+        span.fail(kind, usage, calls);
+        compaction.committed(Err(self.journal.redacted_text(words)))?;
+        Err(error)
     }
 
-    fn apply(&mut self, compaction: &Compaction) -> Result<CompactionRecord, CompactionError> {
-        let CompactionStep::Commit(driven) = compaction.step() else {
-            return Err(compaction.unexpected().into());
-        };
-        let (at, proposal) = (compaction.now, driven);
+    /// Returns the number of archived entries.
+    async fn archive(
+        &self,
+        id: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<usize, StoreError> {
+        let Some(archive) = self.archive else { return Ok(0) };
+        archive.write(self.journal.log().thread_id(), id, entries).await?;
+        Ok(entries.len())
+    }
+
+    fn apply(
+        &mut self,
+        compaction: &Compaction,
+        proposal: &Proposal,
+        archived: usize,
+    ) -> Result<CompactionRecord, CompactionError> {
+        let at = compaction.now;
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
-        let mut report = driven.report(&before, counter.as_ref())?;
+        let mut report = proposal.report(&before, counter.as_ref())?;
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
-        report.cost = driven.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.record(report)?;
+        report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
+        let record = compaction.record(report, archived)?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;

@@ -93,7 +93,6 @@ mod size;
 mod state;
 mod taken;
 mod thread;
-mod undo;
 mod usage;
 
 pub(crate) use base::LogBase;

@@ -12,13 +12,12 @@
 mod condense;
 mod cover;
 mod data;
-pub(super) mod options;
 mod prompt;
 mod run;
 mod state;
 mod strategy;
 mod tools;
 
+pub use data::Chunked;
 pub use data::{ChunkStep, RunStep};
-pub use options::Chunked;
 pub use run::CompactionRun;

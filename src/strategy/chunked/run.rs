@@ -13,8 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{
     condense::clipped,
     cover,
-    data::{ChunkOutcome, ChunkStep, Data, RunStep, State, Task},
-    options::Chunked,
+    data::{ChunkOutcome, ChunkStep, Chunked, Data, RunStep, State, Task},
     prompt, tools,
 };
 use crate::{

@@ -27,8 +27,7 @@ use std::{ops::Range, time::Duration};
 use super::{
     condense::condense,
     cover,
-    data::{self, ChunkOutcome, ChunkStep, Data, FORMAT, State, Task, workspace_of},
-    options::Chunked,
+    data::{self, ChunkOutcome, ChunkStep, Chunked, Data, FORMAT, State, Task, workspace_of},
     prompt,
 };
 use crate::{

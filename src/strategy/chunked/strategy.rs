@@ -3,7 +3,11 @@
 
 use std::ops::Range;
 
-use super::{condense::condense, data::RunStep, options::Chunked, run::CompactionRun};
+use super::{
+    condense::condense,
+    data::{Chunked, RunStep},
+    run::CompactionRun,
+};
 use crate::{
     compact::{CompactOptions, Plan, Position},
     message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Turn},

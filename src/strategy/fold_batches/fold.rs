@@ -4,10 +4,9 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::{
     chunks::{self, Chunk, Item, Limits, Piece},
-    options::FoldBatches,
+    options::{self, FoldBatches},
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
-    view,
 };
 use crate::{
     message::{
@@ -141,7 +140,7 @@ impl Folding {
         let start = sources.first().map_or(self.task.brief.now, |source| source.start);
         let end = sources.last().map_or(self.task.brief.now, |source| source.end);
         let parts = sources.iter().enumerate().map(|(index, source)| {
-            let text = format!("{}\n{}", view::label(index, source), source.text);
+            let text = format!("{}\n{}", options::label(index, source), source.text);
             vec![Message::user(text)]
         });
         let pieces =

@@ -22,6 +22,5 @@ mod fold;
 mod options;
 mod requests;
 mod split;
-mod view;
 
 pub use options::FoldBatches;
