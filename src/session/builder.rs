@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    error::SessionError,
+    error::{Result, SessionError},
     event::SessionEvent,
     handle::Observers,
     session::{Session, Settings},
@@ -109,10 +109,7 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// [`SessionError::Invalid`] if no strategy has the name, or the options do not fit it.
-    pub fn strategy_named(
-        mut self,
-        strategy: impl Into<serde_json::Value>,
-    ) -> Result<Self, SessionError> {
+    pub fn strategy_named(mut self, strategy: impl Into<serde_json::Value>) -> Result<Self> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(self)
     }

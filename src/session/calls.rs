@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
     compacting::{Order, stored},
-    error::SessionError,
+    error::Result,
     event::SessionEvent,
     events::Emit,
     session::Session,
@@ -55,7 +55,7 @@ impl Session {
         &mut self,
         calls: &[ToolUse],
         emit: &mut Emit,
-    ) -> Result<Called, SessionError> {
+    ) -> Result<Called> {
         let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
         for call in calls {
             let (id, name) = (call.id.clone(), call.name.clone());
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Cuts the results that are too long and logs the whole of them.
-    fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<(), SessionError> {
+    fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<()> {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
         let can_recall = self.tools.offers(RECALL);
         for result in results.iter_mut().flatten() {
@@ -212,10 +212,7 @@ fn finish<'e>(
 
 impl Session {
     /// Executes a call of `compact_context`.
-    pub(super) async fn compact_context(
-        &mut self,
-        emit: &mut Emit,
-    ) -> Result<ToolOutput, SessionError> {
+    pub(super) async fn compact_context(&mut self, emit: &mut Emit) -> Result<ToolOutput> {
         let target = self.requested_target();
         let before = self.agent.thread().size().tokens;
         // A thread within its target needs no compaction.
@@ -237,7 +234,7 @@ impl Session {
         call: &ToolUse,
         results: &[Option<ToolResult>],
         emit: &mut Emit,
-    ) -> Result<ToolOutput, SessionError> {
+    ) -> Result<ToolOutput> {
         let (arriving, brief, thread, plan) = match self.check_ranges(call, results) {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),

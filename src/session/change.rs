@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{builder::SessionBuilder, error::SessionError, session::Session};
+use super::{
+    builder::SessionBuilder,
+    error::{Result, SessionError},
+    session::Session,
+};
 use crate::{
     auto::AutoPolicy,
     compact::{CompactOptions, Replacement},
@@ -83,10 +87,7 @@ impl Session {
     ///
     /// [`SessionError::Invalid`] if no strategy of the [registry](super::SessionBuilder::registry)
     /// has the name, or the options do not fit it. The strategy is then unchanged.
-    pub fn set_strategy_named(
-        &mut self,
-        strategy: impl Into<serde_json::Value>,
-    ) -> Result<(), SessionError> {
+    pub fn set_strategy_named(&mut self, strategy: impl Into<serde_json::Value>) -> Result<()> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(())
     }
@@ -110,7 +111,7 @@ impl Session {
     ///
     /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then
     /// unchanged.
-    pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), SessionError> {
+    pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<()> {
         Ok(self.auto.set_policy(policy)?)
     }
 
@@ -141,7 +142,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::DoubleTool`] if two tools have the same name. The tools are then unchanged.
-    pub fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
+    pub fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) -> Result<()> {
         let tools = Tools::new(tools, &self.tools.own());
         self.tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
         self.count_overhead();
@@ -222,10 +223,7 @@ impl Session {
     ///   from its result.
     /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range holds the
     ///   message that the user typed last.
-    pub async fn replace(
-        &mut self,
-        replacements: &[Replacement],
-    ) -> Result<CompactionRecord, SessionError> {
+    pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<CompactionRecord> {
         let plan = self.agent.thread().plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
@@ -266,10 +264,7 @@ impl Session {
     /// - [`SessionError::Stale`] if the thread does not match the log.
     /// - [`SessionError::Store`] if the store could not be read, for a compaction whose messages
     ///   are only there, or could not be written; then the compactions are undone.
-    pub async fn undo_compaction(
-        &mut self,
-        id: CompactionId,
-    ) -> Result<Vec<CompactionId>, SessionError> {
+    pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<Vec<CompactionId>> {
         self.journal.hold(id).await?;
         let ids = self.journal.log().to_undo(id)?;
         let now = self.now();
@@ -317,10 +312,7 @@ impl Session {
     /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread
     ///   as they were, for example because another compaction removed them.
-    pub async fn redo_compaction(
-        &mut self,
-        id: CompactionId,
-    ) -> Result<CompactionRecord, SessionError> {
+    pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<CompactionRecord> {
         let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
     }
@@ -361,7 +353,7 @@ impl Session {
     ///
     /// - [`SessionError::Log`] if the log cannot be cut there.
     /// - [`SessionError::Store`] if the store cannot be read.
-    pub async fn fork(&self, thread: ThreadId) -> Result<SessionBuilder, SessionError> {
+    pub async fn fork(&self, thread: ThreadId) -> Result<SessionBuilder> {
         self.fork_before(thread, self.messages().len()).await
     }
 
@@ -384,11 +376,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`fork`](Self::fork), and [`SessionError::NoMessage`] if the thread has fewer messages.
-    pub async fn fork_before(
-        &self,
-        thread: ThreadId,
-        message: usize,
-    ) -> Result<SessionBuilder, SessionError> {
+    pub async fn fork_before(&self, thread: ThreadId, message: usize) -> Result<SessionBuilder> {
         let found = self.messages().len();
         if message > found {
             return Err(SessionError::NoMessage { message, found });
@@ -431,7 +419,7 @@ impl Session {
         &self,
         thread: ThreadId,
         checkpoint: CheckpointId,
-    ) -> Result<SessionBuilder, SessionError> {
+    ) -> Result<SessionBuilder> {
         let position = self.agent.thread().checkpoint(checkpoint);
         let position = position.ok_or(SessionError::NoCheckpoint { id: checkpoint })?;
         self.fork_before(thread, position.message + 1).await

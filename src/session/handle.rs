@@ -11,7 +11,10 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use super::{error::SessionError, event::SessionEvent};
+use super::{
+    error::{Result, SessionError},
+    event::SessionEvent,
+};
 use crate::{
     compaction::api::TokenUsageSummary,
     message::{CompactionId, ContentBlock, Message, Text},
@@ -222,7 +225,7 @@ pub(super) struct State {
     is_aborted: bool,
     /// The next events of the turn. The turn waits until the stream has taken them. Nothing has to
     /// be woken, because the stream that takes an event also polls the turn.
-    pub(super) slot: VecDeque<Result<SessionEvent, SessionError>>,
+    pub(super) slot: VecDeque<Result<SessionEvent>>,
     /// Events that happened while no stream was open, for the next one.
     deferred: VecDeque<SessionEvent>,
     /// The compaction of the last delivered compaction event, and whether that event was its end.
@@ -315,7 +318,7 @@ impl Shared {
     }
 
     /// Takes the next event of the turn, and records that it was delivered.
-    pub(super) fn next_event(&self) -> Option<Result<SessionEvent, SessionError>> {
+    pub(super) fn next_event(&self) -> Option<Result<SessionEvent>> {
         let event = self.lock().slot.pop_front()?;
         self.observe(event.as_ref());
         if let Ok(event) = &event {

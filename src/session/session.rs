@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    error::SessionError,
+    error::{Result, SessionError},
     handle::{SessionHandle, Shared},
 };
 use crate::{
@@ -160,7 +160,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Store`] if the store cannot be read, or holds another log by now.
-    pub async fn whole_log(&self) -> Result<Cow<'_, EventLog>, SessionError> {
+    pub async fn whole_log(&self) -> Result<Cow<'_, EventLog>> {
         Ok(self.journal.whole().await?)
     }
 
@@ -335,7 +335,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
-    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, SessionError> {
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text> {
         let text: Text = text.into();
         let shown = self.journal.redacted_text(text.clone());
         let mut rules = self.rules().clone();
@@ -365,7 +365,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Log`], which does not occur for a change of rules.
-    pub fn revoke_rule(&mut self, id: &str) -> Result<bool, SessionError> {
+    pub fn revoke_rule(&mut self, id: &str) -> Result<bool> {
         if !self.rules().active().any(|rule| rule.id == id) {
             return Ok(false);
         }

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeSet, fmt};
 
 use async_trait::async_trait;
 
-use super::store_error::StoreError;
+use super::store_error::{Result, StoreError};
 use crate::{
     message::{BatchId, CompactionId, ThreadId},
     model::for_pointers,
@@ -58,7 +58,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), StoreError>;
+    ) -> Result<()>;
 
     /// Returns the visible entries of a thread without those that a visible one replaces, ordered
     /// by start time and then by id: the result of [`list_entries`](super::list_entries) for all
@@ -71,7 +71,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         &self,
         thread: &ThreadId,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError>;
+    ) -> Result<Vec<ArchiveEntry>>;
 
     /// Returns at most `limit` visible entries of a thread that contain words of the query, best
     /// first. Entries that [`list`](Self::list) omits because others replace them are included. It
@@ -87,21 +87,21 @@ pub trait Archive: fmt::Debug + Send + Sync {
         query: &str,
         limit: usize,
         visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError>;
+    ) -> Result<Vec<ArchiveEntry>>;
 
     /// Removes all entries of this compaction of this thread.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`] if it could not be removed.
-    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<()>;
 
     /// Removes all entries of this thread.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`] if it could not be removed.
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()>;
 }
 
 /// Checks entries before they are written: each id names this compaction, and no two are equal.
@@ -118,7 +118,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
 /// # Errors
 ///
 /// [`StoreError::OtherCompaction`] and [`StoreError::Repeated`].
-pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Result<(), StoreError> {
+pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Result<()> {
     let mut ids: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
     if let Some(batch) = ids.iter().copied().find(|id| id.compaction != compaction) {
         return Err(StoreError::OtherCompaction { batch, compaction });
@@ -133,13 +133,13 @@ pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Resu
 
 for_pointers! { Archive {
     async fn write(&self, thread: &ThreadId, compaction: CompactionId, entries: &[ArchiveEntry])
-        -> Result<(), StoreError>;
+        -> Result<()>;
     async fn list(&self, thread: &ThreadId, visible: &BTreeSet<CompactionId>)
-        -> Result<Vec<ArchiveEntry>, StoreError>;
+        -> Result<Vec<ArchiveEntry>>;
     async fn search(&self, thread: &ThreadId, query: &str, limit: usize, visible: &BTreeSet<CompactionId>)
-        -> Result<Vec<ArchiveEntry>, StoreError>;
-    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
+        -> Result<Vec<ArchiveEntry>>;
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<()>;
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()>;
 } }
 
 /// The maximum number of words of a query that count.

@@ -22,7 +22,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::store_error::StoreError;
+use super::store_error::{Result, StoreError};
 use crate::{
     log::{
         EventLog, Loaded, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header,
@@ -69,13 +69,13 @@ pub(super) struct LogFile<'a> {
 
 impl<'a> LogFile<'a> {
     /// Opens and locks a file to read it; `None` if there is no file.
-    pub(super) fn to_read(at: LogPath<'a>) -> Result<Option<Self>, StoreError> {
+    pub(super) fn to_read(at: LogPath<'a>) -> Result<Option<Self>> {
         let file = open(&at.path, false);
         Self::locked(at, file, File::lock_shared)
     }
 
     /// Opens and locks a file to write it; `None` if there is no file and `create` is false.
-    pub(super) fn to_write(at: LogPath<'a>, create: bool) -> Result<Option<Self>, StoreError> {
+    pub(super) fn to_write(at: LogPath<'a>, create: bool) -> Result<Option<Self>> {
         let file = if create { open_or_create(&at.path).map(Some) } else { open(&at.path, true) };
         Self::locked(at, file, File::lock)
     }
@@ -84,7 +84,7 @@ impl<'a> LogFile<'a> {
         at: LogPath<'a>,
         file: Result<Option<File>, OpenError>,
         lock: fn(&File) -> io::Result<()>,
-    ) -> Result<Option<Self>, StoreError> {
+    ) -> Result<Option<Self>> {
         let file = match file {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(None),
@@ -102,12 +102,12 @@ impl<'a> LogFile<'a> {
     }
 
     /// Adds the path to an error.
-    fn io<T>(&self, outcome: io::Result<T>) -> Result<T, StoreError> {
+    fn io<T>(&self, outcome: io::Result<T>) -> Result<T> {
         outcome.map_err(|error| failed(&self.at.path, error))
     }
 
     /// Reads the whole log.
-    pub(super) fn load(&self) -> Result<(Loaded, LogPrefix), StoreError> {
+    pub(super) fn load(&self) -> Result<(Loaded, LogPrefix)> {
         let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
             Ok(read) => {
@@ -130,7 +130,7 @@ impl<'a> LogFile<'a> {
     }
 
     /// Returns the part of the file that is a log. It reads only what follows an earlier prefix.
-    pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix, StoreError> {
+    pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix> {
         let extended = before.map_or(Ok(None), |before| self.read_on(before, &mut drop));
         match self.io(extended)? {
             Some(prefix) => Ok(prefix),
@@ -144,14 +144,14 @@ impl<'a> LogFile<'a> {
     pub(super) fn events_after(
         &self,
         before: LogPrefix,
-    ) -> Result<Option<(Vec<LoggedEvent>, LogPrefix)>, StoreError> {
+    ) -> Result<Option<(Vec<LoggedEvent>, LogPrefix)>> {
         let mut events = Vec::new();
         let prefix = self.io(self.read_on(before, &mut |event| events.push(event)))?;
         Ok(prefix.map(|prefix| (events, prefix)))
     }
 
     /// Whether the file begins with an earlier prefix.
-    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> Result<bool, StoreError> {
+    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> Result<bool> {
         self.io(self.has_prefix(prefix))
     }
 
@@ -205,7 +205,7 @@ impl<'a> LogFile<'a> {
         id: Option<LogId>,
         events: &[LoggedEvent],
         sync: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         if events.is_empty() {
             return Ok(());
         }
@@ -231,7 +231,7 @@ impl<'a> LogFile<'a> {
         prefix: &LogPrefix,
         id: Option<LogId>,
         events: &[LoggedEvent],
-    ) -> Result<Vec<u8>, StoreError> {
+    ) -> Result<Vec<u8>> {
         let mut lines = Vec::new();
         if prefix.bytes == 0 {
             self.io(write_named_header(&mut lines, id, self.at.thread))?;
@@ -263,7 +263,7 @@ impl<'a> LogFile<'a> {
 
     /// Empties the file. It is not removed, because a writer that waits for its lock would then
     /// write into a file without a name.
-    pub(super) fn clear(&self, sync: bool) -> Result<(), StoreError> {
+    pub(super) fn clear(&self, sync: bool) -> Result<()> {
         if let Some(owner) = self.io(self.owner())? {
             self.check_owner(&owner)?;
         }
@@ -278,7 +278,7 @@ impl<'a> LogFile<'a> {
         Ok(EventLog::read(line.as_slice()).ok().map(|read| read.log.thread_id().clone()))
     }
 
-    fn check_owner(&self, found: &ThreadId) -> Result<(), StoreError> {
+    fn check_owner(&self, found: &ThreadId) -> Result<()> {
         if found == self.at.thread {
             return Ok(());
         }

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 
 use super::{
     file::{self, LogFile, LogPath, LogPrefix, OpenError, failed},
-    store_error::StoreError,
+    store_error::Result,
     thread_store::{Expected, ThreadStore, check_places},
 };
 use crate::{
@@ -95,7 +95,7 @@ impl JsonlStore {
     /// # Errors
     ///
     /// [`StoreError::Medium`] if it cannot be created.
-    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StoreError> {
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
         let (prefixes, bytes_read) = (Mutex::default(), AtomicU64::default());
@@ -164,12 +164,7 @@ impl JsonlStore {
     }
 
     /// Appends to the expected log. A new log gets its id.
-    fn write(
-        &self,
-        thread: &ThreadId,
-        expected: Expected,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    fn write(&self, thread: &ThreadId, expected: Expected, events: &[LoggedEvent]) -> Result<()> {
         check_places(expected.len, events)?;
         // An append that cannot be the first one does not create a file.
         let create = events.first().is_some_and(|event| event.seq == 0);
@@ -211,11 +206,11 @@ impl ThreadStore for JsonlStore {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.write(thread, Expected { id: log, len: expected_len }, events)
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded> {
         let Some(file) = LogFile::to_read(self.at(thread))? else {
             return Ok(Loaded::new(EventLog::new(thread.clone())));
         };
@@ -224,7 +219,7 @@ impl ThreadStore for JsonlStore {
         Ok(loaded)
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>> {
         let before = self.prefixes().remove(thread).filter(|prefix| prefix.events <= seq);
         let file = LogFile::to_read(self.at(thread))?;
         if let (Some(file), Some(before)) = (file, before)
@@ -243,7 +238,7 @@ impl ThreadStore for JsonlStore {
         seq: u64,
         base: &str,
         facts: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let Some(file) = LogFile::to_write(self.at(thread), false)? else { return Ok(()) };
         let prefix = file.prefix(self.prefixes().remove(thread))?;
         // The stored base begins with the length of the log file, so only a base of the whole file
@@ -258,7 +253,7 @@ impl ThreadStore for JsonlStore {
         Ok(())
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>> {
         // The lock also excludes a writer of the base.
         let Some(file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, base, _)) = self.read_base(thread) else { return Ok(None) };
@@ -270,12 +265,7 @@ impl ThreadStore for JsonlStore {
         Ok(Some(base))
     }
 
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
+    async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64) -> Result<Option<String>> {
         // The lock excludes a writer of the base.
         let Some(_file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, _, mut file)) = self.read_base(thread) else { return Ok(None) };
@@ -286,7 +276,7 @@ impl ThreadStore for JsonlStore {
         Ok(file.read_to_string(&mut facts).is_ok().then_some(facts))
     }
 
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+    async fn list(&self) -> Result<Vec<ThreadId>> {
         let mut threads = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(|error| failed(&self.folder, error))? {
             let entry = entry.map_err(|error| failed(&self.folder, error))?;
@@ -306,7 +296,7 @@ impl ThreadStore for JsonlStore {
         Ok(threads)
     }
 
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    async fn delete(&self, thread: &ThreadId) -> Result<()> {
         if let Some(file) = LogFile::to_write(self.at(thread), false)? {
             self.prefixes().remove(thread);
             match fs::remove_file(self.base_path(thread)) {

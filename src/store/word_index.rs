@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use async_trait::async_trait;
 
-use super::store_error::StoreError;
+use super::store_error::Result;
 use crate::{
     log::{LogId, LoggedEvent},
     message::ThreadId,
@@ -27,11 +27,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Medium`].
-    async fn indexed(
-        &self,
-        thread: &ThreadId,
-        log: Option<LogId>,
-    ) -> Result<Option<(u64, u64)>, StoreError>;
+    async fn indexed(&self, thread: &ThreadId, log: Option<LogId>) -> Result<Option<(u64, u64)>>;
 
     /// Adds the messages of these events, in one step, and returns `true`. Adds nothing and returns
     /// `false` if another log is stored, or the index does not end at the first event and after
@@ -54,14 +50,14 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         events: Range<u64>,
         number: u64,
         messages: &[(u64, Vec<String>)],
-    ) -> Result<bool, StoreError>;
+    ) -> Result<bool>;
 
     /// Returns the numbers of the indexed messages with at least one of these words, ascending.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`].
-    async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>, StoreError>;
+    async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>>;
 
     /// Returns the events of these indexed messages with their numbers, in the order of `numbers`,
     /// which ascend. Numbers that are not indexed are left out.
@@ -69,9 +65,5 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
-    async fn read(
-        &self,
-        thread: &ThreadId,
-        numbers: &[u64],
-    ) -> Result<Vec<(u64, LoggedEvent)>, StoreError>;
+    async fn read(&self, thread: &ThreadId, numbers: &[u64]) -> Result<Vec<(u64, LoggedEvent)>>;
 }
