@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use super::{
-    error::LogError,
+    error::{LogError, Result},
     event::{CompactionRecord, Event, LoggedEvent},
     event_log::EventLog,
     state::{Entry, EntrySource, Outcome},
@@ -75,7 +75,7 @@ impl EventLog {
     /// # Errors
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read.
-    pub fn replay(&self) -> Result<Vec<Message>, LogError> {
+    pub fn replay(&self) -> Result<Vec<Message>> {
         self.state().check_readable()?;
         Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect())
     }
@@ -211,7 +211,7 @@ impl EventLog {
     /// [`LogError`] for a compaction that is unknown, failed or undone already, that is before the
     /// log's [`base`](Self::base), that a later standing compaction follows, or some of whose
     /// messages were truncated since. The log is then unchanged.
-    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
+    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan> {
         let plan = self.undo_plan(id)?;
         let event = Event::CompactionUndone { id };
         self.push(LoggedEvent { seq: self.len(), at, event });
@@ -231,7 +231,7 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`undo`](Self::undo).
-    pub fn undo_plan(&self, id: CompactionId) -> Result<Plan, LogError> {
+    pub fn undo_plan(&self, id: CompactionId) -> Result<Plan> {
         let standing = self.state().check_undo(id)?;
         let marked = self.state().marked(standing);
         let splices = standing.swaps.iter().chain(&marked).map(|swap| {
@@ -257,7 +257,7 @@ impl EventLog {
     ///
     /// [`LogError`] if the compaction is unknown, failed or already undone, or if one of those to
     /// undo was cut by a truncation.
-    pub fn to_undo(&self, id: CompactionId) -> Result<Vec<CompactionId>, LogError> {
+    pub fn to_undo(&self, id: CompactionId) -> Result<Vec<CompactionId>> {
         let standing = &self.state().standing;
         let Some(first) = standing.iter().position(|standing| standing.id == id) else {
             // The compaction is not standing, and the check returns the reason.
@@ -271,10 +271,7 @@ impl EventLog {
     }
 
     /// Returns a compaction that was undone, and the thread that it was made for.
-    pub(crate) fn undone(
-        &self,
-        id: CompactionId,
-    ) -> Result<(CompactionRecord, Vec<Message>), LogError> {
+    pub(crate) fn undone(&self, id: CompactionId) -> Result<(CompactionRecord, Vec<Message>)> {
         self.state().check_whole()?;
         let record = self.compaction(id).ok_or(LogError::UnknownCompaction { id })?;
         let seq = self.undone_at(id)?;
@@ -286,7 +283,7 @@ impl EventLog {
     }
 
     /// The event of a compaction that was undone.
-    fn undone_at(&self, id: CompactionId) -> Result<u64, LogError> {
+    fn undone_at(&self, id: CompactionId) -> Result<u64> {
         match self.state().compactions.get(&id) {
             Some((seq, Outcome::Undone)) => Ok(*seq),
             Some((_, Outcome::Stands)) => Err(LogError::StandingCompaction { id }),

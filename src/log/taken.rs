@@ -8,7 +8,7 @@ use std::{
 
 #[cfg(feature = "recall")]
 use super::event::LoggedEvent;
-use super::{error::LogError, event::Event, event_log::EventLog, state::EntrySource};
+use super::{error::Result, event::Event, event_log::EventLog, state::EntrySource};
 use crate::{
     compact::{Insert, Splice},
     message::{CompactionId, ContentBlock, Message, Timestamp},
@@ -50,7 +50,7 @@ impl EventLog {
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
     /// log is not whole.
-    pub(crate) fn taken(&self) -> Result<Vec<Taken>, LogError> {
+    pub(crate) fn taken(&self) -> Result<Vec<Taken>> {
         self.state().check_readable()?;
         self.state().check_whole()?;
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();

@@ -18,7 +18,7 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::{
     passage::{border, piece_end, rendered},
-    request::RecallError,
+    request::{RecallError, Result},
     tool::RECALL,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(super) struct Matched {
 }
 
 impl Terms {
-    pub(super) fn of(query: &str) -> Result<Self, RecallError> {
+    pub(super) fn of(query: &str) -> Result<Self> {
         let found = query.len();
         if found > super::request::MAX_QUERY_BYTES {
             return Err(RecallError::QueryLength { found });
@@ -99,7 +99,7 @@ impl Terms {
 }
 
 /// Returns the words of a query.
-pub(crate) fn query_words(query: &str) -> Result<Vec<String>, RecallError> {
+pub(crate) fn query_words(query: &str) -> Result<Vec<String>> {
     Ok(Terms::of(query)?.0.into_keys().collect())
 }
 

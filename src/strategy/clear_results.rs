@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt,
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, StrategyError},
+    contract::{Attempt, CompactionStrategy, Result},
     snapshot::Snapshot,
     tail::nothing,
 };
@@ -107,7 +107,7 @@ struct Answered<'a> {
 type Changes = HashMap<(usize, usize), Option<ContentBlock>>;
 
 impl ClearResults {
-    fn plan(&self, thread: &Snapshot) -> Result<Plan, StrategyError> {
+    fn plan(&self, thread: &Snapshot) -> Result<Plan> {
         let messages = thread.messages();
         let before = thread.counter().messages(messages);
         let calls = answered_calls(messages);

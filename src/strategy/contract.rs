@@ -154,6 +154,9 @@ pub enum ModelRole {
     Native,
 }
 
+/// What a strategy returns, with its own error.
+pub(super) type Result<T, E = StrategyError> = std::result::Result<T, E>;
+
 /// Why an attempt gave up. The thread is unchanged in every case.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]

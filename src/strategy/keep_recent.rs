@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt,
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, StrategyError},
+    contract::{Attempt, CompactionStrategy, Result},
     snapshot::Snapshot,
     tail::{TailRequest, nothing},
     task::Task,
@@ -55,7 +55,7 @@ impl CompactionStrategy for KeepRecent {
 }
 
 impl KeepRecent {
-    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
+    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         // The user's newest message always stays, so its tokens are reserved first.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let request = TailRequest {

@@ -13,9 +13,9 @@ use super::{
     brief::Brief,
     chunked::Chunked,
     clear_results::ClearResults,
-    contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
     digest::Digest,
-    panic_guard::{Decide, Guarded, Outcome, Outer, State},
+    panic_guard::{Decide, Guarded, Outer, State},
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
 };
@@ -181,7 +181,7 @@ struct Climb {
 }
 
 impl Decide for Climb {
-    fn after(&mut self, rung: Rung<StrategyError>, outcome: Outcome) -> State {
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
         let proposal = match outcome {
             Ok(proposal) => proposal,
             Err(error) => return self.failed(rung, error),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt::{self, AskOptions},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, StrategyError},
     digest,
     snapshot::Snapshot,
     tail::{Candidate, TailRequest},
@@ -78,7 +78,7 @@ impl CompactionStrategy for Native {
 }
 
 impl Native {
-    fn attempt(self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(self, task: Task) -> Result<Box<dyn Attempt>> {
         let candidates = self.candidates(&task)?;
         let head = candidates.first().map_or(0, |candidate| candidate.cut);
         let request = self.request(&task.thread, head)?;
@@ -97,7 +97,7 @@ impl Native {
 
     /// Returns the candidates that are worth a call and share the cut of the first of them, because
     /// the provider compacts up to one cut.
-    fn candidates(self, task: &Task) -> Result<Vec<Candidate>, StrategyError> {
+    fn candidates(self, task: &Task) -> Result<Vec<Candidate>> {
         let Task { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.output_tokens.min(target / 4);
@@ -116,7 +116,7 @@ impl Native {
     }
 
     /// The request begins like those of the conversation, so the provider's prompt cache applies.
-    fn request(self, thread: &Snapshot, head: usize) -> Result<Request, StrategyError> {
+    fn request(self, thread: &Snapshot, head: usize) -> Result<Request> {
         let head: Vec<Message> = thread.messages().iter().take(head).cloned().collect();
         let request = Request {
             system: thread.system().clone(),
@@ -150,7 +150,7 @@ impl Native {
 
 /// Returns the opaque blocks of an answer, at least one of which is a compaction: OpenAI returns
 /// messages of the user beside it and wants all of them back.
-fn compaction(turn: &Turn) -> Result<Vec<Opaque>, StrategyError> {
+fn compaction(turn: &Turn) -> Result<Vec<Opaque>> {
     let blocks = turn.message.content.iter().filter_map(|block| {
         if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }
     });

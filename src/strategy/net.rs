@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::{
     attempt::{Ended, propose},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
-    panic_guard::{Decide, Guarded, Outcome, Outer, State},
+    panic_guard::{Decide, Guarded, Outer, State},
     snapshot::Snapshot,
     tail::nothing,
 };
@@ -65,7 +65,7 @@ struct Fallback {
 }
 
 impl Decide for Fallback {
-    fn after(&mut self, rung: Rung<StrategyError>, outcome: Outcome) -> State {
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
         let outcome = match outcome.and_then(|proposal| self.accepted(proposal)) {
             Err(error) if self.last_resort => {
                 let failed = if let StrategyError::NoRung { rungs } = &error {
@@ -83,7 +83,7 @@ impl Decide for Fallback {
 
 impl Fallback {
     /// Returns the settled proposal if it is acceptable within the target or else the limit.
-    fn accepted(&self, proposal: Proposal) -> Outcome {
+    fn accepted(&self, proposal: Proposal) -> Result<Proposal> {
         let rungs = proposal.rungs.clone();
         match self.thread.settle_within(proposal, &self.brief, self.limit) {
             Ok(settled) => Ok(settled),

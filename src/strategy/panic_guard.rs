@@ -13,11 +13,13 @@ use std::{
 use super::{
     attempt::{Ended, record_call},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
     snapshot::Snapshot,
 };
-use crate::log::Rung;
-use crate::message::{ModelError, Request, Text, Turn, Usage};
+use crate::{
+    log::Rung,
+    message::{ModelError, Request, Text, Turn, Usage},
+};
 
 /// An attempt of a strategy within another one, with what its model calls cost. A panic in it ends
 /// it with [`StrategyError::Panicked`].
@@ -58,13 +60,10 @@ impl Attempt for Guarded {
     }
 }
 
-/// How an attempt ended.
-pub(super) type Outcome = Result<Proposal, StrategyError>;
-
 /// Decides what comes after an attempt of another strategy.
 pub(super) trait Decide: fmt::Debug + Send + 'static {
     /// Returns the next attempt or the end, after this outcome of the strategy in `rung`.
-    fn after(&mut self, rung: Rung<StrategyError>, outcome: Outcome) -> State;
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State;
 }
 
 /// What an attempt that runs other attempts is doing.

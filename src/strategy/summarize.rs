@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt::{self, AskOptions},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Result, StrategyError},
     full_summary,
     instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
     lists,
@@ -92,7 +92,7 @@ impl CompactionStrategy for Summarize {
 }
 
 impl Summarize {
-    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
         let candidates = self.candidates(&task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
@@ -110,7 +110,7 @@ impl Summarize {
 
     /// Returns the request for a summary of everything before the cut. If it exceeds the window,
     /// tool results are trimmed: they take most of the room, and their first lines matter most.
-    fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request, StrategyError> {
+    fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request> {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
@@ -129,7 +129,7 @@ impl Summarize {
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
     /// to meet the target, then smaller ones for a longer summary.
-    fn candidates(&self, task: &Task) -> Result<Vec<Candidate>, StrategyError> {
+    fn candidates(&self, task: &Task) -> Result<Vec<Candidate>> {
         let Task { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let user_tokens = self.user_tokens.min(target / 4);

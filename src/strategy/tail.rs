@@ -6,7 +6,13 @@
 
 use std::ops::Range;
 
-use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, task::Task, typed::Typed};
+use super::{
+    brief::Brief,
+    contract::{Result, StrategyError},
+    snapshot::Snapshot,
+    task::Task,
+    typed::Typed,
+};
 use crate::{
     compact::{CompactOptions, Plan, Position, TrimToolResults, legality, trim, trim_after},
     message::{ContentBlock, Message, Role, Summary},
@@ -52,7 +58,7 @@ impl Task {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`], for the first candidate.
-    pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
+    pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>> {
         let (mut found, mut worthless) = (Vec::new(), None);
         let counted = self.with_thread(self.thread.counted());
         for candidate in counted.candidates(request)? {
@@ -80,7 +86,7 @@ impl Task {
     ///
     /// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all
     /// of it.
-    pub(super) fn candidates(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
+    pub(super) fn candidates(&self, request: TailRequest) -> Result<Vec<Candidate>> {
         let Self { thread: snapshot, brief } = self;
         let bare_task = self.with_thread(snapshot.without_reasoning());
         let bare = &bare_task.thread;
@@ -134,11 +140,7 @@ impl Task {
     }
 
     /// The candidates for a thread within its target.
-    fn within_target(
-        &self,
-        bare: &Snapshot,
-        request: TailRequest,
-    ) -> Result<Vec<Candidate>, StrategyError> {
+    fn within_target(&self, bare: &Snapshot, request: TailRequest) -> Result<Vec<Candidate>> {
         let snapshot = &self.thread;
         // In an open tool loop the agent has not yet read the last message.
         let is_open = legality::open_loop(snapshot.messages()).is_some();
@@ -183,8 +185,8 @@ impl Task {
     pub(super) fn first_within_target(
         &self,
         candidates: &[Candidate],
-        build: impl Fn(&Candidate) -> Result<Plan, StrategyError>,
-    ) -> Result<Plan, StrategyError> {
+        build: impl Fn(&Candidate) -> Result<Plan>,
+    ) -> Result<Plan> {
         let target = self.brief.target.unwrap_or(u64::MAX);
         let mut smallest: Option<(u64, Plan)> = None;
         for candidate in candidates {
@@ -209,7 +211,7 @@ impl Task {
     /// # Errors
     ///
     /// [`StrategyError::Rejected`] if the plan was made for another thread.
-    pub(super) fn fitted(&self, mut plan: Plan) -> Result<Plan, StrategyError> {
+    pub(super) fn fitted(&self, mut plan: Plan) -> Result<Plan> {
         let target = self.brief.target.unwrap_or(u64::MAX);
         for step in &STEPS {
             if self.thread.tokens_after(&plan)? <= target {
@@ -232,7 +234,7 @@ impl Task {
         cut: usize,
         kept: &[Range<Position>],
         least: u64,
-    ) -> Result<(), StrategyError> {
+    ) -> Result<()> {
         let (counter, needed) = (self.thread.counter(), self.missed_target().is_some());
         let mut goes: u64 = 0;
         for (index, message) in self.thread.messages().iter().enumerate().take(cut) {
@@ -385,16 +387,12 @@ fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
 
 impl Candidate {
     /// Returns the plan that removes everything else and inserts these messages at the cut.
-    pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan, StrategyError> {
+    pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan> {
         self.plan_of(task, remove_except(self.typed.clone(), self.cut, insert))
     }
 
     /// Like [`plan`](Self::plan), with the message before everything that stays.
-    pub(super) fn plan_with_first(
-        &self,
-        task: &Task,
-        first: Message,
-    ) -> Result<Plan, StrategyError> {
+    pub(super) fn plan_with_first(&self, task: &Task, first: Message) -> Result<Plan> {
         let mut edits = remove_except(self.typed.clone(), self.cut, Vec::new());
         let start = Position::before(0);
         match edits.first_mut() {
@@ -404,11 +402,7 @@ impl Candidate {
         self.plan_of(task, edits)
     }
 
-    fn plan_of(
-        &self,
-        task: &Task,
-        edits: Vec<(Range<Position>, Vec<Message>)>,
-    ) -> Result<Plan, StrategyError> {
+    fn plan_of(&self, task: &Task, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
         let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
@@ -435,7 +429,7 @@ pub(super) fn remove_except(
     edits
 }
 
-pub(super) fn nothing<T>(reason: String) -> Result<T, StrategyError> {
+pub(super) fn nothing<T>(reason: String) -> Result<T> {
     Err(StrategyError::NothingToCompact { reason: reason.into() })
 }
 

@@ -15,7 +15,7 @@ use crate::{
     strategy::{
         attempt,
         brief::Brief,
-        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
+        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
         digest::Digest,
         full_summary, lists,
         run_error::RunError,
@@ -40,7 +40,7 @@ impl CompactionStrategy for Chunked {
 }
 
 impl Chunked {
-    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         let messages = task.thread.messages();
         let cut = task.thread.without_reasoning().cut_at_or_before(messages.len());
         task.check_worth(cut, &kept(&task, cut), 0)?;
@@ -53,7 +53,7 @@ impl Chunked {
     }
 
     /// Returns the run for the messages before the cut.
-    fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun, StrategyError> {
+    fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun> {
         let task = &job.task;
         let options = within_window(task, head, self.clone())?;
         let bytes = bytes(job.summary_tokens(), head, task.thread.counter());
@@ -78,7 +78,7 @@ struct SummaryJob {
 
 impl SummaryJob {
     /// Returns the plan that inserts this summary.
-    fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
+    fn plan(&self, summary: &str) -> Result<Plan> {
         let Self { task, cut } = self;
         let messages = task.thread.messages();
         let message = task.summary_message(task.summary(summary.trim()), *cut == messages.len());
@@ -100,7 +100,7 @@ impl SummaryJob {
 
     /// Returns the plan that inserts the summary, shortened until the acceptance check finds the
     /// thread small enough.
-    fn fitting(&self, summary: &str) -> Result<Plan, StrategyError> {
+    fn fitting(&self, summary: &str) -> Result<Plan> {
         let mut summary = summary.trim().to_owned();
         loop {
             let plan = self.plan(&summary)?;
@@ -117,7 +117,7 @@ impl SummaryJob {
     }
 
     /// Returns the proposal of [`Digest`], for a model that answered but wrote no summary.
-    fn digest(&self, why: RunError) -> Result<Proposal, StrategyError> {
+    fn digest(&self, why: RunError) -> Result<Proposal> {
         let attempt = Digest::default().begin(&self.task.thread, &self.task.brief);
         match attempt.step() {
             Step::Proposed(proposal) => {
@@ -134,7 +134,7 @@ struct ChunkedAttempt {
     job: SummaryJob,
     run: CompactionRun,
     /// Set when the run ends.
-    outcome: Option<Result<Proposal, StrategyError>>,
+    outcome: Option<Result<Proposal>>,
 }
 
 impl Attempt for ChunkedAttempt {
@@ -184,7 +184,7 @@ impl ChunkedAttempt {
 
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
-    fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
+    fn failed(&self, error: RunError) -> Result<Proposal> {
         let is_idle = matches!(
             error,
             RunError::TooManyRounds { .. }
@@ -254,11 +254,7 @@ pub(super) fn new_run(
 /// # Errors
 ///
 /// [`StrategyError::TooLong`] if the prompt leaves too little room.
-pub(super) fn within_window(
-    task: &Task,
-    head: &[Message],
-    options: Chunked,
-) -> Result<Chunked, StrategyError> {
+pub(super) fn within_window(task: &Task, head: &[Message], options: Chunked) -> Result<Chunked> {
     let window = task.thread.window().map(ContextWindow::tokens);
     let Some(window) = window else { return Ok(options) };
     let counter = task.thread.counter();

@@ -12,7 +12,7 @@ use crate::{
     strategy::{
         attempt,
         brief::Brief,
-        contract::{Attempt, CompactionStrategy, StrategyError},
+        contract::{Attempt, CompactionStrategy, Result},
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest, is_marker, nothing},
         task::Task,
@@ -84,7 +84,7 @@ impl CompactionStrategy for Digest {
 }
 
 impl Digest {
-    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
+    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         let task = Task::new(&thread.counted(), brief);
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
@@ -133,7 +133,7 @@ struct DigestJob {
 impl DigestJob {
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut.
-    fn plan(&self, candidate: &Candidate) -> Result<Plan, StrategyError> {
+    fn plan(&self, candidate: &Candidate) -> Result<Plan> {
         let Task { thread, brief } = &self.task;
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let (counter, before) = (thread.counter(), thread.size());
@@ -181,7 +181,7 @@ impl DigestJob {
         Ok(plan)
     }
 
-    fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan, StrategyError> {
+    fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan> {
         let insert = digest
             .filter(|_| candidate.cut > 0)
             .map(|text| Message::summary(Role::User, self.task.summary(text)));
@@ -218,7 +218,7 @@ impl DigestJob {
     }
 
     /// Rejects a digest whose source is little more than an earlier summary.
-    fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
+    fn check_worth(&self, candidate: &Candidate) -> Result<()> {
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let messages = self.task.thread.messages();
         let (head, _) = self.task.thread.split_at(cut);
@@ -236,7 +236,7 @@ impl DigestJob {
         ))
     }
 
-    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan, StrategyError> {
+    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan> {
         let messages = self.task.thread.messages();
         let counter = self.task.thread.counter();
         let (_, end) = self.task.thread.split_at(candidate.cut);

@@ -17,7 +17,8 @@ use crate::{
         attempt,
         brief::Brief,
         contract::{
-            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError,
+            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step,
+            StrategyError,
         },
         run_error::RunError,
         snapshot::Snapshot,
@@ -67,7 +68,7 @@ struct Job {
 #[derive(Debug)]
 enum State {
     Asking { request: Box<Request>, after: Duration },
-    Ended(Result<Box<Proposal>, StrategyError>),
+    Ended(Result<Box<Proposal>>),
 }
 
 impl Folding {
@@ -81,7 +82,7 @@ impl Folding {
         task: Task,
         (split, items): (Split, Vec<Item>),
         requests: RequestWriter,
-    ) -> Result<Self, StrategyError> {
+    ) -> Result<Self> {
         let request = Box::new(Request::default());
         let mut folding = Self {
             batches: Vec::new(),
@@ -166,7 +167,7 @@ impl Folding {
         self.state = State::Asking { request: Box::new(request), after };
     }
 
-    fn answered(&mut self, turn: &Turn) -> Result<(), StrategyError> {
+    fn answered(&mut self, turn: &Turn) -> Result<()> {
         self.job.texts.push(attempt::summary_of(turn)?);
         self.job.pieces.pop_front();
         self.done += 1;
@@ -184,7 +185,7 @@ impl Folding {
     }
 
     /// Retries the call, with half of the piece if its size may be the cause, or gives up.
-    fn failed(&mut self, error: ModelError) -> Result<(), StrategyError> {
+    fn failed(&mut self, error: ModelError) -> Result<()> {
         match error.kind {
             ModelErrorKind::Overflow { .. } => {
                 if self.halve() || self.clip_more() {
@@ -273,7 +274,7 @@ impl Folding {
         self.task.thread.time(message).unwrap_or(self.task.brief.now)
     }
 
-    fn propose(&mut self) -> Result<Proposal, StrategyError> {
+    fn propose(&mut self) -> Result<Proposal> {
         let batches = std::mem::take(&mut self.batches);
         let archive = std::mem::take(&mut self.archive);
         let text = self.options.view(&batches);
@@ -349,7 +350,7 @@ impl CompactionStrategy for FoldBatches {
 }
 
 impl FoldBatches {
-    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>> {
         self.check()?;
         let target = [self.target, brief.target].into_iter().flatten().min();
         let task = Task::new(thread, &Brief { target, ..brief.clone() });

@@ -9,7 +9,7 @@ use crate::{
     message::{Batch, ContentBlock, Message, Role, Summary, Text},
     render::{RenderOptions, render},
     strategy::{
-        contract::StrategyError,
+        contract::Result,
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest, nothing},
         task::Task,
@@ -58,7 +58,7 @@ impl FoldBatches {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
-    pub(super) fn split(&self, task: &Task) -> Result<Split, StrategyError> {
+    pub(super) fn split(&self, task: &Task) -> Result<Split> {
         let found = task.thread.size();
         if let Some(target) = task.brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
@@ -195,7 +195,7 @@ impl FoldBatches {
 impl Split {
     /// Checks that there is new content to fold, and enough of it. Without a target, earlier
     /// summaries do not count, because each summary of a summary loses something.
-    fn check(&self, has_target: bool) -> Result<(), StrategyError> {
+    fn check(&self, has_target: bool) -> Result<()> {
         let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
         if !self.stretches.iter().any(|stretch| stretch.has_content) {
             return nothing(format!("{messages} messages could go, and none has anything to fold"));

@@ -8,7 +8,7 @@ use std::{
 
 use futures::FutureExt;
 
-use super::law::{Breach, Law, for_all};
+use super::law::{Law, Result, for_all};
 use crate::{
     ledger::Ledger,
     log,
@@ -60,7 +60,7 @@ struct Ended {
 /// # Errors
 ///
 /// The first [`Breach`].
-pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
+pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<()> {
     for case in idle() {
         nothing_to_do(strategy, &case)?;
     }
@@ -83,7 +83,7 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
 }
 
 /// Checks that a thread with nothing to remove is unchanged, without a call.
-fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<(), Breach> {
+fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<()> {
     let Ended { calls, outcome } = guarded(strategy, case, &Way::Extracts)?;
     match outcome {
         Err(error) if calls == 0 && error.is_nothing_to_compact() => Ok(()),
@@ -95,7 +95,7 @@ fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<(), B
 }
 
 /// Checks one case, and returns how many calls it took.
-fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<usize, Breach> {
+fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<usize> {
     let first = guarded(strategy, case, way)?;
     if matches!(way, Way::Extracts | Way::Misbehaves(Answer::Overloaded)) {
         // An attempt that is dropped in the middle must not affect the next one.
@@ -122,7 +122,7 @@ fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) {
 }
 
 /// Runs an attempt to its end. A panic is a breach.
-fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended, Breach> {
+fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended> {
     // Unwind safe: a panic can break only the strategy, and the suite ends.
     let ran = catch_unwind(AssertUnwindSafe(|| run(strategy, case, way)));
     let message = match ran {
@@ -133,7 +133,7 @@ fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<
     Err(Law::NeverPanics.breach(case.input(way), "an end", message))
 }
 
-fn run(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended, Breach> {
+fn run(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended> {
     let mut attempt = strategy.begin(&case.snapshot, &case.brief);
     for calls in 0..=MAX_CALLS {
         let Step::Call { request, .. } = attempt.step() else {
@@ -153,7 +153,7 @@ fn run(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ende
 }
 
 /// The outcome of an attempt, which no later answer may change.
-fn ended(attempt: &mut dyn Attempt, case: &Case, way: &Way, calls: usize) -> Result<Ended, Breach> {
+fn ended(attempt: &mut dyn Attempt, case: &Case, way: &Way, calls: usize) -> Result<Ended> {
     let first = outcome(attempt);
     attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
     let second = outcome(attempt);
@@ -174,7 +174,7 @@ fn outcome(attempt: &dyn Attempt) -> Option<Result<Proposal, StrategyError>> {
 }
 
 /// Checks a proposal.
-fn check(case: &Case, way: &Way, calls: usize, proposal: &Proposal) -> Result<(), Breach> {
+fn check(case: &Case, way: &Way, calls: usize, proposal: &Proposal) -> Result<()> {
     inserts_only_summaries(case, way, proposal)?;
     let settled = case.snapshot.settle(proposal.clone(), &case.brief);
     let Err(rejection) = settled else { return audited(case, way, proposal) };
@@ -203,7 +203,7 @@ fn check(case: &Case, way: &Way, calls: usize, proposal: &Proposal) -> Result<()
 
 /// Checks that new messages hold no calls and no results, nothing that looks typed by the user, and
 /// no text of an incomplete answer.
-fn inserts_only_summaries(case: &Case, way: &Way, proposal: &Proposal) -> Result<(), Breach> {
+fn inserts_only_summaries(case: &Case, way: &Way, proposal: &Proposal) -> Result<()> {
     let thread = case.snapshot.messages();
     let said: HashSet<&Text> =
         thread.iter().flat_map(|it| &it.content).filter_map(ContentBlock::as_text).collect();
@@ -235,7 +235,7 @@ fn ids(messages: &[Message]) -> HashSet<Text> {
 }
 
 /// Checks that a strategy that reports what its plan keeps does not overstate it.
-fn audited(case: &Case, way: &Way, proposal: &Proposal) -> Result<(), Breach> {
+fn audited(case: &Case, way: &Way, proposal: &Proposal) -> Result<()> {
     let (Some(policy), Some(claimed)) = (&case.brief.retention, &proposal.retention) else {
         return Ok(());
     };
@@ -301,7 +301,7 @@ pub(super) fn idle() -> Vec<Case> {
 }
 
 /// Every thread with every brief.
-pub(super) fn cases() -> Result<Vec<Case>, Breach> {
+pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(threads()?.iter().flat_map(|messages| with_briefs(messages)).collect())
 }
 
@@ -347,7 +347,7 @@ const THREADS: &str = include_str!("../../../testdata/strategies/threads.txt");
 /// Text that takes room and states no fact.
 const PADDING: &str = "Words that say little about anything. ";
 
-fn threads() -> Result<Vec<Vec<Message>>, Breach> {
+fn threads() -> Result<Vec<Vec<Message>>> {
     let texts = THREADS.split("=== ").filter_map(|text| text.split_once('\n'));
     let threads = texts.map(|(about, text)| {
         let thread = notation::parse(&text.replace("{padding}", &PADDING.repeat(12)));
