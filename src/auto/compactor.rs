@@ -1,6 +1,7 @@
 //! Decides when to compact: the soft trigger, and the hard check before every request.
 
 use super::{
+    breaker::Breaker,
     policy::{AutoPolicy, Goal},
     pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
@@ -8,7 +9,6 @@ use super::{
 use crate::{
     cost::Planner,
     message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
-    strategy::Breaker,
 };
 
 /// The last attempt of a turn compacts to the usual target divided by this, because another refusal

@@ -24,6 +24,7 @@
 //! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
+mod breaker;
 mod compactor;
 mod policy;
 mod pressure;

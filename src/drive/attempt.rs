@@ -8,7 +8,7 @@ use futures::{
 use crate::{
     compaction::CompactionError,
     message::{Delta, ModelError, ModelErrorKind, Turn, Usage},
-    model::{self, Clock, Model, StdClock},
+    model::{Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
         Step, StrategyError,
@@ -213,7 +213,7 @@ impl<'a> Models<'a> {
                 return Ok(turn);
             }
         }
-        Err(model::cut_short())
+        Err(ModelError::cut_short())
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

@@ -29,5 +29,4 @@ pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};
 
-pub(crate) use model::cut_short;
 pub(crate) use tool::Tools;

@@ -20,7 +20,6 @@ use crate::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
         StopReason, Text, ToolUse, Turn, Usage,
     },
-    model::cut_short,
     turn::{self, TurnMachine, TurnStep},
 };
 
@@ -284,7 +283,7 @@ impl Session {
                 }
             }
         }
-        Err(cut_short())
+        Err(ModelError::cut_short())
     }
 
     /// The next request.

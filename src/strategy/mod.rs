@@ -24,7 +24,6 @@
 //! strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;
-mod breaker;
 mod brief;
 mod call_facts;
 pub(crate) use call_facts::Known;
@@ -43,7 +42,6 @@ mod lists;
 mod native;
 mod net;
 mod panic_guard;
-mod redacted;
 mod registry;
 mod run_error;
 mod settle;
@@ -56,7 +54,6 @@ mod trim_tool_results;
 mod typed;
 
 pub use crate::compact::TrimToolResults;
-pub(crate) use breaker::Breaker;
 pub use brief::Brief;
 pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;

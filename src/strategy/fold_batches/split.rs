@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Messages between two neighbouring legal cuts, which are removed or kept together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stretch {
     pub(super) range: Range<usize>,
     /// Batches and summaries of earlier compactions in it, in order.
@@ -115,7 +115,7 @@ impl FoldBatches {
         let tool_ids = messages.iter().any(|message| {
             message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
         });
-        let mut stretch = Stretch::new(range.clone());
+        let mut stretch = Stretch { range: range.clone(), ..Stretch::default() };
         for (index, message) in range.zip(messages) {
             let kept = typed.first().is_some_and(|first| first.start.message == index);
             stretch.count(message, if kept { typed } else { &[] }, thread.counter());
@@ -258,17 +258,6 @@ impl Split {
 }
 
 impl Stretch {
-    fn new(range: Range<usize>) -> Self {
-        Self {
-            range,
-            earlier: Vec::new(),
-            material: Vec::new(),
-            messages: 0,
-            has_content: false,
-            tokens: 0,
-        }
-    }
-
     /// Adds the tokens of a message, except those of its kept blocks.
     fn count(&mut self, message: &Message, kept: &[Range<Position>], counter: &dyn TokenCounter) {
         let kept = kept.iter().filter_map(|range| message.content.get(range.start.block));
