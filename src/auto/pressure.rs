@@ -10,8 +10,9 @@ use crate::{
     tokens::{Calibrated, TokenCounter},
 };
 
-/// A provider's count is taken for wrong if it exceeds the window and is more than this many times
-/// the estimate. Even a text in which every byte is a token has a higher estimate.
+/// A provider's count is taken for wrong if it exceeds both the window and this many times the
+/// estimate. The built-in estimate is a third of the bytes, and no text has more tokens than bytes,
+/// so a correct count is never that high.
 const MAX_OFF: u64 = 4;
 
 /// How full the context is, in tokens: what a provider counted, and what is estimated.
@@ -26,8 +27,8 @@ pub struct Pressure {
     /// nothing since the thread was last rewritten. A count of more than four times the estimate
     /// that exceeds the window is ignored, because a request of that size would have been refused.
     pub reported: Option<u64>,
-    /// Estimate of the messages that were appended after that call; without one, after the last
-    /// rewrite.
+    /// Estimate of the messages that were appended after that call, or after the last rewrite of
+    /// the thread if there was no call since.
     pub since: u64,
     /// Estimate of the whole thread.
     pub thread: u64,

@@ -2,7 +2,10 @@
 
 use std::mem;
 
-use super::{error::CompactionError, event::CompactionEvent};
+use super::{
+    error::{CompactionError, Result},
+    event::CompactionEvent,
+};
 use crate::{
     compact::{CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size},
     log::{CompactionFailure, CompactionRecord, Rung},
@@ -149,7 +152,7 @@ impl Compaction {
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Propose`].
     pub(crate) fn proposed(
         &mut self,
-        outcome: Result<Proposal, CompactionError>,
+        outcome: Result<Proposal>,
         redactor: Option<&dyn Redactor>,
     ) -> Result<(), InvalidValue> {
         let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
@@ -304,9 +307,9 @@ pub(crate) fn redacted_by(text: Text, redactor: Option<&dyn Redactor>) -> Text {
 /// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
 /// those in its notes. Providers quote requests in their errors.
 pub(crate) fn redacted(
-    mut outcome: Result<Proposal, CompactionError>,
+    mut outcome: Result<Proposal>,
     redactor: Option<&dyn Redactor>,
-) -> Result<Proposal, CompactionError> {
+) -> Result<Proposal> {
     match (&mut outcome, redactor) {
         (_, None) => {}
         (Ok(proposal), Some(redactor)) => proposal.redact(redactor),
@@ -334,7 +337,7 @@ impl Proposal {
     /// # Errors
     ///
     /// [`CompactionError`], with the tokens that were spent, if it does not.
-    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, CompactionError> {
+    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self> {
         let (usage, calls) = (self.usage, self.calls);
         let settled = thread.settle(self, brief);
         settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))

@@ -18,6 +18,7 @@ pub mod telemetry;
 mod tool_calls;
 
 pub use display::{CompactionDisplay, console};
+pub(crate) use error::Result;
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::redacted;

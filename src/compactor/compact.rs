@@ -1,13 +1,15 @@
-//! Compacting the observed thread: one temporary conversation, compacted like any other, for the host
-//! or for the two tools with which the model compacts its own thread.
+//! Compacting the observed thread: one temporary conversation, compacted like any other, for the
+//! host or for the two tools with which the model compacts its own thread.
 
 use std::sync::Arc;
 
 use super::value::Compactor;
 use crate::{
     compact::Plan,
-    compaction::{COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, plan_call},
-    drive::{self, CompactionError, Conversation, Models},
+    compaction::{
+        COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, Result, plan_call,
+    },
+    drive::{self, Conversation, Models},
     log::{self, CompactionRecord, Event, EventLog},
     message::{CompactionReason, ContentBlock, Message, Request, Role, Text, ToolResult, ToolUse},
     store::Journal,
@@ -60,7 +62,7 @@ impl Compactor {
         messages: &mut Vec<Message>,
         brief: impl Into<Brief>,
         models: impl Into<Models<'m>>,
-    ) -> Result<CompactionRecord, CompactionError> {
+    ) -> Result<CompactionRecord> {
         let (brief, models) = (brief.into(), models.into());
         self.observe(messages);
         let brief = self.completed(brief);
@@ -93,7 +95,7 @@ impl Compactor {
         request: &mut Request,
         brief: impl Into<Brief>,
         models: impl Into<Models<'m>>,
-    ) -> Result<CompactionRecord, CompactionError> {
+    ) -> Result<CompactionRecord> {
         self.options.system = request.system.clone();
         self.options.tools = request.tools.clone();
         let mut messages = request.messages.to_vec();
@@ -107,7 +109,7 @@ impl Compactor {
         &mut self,
         brief: &Brief,
         work: Work<'_>,
-    ) -> Result<CompactionRecord, CompactionError> {
+    ) -> Result<CompactionRecord> {
         let mut thread = self.live.thread.clone().unwrap_or_default();
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
         if let Some(redactor) = &self.options.redactor {
@@ -161,7 +163,7 @@ impl Compactor {
 }
 
 /// A log of these messages alone, for the record of one compaction.
-fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionError> {
+fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog> {
     let mut log = EventLog::new("compactor".parse()?);
     for message in messages {
         log.append(brief.now, Event::MessageAppended(message.clone()))?;
@@ -170,7 +172,7 @@ fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionErr
 }
 
 /// Returns a proposal as it is, because the fallback has settled it already.
-fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal, CompactionError> {
+fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal> {
     Ok(proposal)
 }
 
@@ -240,7 +242,7 @@ impl Compactor {
         messages: &mut Vec<Message>,
         results: impl IntoIterator<Item = ToolResult>,
         models: impl Into<Models<'m>>,
-    ) -> Result<Option<CompactionRecord>, CompactionError> {
+    ) -> Result<Option<CompactionRecord>> {
         let (results, models): (Vec<ToolResult>, _) =
             (results.into_iter().collect(), models.into());
         let calls: Vec<ToolUse> =
@@ -309,7 +311,7 @@ impl Compactor {
         &mut self,
         call: &ToolUse,
         thread: &mut Vec<Message>,
-    ) -> Result<Option<CompactionRecord>, CompactionError> {
+    ) -> Result<Option<CompactionRecord>> {
         let number = self.next;
         let plan = plan_call(thread, call, number, self.options.counter.as_ref());
         let plan = match plan {
@@ -328,7 +330,7 @@ impl Compactor {
     }
 
     /// Audits the plan. Nothing is added to the model's own words.
-    fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>, CompactionError> {
+    fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>> {
         let after = plan.after(thread)?;
         let mut proposal = Proposal::new(plan);
         proposal.retention =

@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     compact::Prices,
-    compaction::{Compaction, CompactionError, CompactionErrorKind, CompactionStep, redacted},
+    compaction::{
+        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Result, redacted,
+    },
     log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
@@ -148,7 +150,9 @@ impl<'a> Conversation<'a> {
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
 /// let models = Models::default();
-/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))?;
+/// let done = block_on(drive::compact(
+///     &mut conversation, &strategy, &brief, models, &mut |_, _| {},
+/// ))?;
 /// assert_eq!(done.report.after.messages, 1);
 /// assert_eq!(journal.log().replay()?, agent.messages()[..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -163,7 +167,7 @@ pub async fn compact(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<CompactionRecord, CompactionError> {
+) -> Result<CompactionRecord> {
     run(conversation, strategy, brief, models, observe, Proposal::accepted).await
 }
 
@@ -174,8 +178,8 @@ pub(crate) async fn run(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-    accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal, CompactionError>,
-) -> Result<CompactionRecord, CompactionError> {
+    accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal>,
+) -> Result<CompactionRecord> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let begun = conversation.begin(strategy, &brief).await?;
@@ -204,7 +208,7 @@ pub(crate) async fn with_facts(
     snapshot: Snapshot,
     journal: &mut Journal,
     brief: &Brief,
-) -> Result<Snapshot, CompactionError> {
+) -> Result<Snapshot> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
     match journal.facts(&policy.audit_options()).await {
         Ok(facts) => Ok(snapshot.with_facts(facts)),
@@ -228,7 +232,7 @@ impl Conversation<'_> {
         &mut self,
         strategy: &dyn CompactionStrategy,
         brief: &Brief,
-    ) -> Result<Begun, CompactionError> {
+    ) -> Result<Begun> {
         let (snapshot, redacted) = (self.snapshot_for(brief).await?, self.journal.redacted(brief));
         let attempt = begin(strategy, &snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
@@ -267,7 +271,7 @@ impl Conversation<'_> {
     ///
     /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be
     /// read.
-    pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot, CompactionError> {
+    pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot> {
         let snapshot = self.ruled_snapshot();
         match &self.known {
             Some(_) => Ok(snapshot),
@@ -305,8 +309,8 @@ impl Conversation<'_> {
     /// use threadfold::drive::{self, Conversation, Models};
     /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent};
     /// # use std::sync::Arc;
-    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread, log::Event, message::Timestamp};
-    /// # use threadfold::{store::Journal, testing::ScriptedModel};
+    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread, log::Event};
+    /// # use threadfold::{message::Timestamp, store::Journal, testing::ScriptedModel};
     /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// # for text in ["An old question.", "A new question."] {
@@ -317,7 +321,9 @@ impl Conversation<'_> {
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let thread = conversation.snapshot();
-    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_, _| {}));
+    /// let driven = block_on(drive::propose(
+    ///     &keep, &thread, &brief, Models::default(), &mut |_, _| {},
+    /// ));
     /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
     /// assert_eq!(done.report.after.messages, 1);
@@ -332,8 +338,8 @@ impl Conversation<'_> {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Proposal, CompactionError>,
-    ) -> Result<CompactionRecord, CompactionError> {
+        outcome: Result<Proposal>,
+    ) -> Result<CompactionRecord> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         // Archiving under a used id would overwrite the entries of another compaction.
         if self.journal.log().is_ended(id) {
@@ -349,8 +355,8 @@ impl Conversation<'_> {
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
-        outcome: Result<Proposal, CompactionError>,
-    ) -> Result<CompactionRecord, CompactionError> {
+        outcome: Result<Proposal>,
+    ) -> Result<CompactionRecord> {
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let outcome = redacted(outcome, redactor);
         let failed = outcome.as_ref().err().cloned();
@@ -372,7 +378,7 @@ impl Conversation<'_> {
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
+    ) -> Result<()> {
         let mut first = Ok(());
         loop {
             let done = match compaction.step() {
@@ -388,7 +394,7 @@ impl Conversation<'_> {
 
     /// Checks that thread and log hold the same messages before a model call is paid for. This is
     /// cheap: they share their messages, so equal handles are enough.
-    fn check(&self) -> Result<(), CompactionError> {
+    fn check(&self) -> Result<()> {
         let log = self.journal.log().replay()?;
         let thread = self.thread.messages();
         let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
@@ -400,11 +406,7 @@ impl Conversation<'_> {
 
     /// Archives the batches and applies the plan to thread and log, or to neither. Stores nothing
     /// yet.
-    async fn commit(
-        &mut self,
-        compaction: &mut Compaction,
-        span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
+    async fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
         let CompactionStep::Commit(proposal) = compaction.step() else { return Ok(()) };
         let (usage, calls) = (proposal.usage, proposal.calls);
         let archived = self.archive(compaction.id, &proposal.archive).await;
@@ -442,7 +444,7 @@ impl Conversation<'_> {
         compaction: &Compaction,
         proposal: &Proposal,
         archived: usize,
-    ) -> Result<CompactionRecord, CompactionError> {
+    ) -> Result<CompactionRecord> {
         let at = compaction.now;
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
@@ -467,18 +469,14 @@ impl Conversation<'_> {
     }
 
     /// Writes the log to the store. A failure does not undo the compaction.
-    async fn store(
-        &mut self,
-        compaction: &mut Compaction,
-        span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
+    async fn store(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
         let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
         compaction.stored()?;
         Ok(stored?)
     }
 
     /// Appends the failure of the compaction to the log and stores it.
-    async fn note(&mut self, compaction: &mut Compaction) -> Result<(), CompactionError> {
+    async fn note(&mut self, compaction: &mut Compaction) -> Result<()> {
         let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
         let event = Event::CompactionFailed(Box::new(failure.clone()));
         let noted = self.journal.append(compaction.now, event).map(|_| ());

@@ -1,8 +1,8 @@
 //! The thread that results from a log. The [module](super) says how a replay works.
 //!
-//! The log holds all messages, so those that a compaction removed can be restored: the thread is then
-//! as before the compaction, followed by the messages appended since. Compactions are undone in
-//! reverse order, because a plan holds positions of the thread that it was made for.
+//! The log holds all messages, so those that a compaction removed can be restored: the thread is
+//! then as before the compaction, followed by the messages appended since. Compactions are undone
+//! in reverse order, because a plan holds positions of the thread that it was made for.
 //!
 //! Reasoning that a model signed since the compaction was signed for the compacted thread. Messages
 //! with such reasoning are marked ([`prefix_rewritten`]), as by any edit of the messages before
@@ -148,7 +148,8 @@ impl EventLog {
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// let block = Json::parse(r#"{"type":"compaction","content":"They talked."}"#)?;
-    /// let answer = Message::new(Role::Assistant, vec![Opaque::new("anthropic-messages", block).into()]);
+    /// let block = Opaque::new("anthropic-messages", block);
+    /// let answer = Message::new(Role::Assistant, vec![block.into()]);
     /// for message in [Message::user("hi"), answer] {
     ///     log.append(Timestamp(1), Event::MessageAppended(message))?;
     /// }

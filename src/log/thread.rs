@@ -227,7 +227,8 @@ impl Thread {
     /// ```
     /// use threadfold::{Message, Thread};
     ///
-    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let messages = [Message::user("hi"), Message::assistant("hello")];
+    /// let mut thread: Thread = messages.into_iter().collect();
     /// let before = thread.epoch();
     /// thread.truncate(1);
     /// assert_eq!(thread.messages()[..], [Message::user("hi")]);
@@ -283,7 +284,8 @@ impl Thread {
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, CompactError}};
     ///
-    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let messages = [Message::user("hi"), Message::assistant("hello")];
+    /// let mut thread: Thread = messages.into_iter().collect();
     /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
     /// thread.truncate(1);
     /// assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 2, found: 1 }));

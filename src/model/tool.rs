@@ -33,7 +33,11 @@ use crate::{
 ///         ToolSpec::new("roll", "Rolls a die.", serde_json::json!({"type": "object"}))
 ///     }
 ///
-///     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+///     async fn call(
+///         &self,
+///         _: &ToolUse,
+///         _: &ToolContext<'_>,
+///     ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
 ///         Ok(ToolOutput::from("4"))
 ///     }
 /// }

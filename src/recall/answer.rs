@@ -45,7 +45,8 @@ impl<'a> Recall<'a> {
     /// let (mut log, port) = (EventLog::new("main".parse()?), Message::assistant("The port is 8443."));
     /// log.append(Timestamp(1), Event::MessageAppended(port.clone()))?;
     /// let plan = Plan::new(&[port], &[Replacement::new("A port.")], &CompactOptions::default())?;
-    /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+    /// let record = CompactionRecord::new(id, reason, "by-hand", plan);
     /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
     ///
     /// let recalled = Recall::of(&log).call(&serde_json::json!({}))?;
@@ -63,10 +64,12 @@ impl<'a> Recall<'a> {
     /// use threadfold::{EventLog, message::Redactor, recall::Recall};
     /// # use threadfold::{Message, Plan, Replacement, compact::CompactOptions, message::*};
     /// # use threadfold::log::{CompactionRecord, Event};
-    /// # let (mut log, key) = (EventLog::new("main".parse()?), Message::assistant("The key is sk-123."));
+    /// # let mut log = EventLog::new("main".parse()?);
+    /// # let key = Message::assistant("The key is sk-123.");
     /// # log.append(Timestamp(1), Event::MessageAppended(key.clone()))?;
     /// # let plan = Plan::new(&[key], &[Replacement::new("A key.")], &CompactOptions::default())?;
-    /// # let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// # let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+    /// # let record = CompactionRecord::new(id, reason, "by-hand", plan);
     /// # log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
     ///
     /// #[derive(Debug)]

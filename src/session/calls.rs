@@ -1,9 +1,9 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 //!
-//! The model compacts its own thread with two of them. `compact_context` runs the session's strategy.
-//! In a call of `compact` the model names ranges by their checkpoints and writes the summaries itself:
-//! the call is checked first, against the thread with the results of the other calls in it, and then
-//! thread and log change in one step.
+//! The model compacts its own thread with two of them. `compact_context` runs the session's
+//! strategy. In a call of `compact` the model names ranges by their checkpoints and writes the
+//! summaries itself: the call is checked first, against the thread with the results of the other
+//! calls in it, and then thread and log change in one step.
 
 use std::error::Error;
 

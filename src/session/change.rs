@@ -118,7 +118,8 @@ impl Session {
     /// Offers the model these tools of the host from now on; the session's own tools stay.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
     /// # use threadfold::model::{Tool, ToolContext, ToolOutput};
     /// # #[derive(Debug)]
@@ -126,7 +127,9 @@ impl Session {
     /// # #[async_trait]
     /// # impl Tool for Dice {
     /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("roll", "Rolls a die.", serde_json::json!({})) }
-    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+    /// #     async fn call(
+    /// #         &self, _: &ToolUse, _: &ToolContext<'_>
+    /// #     ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
     /// #         Ok("4".into())
     /// #     }
     /// # }
@@ -134,7 +137,8 @@ impl Session {
     /// let mut session = Session::builder(ModelAgent::new(model.clone())).recall_tool().build()?;
     /// session.set_tools(vec![Arc::new(Dice)])?;
     /// block_on(async { session.send("What can you do?").await })?;
-    /// let offered: Vec<String> = model.requests()[0].tools.iter().map(|tool| tool.name.to_string()).collect();
+    /// let request = &model.requests()[0];
+    /// let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     /// assert_eq!(offered, ["roll", "recall"]);
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
@@ -152,7 +156,8 @@ impl Session {
     /// Sends another system prompt from now on; a blank text sends none.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # use threadfold::Message;
     /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Hi."]));
     /// let mut session = Session::builder(ModelAgent::new(model.clone())).system("Be brief.").build()?;
@@ -361,7 +366,8 @@ impl Session {
     /// also the number of messages that the fork keeps.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # let model = Arc::new(ScriptedModel::new(["Blue.", "Fine."]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// for text in ["Which colour?", "How are you?"] {
@@ -398,7 +404,8 @@ impl Session {
     /// Same as [`fork`](Self::fork), from after the message that holds this checkpoint.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// use threadfold::ContentBlock;
     ///
     /// # let model = Arc::new(ScriptedModel::new(["Blue."]));

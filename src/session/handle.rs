@@ -112,9 +112,11 @@ impl SessionHandle {
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
-    /// # use threadfold::{ContextWindow, ModelAgent, Session, session::SessionEvent, testing::ScriptedModel};
+    /// # use threadfold::{ContextWindow, ModelAgent, Session, session::SessionEvent};
+    /// # use threadfold::testing::ScriptedModel;
     /// # let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// # let mut session = Session::builder(ModelAgent::new(model)).window(ContextWindow::new(200_000)).build()?;
+    /// # let agent = ModelAgent::new(model).with_window(ContextWindow::new(200_000));
+    /// # let mut session = Session::builder(agent).build()?;
     /// block_on(async { session.send("Hi.").await })?;
     /// let events = session.handle().recent_events();
     /// assert_eq!(events[0], SessionEvent::TextDelta { text: "Hello!".into() });

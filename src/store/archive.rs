@@ -1,5 +1,5 @@
-//! `Archive`: storage for the batches of summaries; which of its entries are visible, in which order,
-//! and which match a query.
+//! `Archive`: storage for the batches of summaries; which of its entries are visible, in which
+//! order, and which match a query.
 
 use std::{cmp::Reverse, collections::BTreeSet, fmt};
 

@@ -318,7 +318,8 @@ impl Journal {
     /// }
     /// let plan = Plan::new(&thread, &[Replacement::new("A greeting.")], &CompactOptions::default())?;
     /// let _ = plan.apply(&mut thread)?;
-    /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+    /// let record = CompactionRecord::new(id, reason, "by-hand", plan);
     /// journal.append(at, Event::Compacted(Box::new(record)))?;
     ///
     /// let back = journal.undo(Timestamp(2), CompactionId(0))?;

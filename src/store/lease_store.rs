@@ -154,7 +154,8 @@ pub trait LeaseStore: ThreadStore {
 /// let ten = Duration::from_secs(10);
 /// let lease = block_on(store.acquire_lease(&thread, "worker-1", Timestamp(0), ten))?;
 /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
-/// let mut session = block_on(Session::builder(agent).thread(thread.clone()).store(leased(store.clone(), lease)).open())?;
+/// let builder = Session::builder(agent).thread(thread.clone());
+/// let mut session = block_on(builder.store(leased(store.clone(), lease)).open())?;
 /// block_on(async { session.send("Hi.").await })?;
 ///
 /// block_on(store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten))?;

@@ -34,7 +34,8 @@ use crate::{
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
 /// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 /// assert_eq!(block_on(store.load(log.thread_id()))?.log, log);
-/// assert!(block_on(store.append(log.thread_id(), None, 0, log.events())).is_err(), "it is longer by now");
+/// let again = block_on(store.append(log.thread_id(), None, 0, log.events()));
+/// assert!(again.is_err(), "it is longer by now");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
@@ -264,7 +265,7 @@ impl LeaseStore for MemoryStore {
 /// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
 ///
 /// let told = "The parser is in src/parse.rs, I read. ".repeat(20);
-/// let model = ScriptedModel::new([told.as_str(), "A hundred lines.", "They looked for the parser."]);
+/// let model = ScriptedModel::new([&*told, "A hundred lines.", "They looked for the parser."]);
 /// let archive = Arc::new(memory_archive());
 /// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
 ///     .strategy(Arc::new(FoldBatches { keep_recent: 1, ..FoldBatches::default() }))

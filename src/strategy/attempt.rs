@@ -101,7 +101,8 @@ impl From<ModelRole> for AskOptions {
 ///         let last = messages.iter().rposition(Message::is_typed).unwrap_or(messages.len());
 ///         let cut = thread.cut_at_or_before(last);
 ///         let mut request = Request::new(messages[..cut].to_vec());
-///         Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
+///         let question = Message::user("Sum up the conversation so far.");
+///         Arc::make_mut(&mut request.messages).push(question);
 ///         attempt::ask(ModelRole::Fast, request, move |turn| {
 ///             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
 ///         })

@@ -270,7 +270,8 @@ impl StrategyError {
     /// ```
     /// use threadfold::strategy::StrategyError;
     ///
-    /// assert!(StrategyError::NothingToCompact { reason: "one message".into() }.is_nothing_to_compact());
+    /// let nothing = StrategyError::NothingToCompact { reason: "one message".into() };
+    /// assert!(nothing.is_nothing_to_compact());
     /// assert!(!StrategyError::NeedsModel.is_nothing_to_compact());
     /// ```
     #[must_use]
@@ -322,7 +323,9 @@ impl Rung<StrategyError> {
     /// let thread = Snapshot::new(vec![Message::user("hi")]);
     /// let ladder = Ladder::new([std::sync::Arc::new(KeepRecent::default()) as _]);
     /// let attempt = ladder.begin(&thread, &Brief::default());
-    /// let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else { panic!("one message") };
+    /// let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else {
+    ///     panic!("one message")
+    /// };
     /// let report = rungs[0].report();
     /// assert_eq!((report.strategy.as_str(), report.calls), ("keep-recent", 0));
     /// assert!(report.failure.is_some_and(|words| words.starts_with("nothing to compact")));

@@ -104,7 +104,8 @@ impl Ladder {
     /// use threadfold::{Message, Role, message::*, retention::RetentionPolicy, strategy::*};
     ///
     /// let call = ToolUse::new("t1", "read", Json::parse("{}")?);
-    /// let mut thread = vec![Message::user("Read it."), Message::new(Role::Assistant, vec![call.into()])];
+    /// let call = Message::new(Role::Assistant, vec![call.into()]);
+    /// let mut thread = vec![Message::user("Read it."), call];
     /// let result = ToolResult::text("t1", "A long line of a file.\n".repeat(400));
     /// thread.extend([Message::new(Role::User, vec![result.into()]), Message::assistant("Done.")]);
     /// let clear = ClearResults { keep: 0, ..ClearResults::default() };

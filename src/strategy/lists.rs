@@ -115,10 +115,10 @@ impl Snapshot {
         Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
     }
 
-    /// Returns two sets of keys if the list of rules and the list of the user's statements do not
-    /// both fit; the rules are then the first of the statements. The first set has the keys of the
-    /// statements. The second one also has the keys of everything that stays in the thread; the
-    /// summary omits sentences with a key of this set.
+    /// Returns `None` if the list of rules and the list of the user's statements both fit. If they
+    /// do not, the rules are written as the first of the statements. For that it returns the keys
+    /// of the statements, and these together with the keys of everything that stays in the thread:
+    /// the summary loses its sentences with a key of the second set.
     fn stated_by_lists(
         &self,
         after: &[Message],
@@ -340,8 +340,9 @@ impl Lists<'_> {
         self.thread.accept(&settled.plan, brief).ok().map(|_| settled)
     }
 
-    /// Returns the tokens that the addendum leaves after this list. The list grows into them; the
-    /// rest is for facts without their statements.
+    /// Returns the tokens that are left after this list and the facts beside it, so that the list
+    /// may grow by them. Facts that a statement of the user holds are not counted, because the list
+    /// will show them.
     fn room_after(&self, list: &str) -> Option<u64> {
         let (summary, policy) = self.listed(list)?;
         let Audit { beside, brief, .. } = self.audit;

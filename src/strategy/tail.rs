@@ -306,8 +306,8 @@ pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>
     STEPS.iter().map(|step| trim(messages, step).after_unchecked(messages))
 }
 
-/// Returns the cut before the kept tail: at least `messages` long, but without the messages before
-/// `first`. Zero if the tail is the whole thread.
+/// Returns the legal cut at which the kept tail begins; zero keeps the whole thread. The tail has
+/// the last `messages` messages, and more if no cut is near, but none before `first`.
 fn cut(points: &[usize], bare: &Snapshot, messages: usize, first: usize) -> usize {
     let by_length = at_or_before(points, bare.messages().len().saturating_sub(messages));
     // If no cut leaves few enough tokens because a call is open, the last cut leaves the fewest.
@@ -338,8 +338,8 @@ pub(super) fn is_kept(kept: &[Range<Position>], message: usize, block: usize) ->
     kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
 }
 
-/// Whether removing the block alone does not justify a summary: an earlier summary, or a marker
-/// that every compaction removes.
+/// Whether removing the block saves nothing that is worth a summary, because it is an earlier
+/// summary, or a marker that every compaction removes anyway.
 pub(super) fn is_marker(block: &ContentBlock) -> bool {
     matches!(
         block,

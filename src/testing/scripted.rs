@@ -1,5 +1,5 @@
-//! A model that answers from a script, which may misbehave as models and networks do, and records its
-//! requests.
+//! A model that answers from a script, which may misbehave as models and networks do, and records
+//! its requests.
 
 use std::{
     collections::VecDeque,

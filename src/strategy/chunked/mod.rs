@@ -6,8 +6,8 @@
 //! [`Chunked`] is the strategy that uses it.
 //!
 //! A run keeps the work that was paid for: `condense` shortens a full summary, `cover` extracts the
-//! chunks that no model folded in, and `state` documents when each happens. `fit` sizes a run for a
-//! window.
+//! chunks that no model folded in, and `state` documents when each happens. `strategy` sizes a run
+//! for a window.
 
 mod condense;
 mod cover;
@@ -18,6 +18,5 @@ mod state;
 mod strategy;
 mod tools;
 
-pub use data::Chunked;
-pub use data::{ChunkStep, RunStep};
+pub use data::{ChunkStep, Chunked, RunStep};
 pub use run::CompactionRun;

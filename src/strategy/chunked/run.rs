@@ -348,7 +348,8 @@ impl CompactionRun {
     /// assert!(run.notes().is_empty());
     /// let no = Turn::new(Message::assistant("No."), StopReason::Refusal, None);
     /// run.handle_turn(no).unwrap();
-    /// let note = "summarised without a model: chunk 1 of 1 (the model stopped with refusal at chunk 1)";
+    /// let note = "summarised without a model: chunk 1 of 1 \
+    ///             (the model stopped with refusal at chunk 1)";
     /// assert_eq!(run.notes(), [note]);
     /// ```
     #[must_use]

@@ -1,7 +1,7 @@
 //! Options of `fold-batches`, and their checks.
 //!
-//! The view is the text of a summary that represents all batches. It is never parsed: the batches are
-//! stored beside it.
+//! The view is the text of a summary that represents all batches. It is never parsed: the batches
+//! are stored beside it.
 
 use std::{collections::HashSet, fmt::Write};
 
