@@ -348,8 +348,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-#[cfg(unix)]
-
 /// Why a path could not be opened.
 pub(super) enum OpenError {
     /// It is a symbolic link, or was replaced while it was opened.
@@ -444,6 +442,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use std::fs;
