@@ -56,7 +56,7 @@ impl Compactor {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]; the thread is unchanged.
+    /// [`CompactionError`](crate::drive::CompactionError); the thread is unchanged.
     pub async fn compact<'m>(
         &mut self,
         messages: &mut Vec<Message>,
@@ -89,7 +89,7 @@ impl Compactor {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]; the request is unchanged.
+    /// [`CompactionError`](crate::drive::CompactionError); the request is unchanged.
     pub async fn compact_request<'m>(
         &mut self,
         request: &mut Request,
@@ -235,8 +235,8 @@ impl Compactor {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`] if the thread could not be changed; it is then unchanged. A compaction
-    /// that failed is not an error, but a result for the model.
+    /// [`CompactionError`](crate::drive::CompactionError) if the thread could not be changed; it is
+    /// then unchanged. A compaction that failed is not an error, but a result for the model.
     pub async fn push_results<'m>(
         &mut self,
         messages: &mut Vec<Message>,

@@ -37,14 +37,15 @@ const MAX_PREFIXES: usize = 4_096;
 /// - On Unix, new files have mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted.
 /// - Symbolic links in the folder are never followed: the thread of that name gives
-///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is
-///   no plain file. The path of the folder itself may contain links.
+///   [`StoreError::Link`](super::StoreError::Link), and [`list`](ThreadStore::list) skips links and
+///   everything else that is no plain file. The path of the folder itself may contain links.
 /// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be
 ///   removed at any time: the whole log is then read.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
 /// The folder must be on a file system with locks. If the file system ignores case, a thread whose
-/// id differs from another's only in case is refused ([`StoreError::OtherThread`]).
+/// id differs from another's only in case is refused
+/// ([`StoreError::OtherThread`](super::StoreError::OtherThread)).
 ///
 /// # Blocking
 ///
@@ -94,7 +95,7 @@ impl JsonlStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`] if it cannot be created.
+    /// [`StoreError::Medium`](super::StoreError::Medium) if it cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         file::create_folder(&folder).map_err(|error| failed(&folder, error))?;

@@ -26,7 +26,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`].
+    /// [`StoreError::Medium`](super::StoreError::Medium).
     async fn indexed(&self, thread: &ThreadId, log: Option<LogId>) -> Result<Option<(u64, u64)>>;
 
     /// Adds the messages of these events, in one step, and returns `true`. Adds nothing and returns
@@ -42,7 +42,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`].
+    /// [`StoreError::Medium`](super::StoreError::Medium).
     async fn add(
         &self,
         thread: &ThreadId,
@@ -56,7 +56,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`].
+    /// [`StoreError::Medium`](super::StoreError::Medium).
     async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>>;
 
     /// Returns the events of these indexed messages with their numbers, in the order of `numbers`,
@@ -64,6 +64,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
+    /// [`StoreError::Medium`](super::StoreError::Medium) and
+    /// [`StoreError::Unreadable`](super::StoreError::Unreadable).
     async fn read(&self, thread: &ThreadId, numbers: &[u64]) -> Result<Vec<(u64, LoggedEvent)>>;
 }

@@ -25,7 +25,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn archive(mut make: impl FnMut() -> Box<dyn Archive>) -> Result<()> {
     write_replaces(&*make()).await?;
     names_are_checked(&*make()).await?;

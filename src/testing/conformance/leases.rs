@@ -32,7 +32,7 @@ const TEN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn leases(mut make: impl FnMut() -> Box<dyn LeaseStore>) -> Result<()> {
     one_worker_holds(&*make()).await?;
     one_of_many_acquires(&*make()).await?;
@@ -304,7 +304,7 @@ fn lost<T>(lease: &Lease) -> Result<T, StoreError> {
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn runs(make: impl FnOnce() -> Box<dyn LeaseStore>) -> Result<()> {
     let (store, one, other) = (make(), named("t1")?, named("t")?);
     let none = Ok(None);

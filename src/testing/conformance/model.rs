@@ -28,7 +28,7 @@ const MAX_DELTAS: usize = 1_000_000;
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn model(model: &dyn Model) -> Result<()> {
     let streamed = streamed(model.stream(question())).await?;
     let completed = model.complete(question()).await;

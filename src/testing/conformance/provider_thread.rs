@@ -30,7 +30,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Result<()> {
     let make = &mut make;
     let new = make();

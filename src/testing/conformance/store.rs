@@ -28,7 +28,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<()> {
     unknown_is_empty(&*make()).await?;
     loads_unchanged(&*make()).await?;
@@ -63,7 +63,7 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<()>
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn failing_store(
     mut make: impl FnMut(usize) -> Option<Box<dyn ThreadStore>>,
 ) -> Result<()> {

@@ -59,7 +59,7 @@ struct Ended {
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<()> {
     for case in idle() {
         nothing_to_do(strategy, &case)?;

@@ -28,7 +28,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub fn wire_format(codec: &dyn WireFormat, bodies: &[&str]) -> Result<()> {
     for body in bodies {
         is_unchanged(codec, body)?;
